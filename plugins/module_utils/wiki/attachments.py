@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The attachments of a page ([wiki-15]; routes C(child/attachment) and C(.../data)).
+"""Attachments of a page ([wiki-15]; routes `child/attachment` and `.../data`).
 
-No server shows a digest. What this module uploads carries one in its comment, together with the
-version that the upload made: a file that others replaced has another version, and its digest does
-not count. Where no digest counts, a file of the same size is downloaded and compared.
+No server shows a digest, so an upload stores one in its comment, with the version that it creates.
+If somebody else replaces the file, its version differs and the digest is ignored. Without a valid
+digest, a file of the same size is downloaded and compared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BLOCK = 1024 * 1024
 _LONGEST_COMMENT = 160
 _MARK = re.compile(r"\(sha256 ([0-9a-f]{64}), version ([0-9]+)\)$")
 _UNSAFE = re.compile(r'[/\\"\x00-\x1f\x7f\ud800-\udfff]')
-#: Kinds of errors that mean "this login cannot download it", not "the server is in trouble".
+#: Kinds of errors that mean "this login cannot download it", not "the server has failed".
 _CANNOT_TELL = frozenset({"auth", "permission", "not_found", "protocol", "rejected"})
 
 
@@ -47,7 +47,7 @@ class PageAttachmentOptions:
 
 @dataclass(frozen=True)
 class WantedAttachment:
-    """A local file to attach: its C(name) on the page, its C(size) in bytes."""
+    """A local file to attach; `name` is the one on the page, `size` is in bytes."""
 
     src: str
     name: str
@@ -58,7 +58,7 @@ class WantedAttachment:
 
 @dataclass(frozen=True)
 class StoredAttachment:
-    """An attachment as the server shows it; what it does not show is C(None)."""
+    """An attachment on the server; members that the server does not show are None."""
 
     id: str
     size: int | None
@@ -68,21 +68,21 @@ class StoredAttachment:
 
     @property
     def sha256(self) -> str | None:
-        """The digest that stands in the comment of this version."""
+        """The digest in the comment, if it belongs to this version."""
         found = _MARK.search(self.comment)
         return found[1] if found is not None and number(found[2]) == self.version else None
 
 
 @dataclass(frozen=True)
 class PlannedAttachment:
-    """A file and the action for it: C(uploaded), C(updated) or C(unchanged)."""
+    """A file and its action: `uploaded`, `updated` or `unchanged`."""
 
     file: WantedAttachment
     stored: StoredAttachment | None
     action: str
 
     def line(self, *, after: bool) -> str:
-        """For a diff; empty where there is no such file."""
+        """Return the line for a diff; empty if there is no such file."""
         file, stored = self.file, self.stored
         if after or self.action == "unchanged":
             return f"attachment: {file.name}, {file.size} bytes, sha256 {file.sha256}\n"
@@ -92,7 +92,7 @@ class PlannedAttachment:
 
 
 class PageAttachments:
-    """Attaches files to a page; other attachments stay."""
+    """Attach files to a page; other attachments stay."""
 
     def __init__(self, client: WikiClient, wanted: Iterable[PageAttachmentOptions]) -> None:
         self._client = client
@@ -130,9 +130,6 @@ class PageAttachments:
             if planned.action != "unchanged":
                 self._upload(page, planned)
 
-    def _listing(self, page: Page) -> dict[str, StoredAttachment]:
-        return _by_name(_listed(self._client, page))
-
     def _decide(self, file: WantedAttachment, stored: StoredAttachment | None) -> PlannedAttachment:
         if stored is None:
             return PlannedAttachment(file, None, "uploaded")
@@ -148,7 +145,7 @@ class PageAttachments:
         return stored.link is not None and self._digest(file, stored.link) == file.sha256
 
     def _digest(self, file: WantedAttachment, link: str) -> str | None:
-        """Of what the server holds; C(None) where it cannot be downloaded with this login."""
+        """Return the digest of the stored file; None if this login cannot download it."""
         try:
             return self._client.download(
                 f"downloading the attachment '{file.name}'", link, _sha256_of
@@ -159,10 +156,10 @@ class PageAttachments:
             return None
 
     def _upload(self, page: Page, planned: PlannedAttachment) -> None:
-        """Send a file once; where the answer does not tell, the listing does.
+        """Send a file once; after a lost response, read the list of attachments.
 
-        Server fact [wiki-15]: a name that is in use is refused with 400, its next version has a
-        route of its own (C(PUT) on the listing is known to the cloud alone).
+        Server fact [wiki-15]: a POST with a name in use fails with 400. A new version has its own
+        route, because only the cloud supports PUT on the list.
         """
         file, stored = planned.file, planned.stored
         below = () if stored is None else (stored.id, "data")
@@ -193,8 +190,8 @@ class PageAttachments:
             raise response.error("failed", said)
 
     def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
-        """Whether an upload has; C(None) where others have replaced the file."""
-        now = self._listing(page).get(planned.file.name)
+        """Whether an upload has arrived; None if somebody else has replaced the file."""
+        now = _by_name(_listed(self._client, page)).get(planned.file.name)
         if now == planned.stored:
             return False
         return True if now is not None and self._same(planned.file, now) else None
@@ -209,9 +206,7 @@ def _by_name(entries: Iterable[Any]) -> dict[str, StoredAttachment]:
 
 
 def entries_of(client: WikiClient, page: Page) -> list[Any]:
-    """The attachments of a page: those that came with it, where they are all of them; else they are
-    listed.
-    """
+    """Return the attachments of a page; read the list only if the page has an incomplete one."""
     listing = member(page.content, "children", "attachment")
     results, following = member(listing, "results"), member(listing, "_links", "next")
     whole = isinstance(results, list) and following is None
@@ -224,7 +219,7 @@ def _listed(client: WikiClient, page: Page) -> list[Any]:
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
-    """An entry of the listing: newer servers show comment and size in C(extensions) alone."""
+    """Parse an attachment. Newer servers show comment and size only in `extensions`."""
     comment = member(entry, "extensions", "comment") or member(entry, "metadata", "comment")
     link = member(entry, "_links", "download")
     return StoredAttachment(
@@ -237,8 +232,10 @@ def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
 
 
 def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
-    """The local files, each read once for its digest. Raises C(invalid): a file that cannot be
-    read, a name that is unsafe or is there twice, a comment that leaves no room for the digest.
+    """Read the local files and compute their digests.
+
+    Raises `invalid` for an unreadable file, an unsafe or duplicate name, or a comment too long to
+    add the digest.
     """
     found: dict[str, WantedAttachment] = {}
     for entry in wanted:
@@ -250,7 +247,7 @@ def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
 
 
 def wrong_name(name: str) -> str | None:
-    """What is wrong with a name that an attachment shall have; C(None): nothing."""
+    """Return the reason why the name of an attachment is invalid, or None."""
     if name in ("", ".", "..") or _UNSAFE.search(name) or name != name.strip():
         return f"'{name}' is not a file name that a page can have"
     return None
@@ -285,7 +282,7 @@ def _sha256_of(response: Incoming) -> str:
 
 
 def _size_in(body: bytes) -> int | None:
-    """Bytes that an upload was answered with: a list for a new file, one object for a version."""
+    """Return the size in the response: a list for a new file, an object for a new version."""
     decoded = json_or_none(body)
     results = member(decoded, "results")
     shown = results[0] if isinstance(results, list) and results else decoded

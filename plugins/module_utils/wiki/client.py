@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The client of the wiki: requests for pages, and how answers are read [W2.3, W4.3].
+"""Client of the wiki: send requests for pages and parse the responses [W2.3, W4.3].
 
-Looking up a title, creating a page, labels and attachments are no part of the written interface:
-they follow the server facts [wiki-0].
+The written interface has no lookup by title, no creation, no labels and no attachments: these
+follow the server facts [wiki-0].
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
 
 CONTENT = "rest/api/content"
-#: Server fact [wiki-1]: neither body nor ancestors come unless they are asked for.
+#: Server fact [wiki-1]: a response has body and ancestors only if they are expanded.
 _BODY = "body.storage"
 _EXPAND = f"{_BODY},version,space,ancestors"
 _LABELS = "metadata.labels"
-#: What tells whether others would miss a page [wiki-11].
+#: Shows whether a page may be removed: its children, and the home page of its space [wiki-11].
 _MISSED = "children.page,space.homepage"
-#: What the account may do with the page [wiki-18].
+#: The operations that the account may do with the page [wiki-18].
 _RIGHTS = "operations"
-#: Server fact [wiki-11]: the most entries in one part of a listing.
+#: Server fact [wiki-11]: the maximum number of entries in one part of a list.
 _LIMIT = 200
 _MOST_ENTRIES = 100_000
 _REFUSED = "wiki.expand refused"
-#: The answers to a read that not every server knows.
+#: Expected statuses of a read that some servers do not support.
 _TOLD = (200, 400, 403, 404, 405)
 _SUCCESSOR = "its successor is api/v2/pages, which this module does not speak"
 _NO_LOOK_UP = (
@@ -50,7 +50,7 @@ _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
 
 
 def describe(response: Response) -> str:
-    """The wiki's words without the package of its exception ([wiki-2]: C(message), C(data))."""
+    """Return the error message without the Java package of its exception ([wiki-2])."""
     decoded = json_or_none(response.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
         return errors.error_text(response.text)
@@ -69,14 +69,13 @@ def _details(data: Any) -> Iterator[str]:
 
 
 class WikiClient:
-    """Reads and writes pages, and what belongs to them.
+    """Read and write pages with their labels, properties and attachments.
 
-    :param labels: whether pages are read with their labels
-    :param missed: whether they are read with what tells if others would miss them
-    :param rights: whether they are read with what the account may do with them, where nothing may
-        be written: a run asks by writing
-    :param more: what else is read of each page
-    :param connections: most connections at once
+    :param labels: expand the labels
+    :param missed: expand children and home page, see `is_missed`
+    :param rights: in check mode, expand the operations that the account may do
+    :param more: further members to expand
+    :param connections: maximum number of connections
     """
 
     def __init__(
@@ -91,20 +90,20 @@ class WikiClient:
     ) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
-        asks = rights and task.read_only
-        shown = [_EXPAND, *[_LABELS] * labels, *[_MISSED] * missed, *[_RIGHTS] * asks, *more]
-        self._expand = ",".join(shown)
+        optional = {_LABELS: labels, _MISSED: missed, _RIGHTS: rights and task.read_only}
+        chosen = [name for name, wanted in optional.items() if wanted]
+        self._expand = ",".join([_EXPAND, *chosen, *more])
 
     def get(self, what: str, page_id: str, space: str | None) -> Page | None:
-        """A page by id; C(None) where it is missing or not visible (the server does not tell).
+        """Return a page by id; None if it is missing or not visible.
 
-        C(space) here and below: the key of its space, where the server does not show it.
+        `space` here and below: the space key for servers that do not show it.
         """
         response = self._read(what, place_of(page_id), {}, (200, 404))
         return None if response.status == 404 else self._page(response, response.json(), space)
 
     def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
-        """As :meth:`get`, for what may be called absent: C(not_found) where no wiki answers."""
+        """Return a page like `get()`. Raise `not_found` if there is no wiki at this address."""
         response = self._read(what, place_of(page_id), {}, (200, 404))
         if response.status == 200:
             return self._page(response, response.json(), space)
@@ -115,16 +114,19 @@ class WikiClient:
         return None
 
     def require_space(self, key: str) -> None:
-        """C(not_found) for a space that is not there or not visible; a server without this read
-        cannot tell.
+        """Raise `not_found` if a space is missing or not visible.
+
+        Servers without this read pass the check.
         """
         response = self._space(key)
         if response.status == 404 and not _is_no_route(response):
             raise response.error("not_found", f"there is no space {key}, or no right to see it")
 
     def require_parent(self, page_id: str, space: str | None, child: str = "") -> None:
-        """C(not_found) for a parent that is not there or not visible, C(conflict) for one in
-        another space, C(rejected) for one that is the page C(child) itself, or below it.
+        """Check the parent of a page.
+
+        Raises `not_found` if it is missing or not visible, `conflict` if it is in another space,
+        `rejected` if it is the page `child` itself or below it.
         """
         found = self.get(f"reading the parent page {page_id}", page_id, None)
         if found is None or found.status != "current":
@@ -138,7 +140,7 @@ class WikiClient:
             raise errors.ToolchainError("rejected", f"parent_id: {said}")
 
     def is_missed(self, page: Page) -> str | None:
-        """What speaks against removing a page, as far as the server tells."""
+        """Return a reason not to remove a page: it is a home page or has children; else None."""
         home, below = page.home, page.has_children
         if home is None and page.space is not None:
             response = self._space(page.space)
@@ -153,7 +155,7 @@ class WikiClient:
         return "pages are below it" if below else None
 
     def home(self, key: str) -> str:
-        """The id of the home page of a space; C(not_found) where it has none that is shown."""
+        """Return the id of the home page of a space. Raises `not_found`."""
         response = self._space(key)
         home = member(response.json(), "homepage", "id") if response.status == 200 else None
         if home is None:
@@ -165,7 +167,7 @@ class WikiClient:
         return self._ask(what, path("rest", "api", "space", key), {"expand": "homepage"}, _TOLD)
 
     def children(self, what: str, page_id: str, space: str | None) -> list[Page]:
-        """The pages directly below a page, without their bodies."""
+        """Return the children of a page, without their bodies."""
         expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
         entries = self.listing(what, place_of(page_id, "child", "page"), expand=expand)
         return [
@@ -174,20 +176,20 @@ class WikiClient:
         ]
 
     def read_json(self, what: str, place: str) -> Any:
-        """What hangs on a page; C(None) where there is no such thing."""
+        """Return the JSON below a page, for example a property; None if it does not exist."""
         response = self._ask(what, place, {}, (200, 404))
         return response.json() if response.status == 200 else None
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
-        """A page by id; C(not_found) where it is missing or not visible."""
+        """Return a page by id. Raise `not_found` if it is missing or not visible."""
         response = self._read(what, place_of(page_id), {}, (200,))
         return self._page(response, response.json(), space)
 
     def find(self, what: str, space: str, title: str) -> Page | None:
-        """A page by its title, which the server trims and compares without regard to case.
+        """Return the page with a title; the server trims titles and ignores case.
 
-        An umlaut may be one character there, or two: both look the same, and are asked for.
-        C(not_found) where the server has no such look-up: the written interface knows none.
+        An umlaut in a stored title may be one code point or two, so both spellings are tried.
+        Raises `not_found` if the server has no lookup by title.
         """
         spellings = dict.fromkeys((composed(title), decomposed(title)))
         found = (self._called(what, space, spelling) for spelling in spellings)
@@ -207,7 +209,7 @@ class WikiClient:
             return None
         page_id = member(pages[0], "id")
         if page_id is not None and member(pages[0], "body", "storage", "value") is None:
-            # Some servers expand nothing in the results of a look-up.
+            # Some servers do not expand the results of a lookup.
             return self.get(what, str(page_id), space)
         return self._page(response, pages[0], space)
 
@@ -217,7 +219,7 @@ class WikiClient:
     def replace(
         self, what: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Response:
-        """The answer of a server that showed no parent has no more in it for C(expand)."""
+        """Save a page. Servers that showed no parent do not support `expand` here."""
         place = place_of(page.id)
         return self._write(what, "PUT", place, content, verify, expands=page.shows_parent)
 
@@ -226,16 +228,16 @@ class WikiClient:
         return self.send(what, "DELETE", place, (200, 202, 204), verify=verify, repeatable=True)
 
     def written(self, response: Response, space: str | None) -> Page | None:
-        """The page in the answer to a write; C(None) where it shows none (no shape is written)."""
+        """Return the page in the response to a write; None if the response contains none."""
         try:
             return self._page(response, response.json(), space)
         except errors.ToolchainError:
             return None
 
-    # -- what hangs on a page ------------------------------------------------------------------
+    # -- labels, properties, attachments -------------------------------------------------------
 
     def listing(self, what: str, place: str, **query: str) -> list[Any]:
-        """All entries of a listing, part after part."""
+        """Return all entries of a paginated list."""
         found: list[Any] = []
         while True:
             part = {**query, "start": len(found), "limit": _LIMIT}
@@ -257,7 +259,7 @@ class WikiClient:
     def send(
         self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
-        """A write, with the header against forgery; C(parts) as the transport takes them."""
+        """Send a write with the XSRF header; `parts` are those of `Transport.write()`."""
         own = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
         headers = {**own, **parts.pop("headers", {})}
         return self._transport.write(
@@ -271,21 +273,21 @@ class WikiClient:
         )
 
     def download(self, what: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
-        """What C(take) makes of a content (see C(core.download))."""
+        """Download a content; return the result of `take`."""
         return download(self._transport, what, place, take, validate=self._require_login)
 
     def download_into(self, what: str, place: str, file: IO[bytes], size: int) -> None:
-        """Write a content of so many bytes into an open file; C(protocol) where it has others."""
+        """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
         content = RemoteContent(size=size)
         validate = self._require_login
         download_into(self._transport, what, place, file, content=content, validate=validate)
 
-    # -- how requests are made -----------------------------------------------------------------
+    # -- sending requests ----------------------------------------------------------------------
 
     def _read(
         self, what: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
     ) -> Response:
-        """Ask with C(expand), and once without it where the server may not know such a query."""
+        """Read with `expand`, and again without it if the server may reject the query."""
         if self._expands:
             expanded = {**query, "expand": self._expand}
             response = self._ask(what, place, expanded, (*expect, 400, 404))
@@ -300,9 +302,7 @@ class WikiClient:
 
     @property
     def _expands(self) -> bool:
-        """The written interface knows no query: a server may refuse it, which is asked only once
-        for all pages.
-        """
+        """Whether to send `expand`. A server that rejected it once is not asked again."""
         return not self._transport.memory.get(_REFUSED)
 
     def _ask(
@@ -340,15 +340,15 @@ class WikiClient:
             )
 
     def _require_taken(self, response: Response) -> None:
-        """As for a read; a web page with a success status is no answer to a write, either."""
+        """Check like a read, and raise `protocol` for an HTML page with a success status."""
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):
             raise unexpected_body(response, "another answer")
 
-    # -- how answers are read ------------------------------------------------------------------
+    # -- parsing responses ---------------------------------------------------------------------
 
     def _page(self, response: Response, content: Any, space: str | None) -> Page:
-        """A page from the server's object; C(protocol) where it has no id, title or version."""
+        """Parse a page. Raise `protocol` if it has no id, title or version."""
         found = page_of(content, space, self._base)
         if found is None:
             raise unexpected_body(response, "a page with id, title and version")
@@ -356,12 +356,12 @@ class WikiClient:
 
 
 def place_of(page_id: str, *below: str) -> str:
-    """The path of a page, or of what hangs on it."""
+    """Return the path of a page, or of a resource below it."""
     return "/".join((CONTENT, path(page_id, *below)))
 
 
 def _is_no_route(response: Response) -> bool:
-    """Whether a 404 may mean the address, not the page: the wiki itself says C(statusCode)."""
+    """Whether a 404 may mean the address instead of the page: the wiki's own has `statusCode`."""
     return response.status == 404 and member(json_or_none(response.body), "statusCode") is None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The labels of a page ([wiki-14]: C(metadata.labels), and the route C(label))."""
+"""Labels of a page ([wiki-14]: `metadata.labels`, and the route `label`)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .page import Page, label_names
 
 
 class PageLabels:
-    """Gives a page the wanted labels and no others; labels of persons and teams do not count.
+    """Set the global labels of a page; personal and team labels stay.
 
-    Raises C(invalid) for what cannot be a label. The server writes labels in lower case.
+    Raises `invalid` for an invalid label. The server stores labels in lower case.
     """
 
     def __init__(self, client: WikiClient, wanted: Iterable[str]) -> None:
@@ -26,7 +26,9 @@ class PageLabels:
         self._current: tuple[str, ...] = ()
 
     def plan(self, page: Page | None) -> Change | None:
-        self._current = () if page is None else self._of(page)
+        self._current = ()
+        if page is not None:
+            self._current = self._read(page) if page.labels is None else page.labels
         if self._current == self._wanted:
             return None
         return Change("labels", list(self._current), list(self._wanted))
@@ -48,10 +50,6 @@ class PageLabels:
             what = f"taking the label {name} from the page '{page.title}' ({page.id})"
             self._write(page, what, "DELETE", [name], False, query={"name": name})
 
-    def _of(self, page: Page) -> tuple[str, ...]:
-        """Those that came with the page; otherwise they are asked for."""
-        return self._read(page) if page.labels is None else page.labels
-
     def _read(self, page: Page) -> tuple[str, ...]:
         what = f"reading the labels of the page '{page.title}' ({page.id})"
         return label_names(self._client.listing(what, place_of(page.id, "label")))
@@ -59,7 +57,7 @@ class PageLabels:
     def _write(
         self, page: Page, what: str, method: str, names: list[str], there: bool, **parts: Any
     ) -> None:
-        """Send a write; where its answer does not tell what became of it, read the labels."""
+        """Send a write; after a lost response, read the labels."""
 
         def is_done() -> bool:
             now = self._read(page)

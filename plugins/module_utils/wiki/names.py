@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What cannot be the title of a page, or a label [wiki-13, wiki-14]."""
+"""Validate titles of pages and labels [wiki-13, wiki-14]."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from ..core.errors import invalid
 
 _LONGEST = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-#: What servers refuse in labels, or cut them at.
+#: Characters at which servers reject or truncate a label.
 _NO_LABEL = re.compile(r"[()!#&*,.:;<>?@\[\]^]")
 
 
 def composed(title: str) -> str:
-    """The title without blanks around it, an umlaut as one character: names of files may have two,
-    and a page of that title would look like another one.
-    """
+    """Return the stripped title in NFC: file names may be in NFD, which looks the same."""
     return unicodedata.normalize("NFC", title.strip())
 
 
@@ -27,7 +25,7 @@ def decomposed(title: str) -> str:
 
 
 def wrong_title(title: str) -> str | None:
-    """What is wrong with it; C(None) for a title that the wiki keeps as it is."""
+    """Return the reason why a title is invalid, or None."""
     if _CONTROL.search(title):
         return "the title has a line break, a tab or another control character"
     if len(title) > _LONGEST:
@@ -36,7 +34,7 @@ def wrong_title(title: str) -> str | None:
 
 
 def wrong_label(label: str) -> str | None:
-    """What is wrong with it; C(None) for a label that the wiki keeps as it is."""
+    """Return the reason why a label is invalid, or None."""
     if label.split() != [label] or _CONTROL.search(label):
         return f"'{label}' cannot be a label: it is empty, or has a blank in it"
     if (sign := _NO_LABEL.search(label)) is not None:
@@ -48,7 +46,7 @@ def wrong_label(label: str) -> str | None:
 
 
 def require_labels(labels: Sequence[str] | None) -> None:
-    """C(invalid) for an entry of the option C(labels) that cannot be one."""
+    """Raise `invalid` for an invalid entry of the option `labels`."""
     for number, label in enumerate(labels or ()):
         wrong = wrong_label(label)
         if wrong is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A page, and how it is read out of what the server shows of it [W2.3, wiki-1]."""
+"""A page, parsed from the server's JSON [W2.3, wiki-1]."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Page:
-    """A page; C(body) is C(None) where the server does not send it, C(parent) an id.
+    """A page; a member that the server does not show is None. `parent` is an id.
 
-    C(shows_parent): the server says where the page stands (C(parent) C(None): at the top).
-    C(labels): C(None) where they were not asked for, or are not all shown.
-    C(home), C(has_children): whether it is the home page of its space, and whether pages are below
-    it; C(None) where that was not asked for, or is not shown. C(content): the server's object.
+    `shows_parent`: whether the server shows the parent; then `parent` None is the top of the space.
+    `labels`: None also if the list is incomplete. `home`: whether it is the home page of its space.
+    `content`: the server's object.
     """
 
     id: str
@@ -34,20 +33,20 @@ class Page:
     content: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def ancestors(self) -> list[str]:
-        """The ids of the pages above it, as far as the server shows them."""
+        """Return the ids of its ancestors that the server shows."""
         above = self.content.get("ancestors")
         return [str(member(one, "id")) for one in above] if isinstance(above, list) else []
 
     def shown(self) -> dict[str, Any]:
-        """The C(page) return value."""
+        """Return the return value `page`."""
         names = ("id", "title", "space", "version", "url")
         return {name: getattr(self, name) for name in names}
 
 
 def page_of(content: Any, space: str | None, base: str) -> Page | None:
-    """A page from the server's object; C(None) where that has no id, title or version.
+    """Parse a page from the server's object; None if it has no id, title or version.
 
-    :param space: the key of its space, where the server does not show it
+    :param space: the space key for servers that do not show it
     :param base: the address of the wiki
     """
     version = number(member(content, "version", "number"))
@@ -84,25 +83,25 @@ def _url(page_id: str, content: Any, own: str) -> str:
 
 
 def member(value: Any, *names: str) -> Any:
-    """C(value[a][b]), or C(None) where a step is missing."""
+    """Return `value[a][b]`, or None if a member is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
 def number(value: Any) -> int | None:
-    """A number that a server may have written as text."""
+    """Return an integer that a server may send as a string; else None."""
     return int(value) if str(value).isdecimal() else None
 
 
 def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
-    """Labels that everybody sees; those of a person or of a team have another prefix."""
+    """Return the sorted global labels; personal and team labels have another prefix."""
     found = [member(one, "name") for one in entries if member(one, "prefix") in (None, "global")]
     return tuple(sorted(name for name in found if isinstance(name, str)))
 
 
 def _labels(listing: Any) -> tuple[str, ...] | None:
-    """The labels in a page; C(None) where it shows none, or not all of them."""
+    """Return the labels in a page; None if the list is missing or incomplete."""
     results, following = member(listing, "results"), member(listing, "_links", "next")
     return label_names(results) if isinstance(results, list) and following is None else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the account of a task may do with a page [wiki-18]."""
+"""Permissions of the task's account on a page [wiki-18]."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .page import Page, member
 
 
 def require(what: str, page: Page, operation: Literal["update", "delete"]) -> None:
-    """C(permission) for a write that the account may not do, before it is tried.
+    """Raise `permission` if the server's list of operations lacks the one that is needed.
 
-    A list that does not even name the reading is not the one that is meant, and denies nothing.
+    A list without `read` is incomplete, since the page was just read, and is ignored.
     """
     told = member(page.content, "operations")
     entries = told if isinstance(told, list) else []
@@ -24,5 +24,5 @@ def require(what: str, page: Page, operation: Literal["update", "delete"]) -> No
 
 
 def of_the_page(fields: Iterable[str]) -> bool:
-    """Whether one of what is changed wants the right to update the page: files have their own."""
+    """Whether a change needs the right to update the page; attachments have their own right."""
     return any(field != "attachments" for field in fields)

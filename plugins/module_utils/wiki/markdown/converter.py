@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Markdown to storage format [wiki-16]: everything is escaped, the result is well-formed."""
+"""Convert Markdown to storage format [wiki-16]; the result is escaped and well-formed."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ _PLAIN_TAGS = {"paragraph": "p", "strong": "strong", "em": "em", "list_item": "l
 
 @dataclass(frozen=True)
 class LinkTarget:
-    """Where a link leads, or what an image shows: an address, a page by its title (empty: this
-    page) with an C(anchor), or a file that is attached to the page.
+    """Target of a link or an image.
+
+    An address, a page by its title (empty: this page) with an `anchor`, or an attached file.
     """
 
     kind: Literal["address", "page", "file"]
@@ -63,17 +64,17 @@ class LinkTarget:
 
 
 class LinkResolver(Protocol):
-    """Says what the addresses in a text stand for."""
+    """Resolve the addresses of links and images."""
 
     def link(self, address: str, line: int) -> LinkTarget:
-        """The target of a link that stands on this line."""
+        """Return the target of a link."""
 
     def image(self, address: str, line: int) -> LinkTarget:
-        """The source of an image."""
+        """Return the source of an image."""
 
 
 class SingleText:
-    """The resolver of a text without others beside it: links stay, images are attachments."""
+    """Resolver for a single document: keep links, and resolve images to attachments."""
 
     def link(self, address: str, line: int) -> LinkTarget:
         if address.startswith("#"):
@@ -88,21 +89,21 @@ class SingleText:
 
 
 def storage_format(text: str) -> str:
-    """Markdown text as storage format; its front matter is left out."""
+    """Convert Markdown without its front matter to storage format."""
     document = parse_markdown(split_front_matter(text).text)
     anchors = {unquote(each) for each in document.fragments()}
     return StorageRenderer(document, SingleText(), anchors).body()
 
 
 def is_external(address: str) -> bool:
-    """Whether an address leads away from the files: it has a scheme or a host."""
+    """Whether an address has a scheme or a host."""
     return _SCHEME.match(address) is not None
 
 
 class StorageRenderer:
-    """Writes one document.
+    """Render a document.
 
-    :param anchors: names of the headings that links lead to
+    :param anchors: anchors of the headings that are targets of links
     """
 
     def __init__(
@@ -175,7 +176,7 @@ class StorageRenderer:
         return f"<blockquote>{self._all(node.children)}</blockquote>"
 
     def _list(self, node: SyntaxTreeNode) -> str:
-        """Tasks and other items cannot stand in one list: it is cut where they meet."""
+        """Render a list; split it between tasks and other items, which cannot share a list."""
         start = node.attrs.get("start")
         opening = node.tag if start is None else f'{node.tag} start="{int(start)}"'
         parts: list[tuple[bool, str]] = []
@@ -269,19 +270,19 @@ class StorageRenderer:
 
 
 def escaped(text: str) -> str:
-    """Text as it stands between tags."""
+    """Escape text between tags."""
     return html.escape(_NO_XML.sub("\ufffd", text), quote=False)
 
 
 def attribute(text: str) -> str:
-    """Text as it stands in an attribute."""
+    """Escape an attribute value."""
     return html.escape(_NO_XML.sub("\ufffd", text))
 
 
 def _marked(
     block: SyntaxTreeNode, pattern: re.Pattern[str]
 ) -> tuple[re.Match[str], Sequence[SyntaxTreeNode]] | None:
-    """The mark with which the first paragraph of a block begins, and what follows that text."""
+    """Return the match at the start of the first paragraph, and the nodes after that text."""
     first = block.children[0] if block.children else None
     if first is None or first.type != "paragraph" or not first.children:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Markdown, read into a tree: CommonMark with tables, tasks and text that is struck through."""
+"""Parse Markdown into a tree: CommonMark with tables, tasks and strikethrough."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading: its text as a reader sees it, and the name by which links lead to it."""
+    """A heading: its rendered text, and its anchor for links."""
 
     text: str
     slug: str
@@ -39,7 +39,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class MarkdownDocument:
-    """A parsed text; C(headings) in the order of the tree."""
+    """A parsed document; `headings` in document order."""
 
     tree: SyntaxTreeNode
     headings: list[Heading] = field(default_factory=list)
@@ -49,13 +49,13 @@ class MarkdownDocument:
         return frozenset(heading.slug for heading in self.headings)
 
     def fragments(self) -> frozenset[str]:
-        """The names of the places in this text that its own links lead to."""
+        """Return the fragments of links within this document."""
         links = (str(node.attrs.get("href", "")) for node in nodes(self.tree, "link"))
         return frozenset(link[1:] for link in links if link.startswith("#"))
 
 
 def require_markdown() -> None:
-    """C(invalid) where the library is missing."""
+    """Raise `invalid` if the library is missing."""
     if MARKDOWN_MISSING is not None:
         raise invalid(
             "Markdown needs the Python library markdown-it-py where it is converted:"
@@ -64,8 +64,9 @@ def require_markdown() -> None:
 
 
 def parse_markdown(text: str) -> MarkdownDocument:
-    """The tree of a text. Raises C(invalid) where the library is missing, and for a text that is
-    too long or nested too deep.
+    """Parse Markdown.
+
+    Raises `invalid` if the library is missing, or the source is too long or nested too deeply.
     """
     require_markdown()
     if len(text) > LONGEST:
@@ -90,12 +91,12 @@ def _parser() -> markdown_it.MarkdownIt:
 
 
 def nodes(tree: SyntaxTreeNode, kind: str) -> Iterator[SyntaxTreeNode]:
-    """The nodes of a kind, in their order."""
+    """Yield the nodes of a type in document order."""
     return (node for node in tree.walk() if node.type == kind)
 
 
 def plain_text(node: SyntaxTreeNode) -> str:
-    """What a reader sees of a node, without formatting, on one line."""
+    """Return the text of a node without formatting, on a single line."""
     parts = []
     for each in node.walk():
         if each.type in ("text", "code_inline"):
@@ -106,7 +107,7 @@ def plain_text(node: SyntaxTreeNode) -> str:
 
 
 def _headings(tree: SyntaxTreeNode) -> list[Heading]:
-    """With the names that hosts of Markdown give them: C(A first step) is C(a-first-step)."""
+    """Return the headings with the anchors of Markdown hosts: "A first step" has `a-first-step`."""
     found: list[Heading] = []
     seen: dict[str, int] = {}
     for node in nodes(tree, "heading"):

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands above the text of a file, between two lines of three dashes: its title, labels and
-attachments.
-"""
+"""Parse the front matter of a file: title, labels and attachments between two lines of dashes."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ _QUOTES = "put it into quotation marks"
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """C(text): what stands below, with as many empty lines above as were taken away.
+    """Parsed front matter.
 
-    C(attachments): names of attachments, each with the path of its file; C(None) for one that stays
-    as it is on the wiki.
+    `text`: the content below it, after empty lines that keep the line numbers. `attachments`:
+    attachment name to path; None for an attachment that is not managed.
     """
 
     text: str
@@ -35,9 +33,9 @@ class FrontMatter:
 
 
 def split_front_matter(source: str) -> FrontMatter:
-    """Front matter and text; a block between dashes that is no mapping is text.
+    """Split front matter and content; a block between dashes that is not a mapping is content.
 
-    Raises C(invalid) for a title, labels or attachments that cannot be meant.
+    Raises `invalid` for an invalid title, labels or attachments.
     """
     found = _BLOCK.match(source)
     if found is None:
@@ -91,7 +89,7 @@ def _attachments(values: Mapping[Any, Any]) -> dict[str, str | None]:
 
 
 def _text(name: str, value: Any) -> str:
-    """A text, or a whole number: YAML reads 1.10 as 1.1, and C(no) as a boolean."""
+    """Return a string or integer as a string: YAML reads 1.10 as 1.1, and `no` as a boolean."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):

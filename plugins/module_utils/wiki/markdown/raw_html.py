@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The text of the HTML that stands in Markdown; its elements, scripts and comments go."""
+"""Extract the text of raw HTML in Markdown, without elements, scripts and comments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_line_break(tag: str) -> bool:
 
 
 def text_of_html(source: str) -> str:
-    """What a reader would see, on one line."""
+    """Return the visible text on a single line."""
     parts: list[str] = []
     silent, at = "", 0
     for found in _MARKUP.finditer(source):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The desired state of a page, and how a page differs from it."""
+"""Desired state of a page, and its comparison with a page."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from .page_options import PageOptions
 
 @dataclass(frozen=True)
 class DesiredPage:
-    """What a task manages of a page; it leaves alone what is C(None).
+    """The managed members of a page; a member that is None is not managed.
 
-    C(heading): C(body) is the content of the section under it. C(exact): bodies are compared as
-    text.
+    `heading`: `body` is the content of the section under it. `exact`: compare bodies as strings.
     """
 
     title: str | None
@@ -33,7 +32,7 @@ class DesiredPage:
         return page.title if self.title is None else self.title
 
     def validate(self, page: Page) -> BodyComparison:
-        """Whether the body of a page is as wanted; a body that the server does not send is not."""
+        """Compare the body of a page; a body that the server does not send differs."""
         if self.body is None:
             return BodyComparison(True)
         if page.body is None:
@@ -46,9 +45,9 @@ class DesiredPage:
         )
 
     def body_on(self, page: Page, comparison: BodyComparison | None = None) -> str:
-        """The body to save: what is there already is not replaced by another spelling of it.
+        """Return the body to save; an equivalent stored body is kept.
 
-        :param comparison: that of C(validate), where it is known
+        :param comparison: the result of `validate()`, if known
         """
         if page.body is None and (self.body is None or self.heading is not None):
             raise ToolchainError(
@@ -65,8 +64,10 @@ class DesiredPage:
         return found.replaced(self.body)
 
     def moves(self, page: Page) -> bool:
-        """Whether the page is seen to stand elsewhere. Where the server does not show the parent,
-        every run would move it; the parent goes with the next save for another reason.
+        """Whether the page has another parent.
+
+        If the server does not show the parent, every run would move the page. The parent is then
+        only sent with other changes.
         """
         return self.parent is not None and page.shows_parent and page.parent != self.parent
 
@@ -74,13 +75,13 @@ class DesiredPage:
         return self.title is not None and self.title != composed(page.title)
 
     def is_met_by(self, page: Page) -> bool:
-        """Whether a page is as wanted after a save, which may have rewritten the body."""
+        """Whether a saved page, whose body the server may have rewritten, is the desired one."""
         same = replace(self, exact=False).validate(page).same
         return same and not self.renames(page) and not self.moves(page)
 
 
 def desired_page(options: PageOptions) -> DesiredPage:
-    """The desired state of a task; C(invalid) for a malformed body."""
+    """Return the desired page of a task. Raise `invalid` for a malformed body."""
     title, body = options.title, _body(options)
     if options.section is not None and body is None:
         raise invalid("section needs body or src: the content of the section")

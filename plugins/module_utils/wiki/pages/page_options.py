@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options that describe one page; the modules of this room take them over."""
+"""Options of a page, shared by the modules of this package."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..names import composed, wrong_title
 
 @dataclass(frozen=True)
 class PageAddress:
-    """How a task names a page: by its id, or by its space and title."""
+    """Options that identify a page: its id, or its space and title."""
 
     page_id: str | None = None
     space: str | None = None
     title: str | None = None
 
     def require(self) -> None:
-        """C(invalid) where the page cannot be found by what is given, or nothing is called so."""
+        """Raise `invalid` if the options do not identify a page."""
         if self.page_id is None:
             self.space_and_title()
         wrong = None if self.title is None else wrong_title(self.title.strip())
@@ -29,14 +29,14 @@ class PageAddress:
             raise invalid(f"title: {wrong}")
 
     def space_and_title(self) -> tuple[str, str]:
-        """By what a page without C(page_id) is found; C(invalid) where one of them is missing."""
+        """Return space and title of a page without `page_id`. Raise `invalid` if one is missing."""
         if self.space is None or self.title is None:
             raise invalid("give page_id, or space and title, so that the page can be found")
         return self.space, composed(self.title)
 
     @property
     def named(self) -> str:
-        """The page in messages."""
+        """The name of the page in messages."""
         if self.page_id is not None:
             return f"the page {self.page_id}"
         space, title = self.space_and_title()
@@ -45,7 +45,7 @@ class PageAddress:
 
 @dataclass(frozen=True)
 class PageFields(PageAddress):
-    """Options of a page without defaults: they are the same for one page and for an entry."""
+    """Options without defaults, the same for a single page and an entry of `pages`."""
 
     parent_id: str | None = None
     body: Annotated[str | None, Option(empty=True, whole=True)] = None
@@ -59,7 +59,7 @@ class PageFields(PageAddress):
 
 @dataclass(frozen=True)
 class PageOptions(PageFields):
-    """All options of one page."""
+    """All options of a page."""
 
     compare: Literal["normalized", "exact"] = "normalized"
     on_conflict: Literal["fail", "retry"] = "fail"

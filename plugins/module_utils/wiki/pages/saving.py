@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Saving a page so that nobody's work is lost [W4.3].
+"""Save a page without losing changes of others [W4.3].
 
-Server facts [wiki-3]: a version that is not the next one is refused with 409; 409 and 5xx also
-stand for locks inside of the server, which go away and which their words name; what happened to a
-write whose answer is lost, or is any other 5xx, can only be read back.
+Server facts [wiki-3]: a version other than the next one is rejected with 409. 409 and 5xx may also
+report temporary locks inside the server, by their error message. After a lost response or any other
+5xx, only a verification read shows whether the page was saved.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _NAME_IN_USE = re.compile(r"title already exists|already exists with the (same )
 
 
 class PageWriter:
-    """Saves pages of one task.
+    """Save pages of one task.
 
-    :param note: C(version_comment) and C(minor_edit) as members of the version
-    :param properties: content properties that a new page has from the beginning
-    :param retry: another writer's save may be built upon where the body is still as it was read
+    :param note: `version_comment` and `minor_edit` as members of the version
+    :param properties: content properties to create with a new page
+    :param retry: save again after another writer's save if that left the body unchanged
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class PageWriter:
     ) -> None:
         self._client, self._desired, self._note, self._retry = client, desired, dict(note), retry
         self._properties = properties
-        #: The page as the last look has shown it.
+        #: The page in the last verification read.
         self._seen: Page | None = None
 
     def create(self, space: str) -> Page:
-        """Make the page; an answer that does not tell is looked up, never repeated blindly."""
+        """Create the page. After a lost response, look it up instead of repeating the request."""
         desired = self._desired
         title = desired.title or ""
         what = f"creating the page '{title}' in the space {space}"
@@ -68,7 +68,7 @@ class PageWriter:
             response = self._client.create(what, content, is_made)
         except ToolchainError as error:
             if _names_clash(error) and is_made() and self._seen is not None:
-                return self._seen  # another task has made it at the same time
+                return self._seen  # another task has created it at the same time
             raise _explained(error) from None
         page = self._client.written(response, space) or self._seen
         found = page or self._client.find(f"reading the new page '{title}'", space, title)
@@ -77,7 +77,7 @@ class PageWriter:
         return found
 
     def update(self, page: Page, body: str) -> Page:
-        """Save the page with C(body) as the next version; gives it as it is afterwards."""
+        """Save `body` as the next version and return the saved page."""
         for attempt in range(_TRIES):
             try:
                 return self._save(page, body)
@@ -107,13 +107,13 @@ class PageWriter:
         if saved is None or saved.id != page.id:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)
         if page.shows_parent and not saved.shows_parent:
-            # The parent is compared after every save: servers differ in what a save does to it.
+            # Servers differ in whether a save moves the page, so the caller compares the parent.
             what = f"reading the page '{title}' ({page.id}) after saving it"
             return self._client.require(what, page.id, page.space)
         return saved
 
     def _is_saved(self, page: Page) -> bool | None:
-        """Whether the page is as wanted in its next version; C(None) where others have saved it."""
+        """Whether the next version is the desired one; None if somebody else saved the page."""
         now = self._client.get(f"looking after the page '{page.title}'", page.id, page.space)
         if now is None or now.version not in (page.version, page.version + 1):
             return None
@@ -121,7 +121,7 @@ class PageWriter:
         return False if now.version == page.version else self._desired.is_met_by(now) or None
 
     def _after(self, error: ToolchainError, page: Page) -> Page:
-        """The page as it is after a failed save; raises where there is nothing to go on with."""
+        """Read the page after a failed save. Raise if the save cannot be repeated."""
         if error.kind == "not_found":
             said = "the page was there before: it is gone, or may be read, but not edited"
             raise _like(error, "not_found", said) from None
@@ -143,16 +143,17 @@ class PageWriter:
         return now
 
     def _is_done(self, page: Page, now: Page) -> bool:
-        """Whether the page is as wanted in its next version although the answer says otherwise.
+        """Whether the next version is the desired one although the response is an error.
 
-        A gateway may give up before the server does: the save then conflicts with the next try.
-        Another host may have saved the same at the same time.
+        After a gateway timeout the server may still save, and the next attempt conflicts with that.
+        Another host may have saved the same content at the same time.
         """
         return now.version == page.version + 1 and self._desired.is_met_by(now)
 
     def _require_transient(self, error: ToolchainError, now: Page) -> None:
-        """A lock goes away while nobody changes the page; another refusal stays one, and a save
-        that the server has not told of may still take place.
+        """Raise unless the error is a temporary lock.
+
+        After an unknown outcome the save may still take place, so it is not repeated.
         """
         told = error.verified_undone or not error.outcome_unknown
         if told and error.status is not None and _LOCK.search(error.detail or ""):
@@ -163,7 +164,7 @@ class PageWriter:
         raise _explained(error) from None
 
     def _require_same_body(self, error: ToolchainError, page: Page, now: Page) -> None:
-        """Another writer's save may be built upon if it left the body alone and that is wanted."""
+        """Raise `conflict` unless `retry` is set and the other writer left the body unchanged."""
         untouched = page.body is not None and now.body == page.body
         if not (self._retry and untouched and not error.outcome_unknown):
             said = (
@@ -178,7 +179,7 @@ def _updating(page: Page) -> str:
 
 
 def _content(title: str, space: str | None, body: str, parent: str | None) -> dict[str, Any]:
-    """The members that the written interface names (4.3), and the parent where it is managed."""
+    """Return the members of the written interface (4.3), and the parent if it is managed."""
     content: dict[str, Any] = {
         "type": "page",
         "title": title,
@@ -191,12 +192,12 @@ def _content(title: str, space: str | None, body: str, parent: str | None) -> di
 
 
 def _names_clash(error: ToolchainError) -> bool:
-    """Server fact [wiki-3]: a title that is in use in the space is refused with 400, 409 or 500."""
+    """Whether a title is in use in the space, which is a 400, 409 or 500 [wiki-3]."""
     return _NAME_IN_USE.search(error.detail or "") is not None
 
 
 def _explained(error: ToolchainError) -> ToolchainError:
-    """The error with its kind put right, and with advice where the server's words give none."""
+    """Return the error with the right kind, and with advice if the server gives none."""
     if _names_clash(error):
         return _like(error, "conflict", None)
     if "unreconciled" in (error.detail or "").lower():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One page of the module C(wiki_page): found, compared, saved and removed [C5.1]."""
+"""Find, compare, save and remove a single page [C5.1]."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
 from .saving import PageWriter
 
-#: What makes a new version of a page.
+#: Changes that create a new version of a page.
 _OF_THE_PAGE = frozenset({"body", "title", "parent_id"})
 _NO_BODY = "(the server does not send the body)\n"
 
 
 class PageAddition(Protocol):
-    """What belongs to a page and has no part in its versions: its labels, its attachments."""
+    """Labels or attachments of a page, which are not part of its versions."""
 
     def plan(self, page: Page | None) -> Change | None:
-        """Read the addition of a page (C(None): a page to create) and compare. Only reads."""
+        """Read and compare; `page` None is a page to create."""
 
     def text(self, *, after: bool) -> str:
-        """The lines of a diff, before or after the task; known once there is a plan."""
+        """Return the lines of a diff before or after the task. Call `plan()` first."""
 
     def result(self) -> Mapping[str, Any]:
-        """The return values, if what is planned is done."""
+        """Return the return values after `apply()`."""
 
     def apply(self, page: Page) -> None:
-        """Do what is planned."""
+        """Write the planned changes."""
 
 
 class SinglePage:
-    """Creates, updates or removes one page, found by id, or by space and title.
+    """Create, update or remove a page, found by id or by space and title.
 
-    C(connections): most connections at once, of all pages of a task together.
+    `connections`: maximum number of connections for all pages of a task.
     """
 
     def __init__(self, task: Task, options: PageOptions, *, connections: int = 10) -> None:
@@ -65,7 +65,7 @@ class SinglePage:
         self._page: Page | None = None
         self._body = self._desired.body or ""
 
-    # -- deciding ------------------------------------------------------------------------------
+    # -- planning ------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
         if self._desired.body is not None and looks_like_markdown(self._desired.body):
@@ -87,7 +87,7 @@ class SinglePage:
 
     @property
     def page(self) -> Page | None:
-        """The page that was found by C(plan)."""
+        """The page that `plan()` found."""
         return self._page
 
     def _read(self) -> Page | None:
@@ -102,14 +102,14 @@ class SinglePage:
         return read(f"reading {named}", options.page_id, options.space)
 
     def _planned_additions(self, page: Page | None) -> list[Change]:
-        """What has to change of labels and attachments."""
+        """Return the changes of labels and attachments."""
         return [change for each in self._additions if (change := each.plan(page)) is not None]
 
     def _results(self) -> dict[str, Any]:
         return {name: value for each in self._additions for name, value in each.result().items()}
 
     def _check(self, page: Page) -> None:
-        """C(conflict) for a page that is not the one that was meant."""
+        """Raise `conflict` if the page does not match the options, for example its space."""
         space, expected = self._options.space, self._options.expected_version
         problem = None
         if page.type != "page":
@@ -190,8 +190,9 @@ class SinglePage:
         return Plan(None, None, "update", tuple(changes), result, make_diff=make_diff)
 
     def _require_place(self, space: str | None, parent: str, child: str = "") -> None:
-        """C(not_found) where space or parent of a page are missing, C(rejected) where the parent is
-        below the page C(child): before anything is written.
+        """Check space and parent before a write.
+
+        Raises `not_found` if one is missing, `rejected` if the parent is below the page `child`.
         """
         if parent != "":
             self._client.require_parent(parent, space, child)
@@ -199,7 +200,7 @@ class SinglePage:
             self._client.require_space(space)
 
     def _wanted(self, page: Page, comparison: BodyComparison) -> Page:
-        """The page as it is to be saved."""
+        """Return the page with the desired title, body and parent."""
         self._body = self._desired.body_on(page, comparison)
         return replace(
             page,
@@ -210,14 +211,15 @@ class SinglePage:
         )
 
     def _text(self, page: Page, body: str, *, after: bool) -> str:
-        """What the diff shows: what is managed beside the body stands above it."""
+        """Return the string for the diff: title, parent, labels and attachments, then the body."""
         parent = "" if self._options.parent_id is None else f"parent: {page.parent or '-'}\n"
         additions = "".join(each.text(after=after) for each in self._additions)
         return f"title: {page.title}\n{parent}{additions}\n{body}"
 
     def _keep_comments(self, page: Page, body: str) -> None:
-        """C(conflict) for a new body on which inline comments of readers lose their place: they
-        hang on marks in the text, which make no version.
+        """Raise `conflict` if the new body lacks markers of readers' inline comments.
+
+        The markers are part of the body, but adding one creates no version.
         """
         lost = lost_comments(page.body or "", body)
         if lost == 0:
@@ -232,9 +234,7 @@ class SinglePage:
         self._task.warn(f"{self._options.named}: {said} lose the place in the text")
 
     def preflight(self, plan: Plan) -> None:
-        """What the server itself would say: C(permission), and C(conflict) where another page has
-        the new title.
-        """
+        """Raise `permission`, or `conflict` if another page has the new title."""
         self._require_rights(plan)
         page, renamed = self._page, any(change.field == "title" for change in plan.changes)
         if page is None or page.space is None or self._options.page_id is None or not renamed:
@@ -246,7 +246,7 @@ class SinglePage:
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
-            return  # a server without a look-up by title
+            return  # a server without a lookup by title
         if other is not None and other.id != page.id:
             said = f"the page {other.id} in the space {page.space} has the title '{other.title}'"
             raise ToolchainError("conflict", f"{self._options.named}: {said} already")
@@ -259,7 +259,7 @@ class SinglePage:
         elif of_the_page(change.field for change in plan.changes):
             require(f"saving {self._options.named}", self._page, "update")
 
-    # -- doing ---------------------------------------------------------------------------------
+    # -- applying ------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         page = self._page
@@ -292,7 +292,7 @@ class SinglePage:
         return {**note, "minorEdit": True} if self._options.minor_edit else note
 
     def _trash(self, page: Page) -> None:
-        """Move the page to the trash; one that is not found any more is gone."""
+        """Move the page to the trash; a page that is no longer found is gone."""
 
         def is_gone() -> bool:
             now = self._client.get(f"looking after {self._options.named}", page.id, page.space)
@@ -305,10 +305,10 @@ class SinglePage:
                 raise
 
     def _verify(self, saved: Page, before: Page | None) -> None:
-        """Compare what the server shows after a save with what was wanted."""
+        """Compare the saved page with the desired one."""
         known, wanted = saved.shows_parent, self._desired.parent
         if wanted is None:
-            # A new page stands where the server puts it; one that was there stays where it was.
+            # The server chooses the parent of a new page. An existing page must not move.
             known = known and before is not None and before.shows_parent
             wanted = None if before is None else before.parent
         if known and saved.parent != wanted:
@@ -327,7 +327,7 @@ class SinglePage:
 
 
 def _additions(client: WikiClient, options: PageOptions) -> list[PageAddition]:
-    """The managed additions of a page. Raises C(invalid)."""
+    """Return the managed labels and attachments of a page. Raises `invalid`."""
     additions: list[PageAddition] = []
     if options.labels is not None:
         additions.append(PageLabels(client, options.labels))

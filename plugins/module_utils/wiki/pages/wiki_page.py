@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(wiki_page): one page, or with C(pages) many in one task [C5.1]."""
+"""Module `wiki_page`: a single page, or with `pages` many pages in a task [C5.1]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_ONE_PAGE = (*_BODY, "page_id", "title", "section", "expected_version", "atta
 
 @dataclass(frozen=True)
 class WikiPageEntry(PageFields):
-    """An entry of C(pages): what it leaves out comes from the options of the task."""
+    """An entry of `pages`; the options of the task are its defaults."""
 
     compare: Literal["normalized", "exact"] | None = None
     on_conflict: Literal["fail", "retry"] | None = None
@@ -43,7 +43,7 @@ class WikiPageEntry(PageFields):
 
 @dataclass(frozen=True)
 class WikiPageOptions(PageOptions):
-    """The options of C(wiki_page)."""
+    """Options of `wiki_page`."""
 
     pages: list[WikiPageEntry] | None = None
     parallel: int = 4
@@ -54,14 +54,14 @@ class WikiPageOptions(PageOptions):
     }
 
     def entry(self, entry: WikiPageEntry) -> PageOptions:
-        """The options of one page of the list."""
+        """Return the options of an entry."""
         said = {each.name: getattr(entry, each.name) for each in fields(entry)}
         given = {name: value for name, value in said.items() if value is not None}
         return replace(self, pages=None, **given)
 
 
 class WikiPageOperation:
-    """One page, or many in one task. Raises C(invalid)."""
+    """Manage a single page, or many pages in a task. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "wiki",
@@ -97,7 +97,7 @@ class WikiPageOperation:
 
 @dataclass
 class _ListedPage:
-    """One page of the list and what became of it so far."""
+    """An entry of `pages` with its plan, return values and error."""
 
     name: str
     task: Task
@@ -107,7 +107,7 @@ class _ListedPage:
     error: ToolchainError | None = None
 
     def shown(self) -> dict[str, Any]:
-        """An entry of the C(pages) return value."""
+        """Return an entry of the return value `pages`."""
         if self.error is None:
             return {"ok": True, "changed": self.plan.changed, **self.values, "error": None}
         failure = self.task.failure(self.error)
@@ -116,7 +116,7 @@ class _ListedPage:
 
 
 class ListedPages:
-    """Pages that do not depend on each other: where one fails, the others are still done."""
+    """Manage independent pages: if a page fails, the others are still written."""
 
     def __init__(self, task: Task, pages: Sequence[PageOptions], parallel: int) -> None:
         self._task, self._parallel = task, parallel
@@ -124,7 +124,7 @@ class ListedPages:
         self._items = self._made(pages)
 
     def _made(self, pages: Sequence[PageOptions]) -> list[_ListedPage]:
-        """Raises C(invalid) that names every entry which makes no sense."""
+        """Return the pages of the entries. Raise `invalid` with all invalid entries."""
         items, problems, seen = [], [], dict[str, int]()
         for index, page in enumerate(pages):
             try:
@@ -173,7 +173,7 @@ class ListedPages:
         item.values = item.plan.result
 
     def _refuse_twins(self) -> None:
-        """Two entries may name one page in two ways: by its id, and by its title."""
+        """Reject a second entry for the same page: one may use its id, the other its title."""
         seen: dict[str, str] = {}
         for item in self._items:
             page = item.operation.page
@@ -181,7 +181,7 @@ class ListedPages:
                 item.error = invalid(f"{item.name} is {seen[page.id]}, too")
 
     def preflight(self, plan: Plan) -> None:
-        """What the server would refuse, of each page. Raises what C(apply) would."""
+        """Check the permissions of each page. Raises the errors of `apply()`."""
         todo = [item for item in self._items if item.error is None and item.plan.changed]
         self._each(lambda item: item.operation.preflight(item.plan), todo, _OF_THE_SERVER)
         failure = self._failure()
@@ -208,9 +208,9 @@ class ListedPages:
         final: frozenset[str],
         hopeless: ToolchainError | None = None,
     ) -> ToolchainError | None:
-        """Do one step for many pages, C(parallel) at once; what fails is kept with its page.
+        """Run a step for many pages, `parallel` at once; store each error with its page.
 
-        After an error of a C(final) kind, which is given back, no further page is begun.
+        Returns the first error of a `final` kind. After that, no further page is started.
         """
         found = [] if hopeless is None else [hopeless]
 
@@ -236,7 +236,7 @@ class ListedPages:
         return [item.shown() for item in self._items]
 
     def _failure(self) -> ToolchainError | None:
-        """One error for all that failed; its kind, status and address are those of the first."""
+        """Return an error for all failed pages, with kind, status and address of the first one."""
         found = [item.error for item in self._items if item.error is not None]
         if not found:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(wiki_page_info) and the lookup C(wiki_page): a page with its body [C5.1]."""
+"""Module `wiki_page_info` and lookup `wiki_page`: a page with its body [C5.1]."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .page_options import PageAddress
 
 @dataclass(frozen=True)
 class WikiPageInfoOptions(PageAddress):
-    """The options of C(wiki_page_info)."""
+    """Options of `wiki_page_info`."""
 
     constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["page_id", "space"]]}
 
 
 class WikiPageInfoOperation(ReadOnly):
-    """Reads a page with its body; C(invalid) where the options name no page."""
+    """Read a page with its body. Raises `invalid` if the options name no page."""
 
     descriptor: ClassVar = Descriptor("wiki", dict.fromkeys(("read", "find", "tree"), reads()))
 
@@ -37,10 +37,10 @@ class WikiPageInfoOperation(ReadOnly):
         return unchanged({"page": self.page()})
 
     def page(self) -> dict[str, Any]:
-        """The page as the return value shows it.
+        """Return the return value.
 
-        C(not_found) where it is missing or not visible, and for a title where the server has no
-        look-up by title; C(protocol) where the server does not send the body.
+        Raises `not_found` if the page is missing or not visible, or the server has no lookup by
+        title; `protocol` if the server does not send the body.
         """
         found, name = self._read(), self._options.named
         if found is None or found.status != "current":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether two bodies are the same to a reader, and what was not counted as a difference."""
+"""Compare two bodies, and report ignored differences."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _VERSION = "ac:schema-version"
 
 @dataclass(frozen=True)
 class BodyComparison:
-    """C(ignored) says what differs and does not count, each kind once."""
+    """Result of a comparison; `ignored` names each kind of ignored difference once."""
 
     same: bool
     ignored: tuple[str, ...] = ()
 
 
 def compare(current: str, wanted: str, space: str | None) -> BodyComparison:
-    """Compare a body as the server has it with one as the author wrote it.
+    """Compare a stored body with the one that the author wrote.
 
-    A stored body that cannot be parsed differs from everything but itself.
+    A stored body that cannot be parsed only equals the same string.
     """
     if current == wanted:
         return BodyComparison(True)
@@ -39,7 +39,7 @@ def compare(current: str, wanted: str, space: str | None) -> BodyComparison:
 
 
 def alike(current: str, wanted: str, space: str | None) -> bool:
-    """As C(compare), for those who need not know what does not count."""
+    """Return `compare(...).same` without collecting ignored differences."""
     if current == wanted:
         return True
     try:
@@ -68,7 +68,7 @@ def _words(tree: StorageElement) -> str:
 def _comparable(
     current: StorageElement, wanted: StorageElement, space: str | None
 ) -> tuple[StorageElement, StorageElement]:
-    """Canonical trees; the notes of an editor that the author uses nowhere are the server's."""
+    """Return canonical trees without editor attributes that the author does not use."""
     there, here = canonical(current, space), _own(canonical(wanted, space))
     used = {name for element in here.walk() for name in element.attributes}
     for element in there.walk():
@@ -78,7 +78,7 @@ def _comparable(
 
 
 def _own(wanted: StorageElement) -> StorageElement:
-    """A tree with the ids of macros that a server keeps: of two that are equal, it renews one."""
+    """Return a tree without duplicate macro ids: the server replaces the second one."""
     seen: set[str] = set()
     for element in wanted.walk():
         macro = element.attributes.get(MACRO_ID)
@@ -90,7 +90,7 @@ def _own(wanted: StorageElement) -> StorageElement:
 
 
 def same(current: Node, wanted: Node) -> bool:
-    """Whether two canonical trees are equal, save for what the author leaves to the server."""
+    """Whether two canonical trees are equal, apart from members that the server sets."""
     if not isinstance(current, StorageElement) or not isinstance(wanted, StorageElement):
         return current == wanted
     if current.name != wanted.name or not _same_attributes(current, wanted):
@@ -110,7 +110,7 @@ def _same_attributes(current: StorageElement, wanted: StorageElement) -> bool:
 
 
 def _children(current: StorageElement, wanted: StorageElement) -> list[Node]:
-    """The server's children without columns that say nothing, where the author has none at all."""
+    """Return the server's children without default columns if the author has no columns."""
     if current.name != "table" or any(child.name == "colgroup" for child in wanted.elements):
         return current.children
     return [child for child in current.children if not _is_bare_columns(child)]
@@ -127,10 +127,10 @@ def _is_bare_columns(node: Node) -> bool:
 def readable(
     current: str, wanted: str, space: str | None, *, exact: bool = False
 ) -> tuple[str, str]:
-    """Both bodies over several lines, for a unified diff, without what is not compared.
+    """Format both bodies for a unified diff, without ignored members.
 
-    Bodies that cannot be parsed are shown as they are, with a line for each tag; so are, with
-    C(exact), bodies that differ in their spelling alone.
+    Bodies that cannot be parsed are only split into a line per tag; with `exact`, also bodies that
+    differ only in ignored members.
     """
     try:
         there, here = _comparable(parse(current), parse(wanted), space)

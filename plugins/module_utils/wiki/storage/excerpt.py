@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Both sides of the diff of one page among many."""
+"""Shorten the diff of a page among many."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 
 def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
-    """Both texts without the lines that they begin and end with alike, below the name of the page:
-    many pages follow each other in one text.
-    """
+    """Return both strings without their common first and last lines, below the page's name."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     start = _alike(before, after)
     end = _alike(before[start:][::-1], after[start:][::-1])
@@ -26,6 +24,6 @@ def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines two texts begin with alike."""
+    """Return the number of common first lines."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names and counts the differences between two bodies that mean nothing to a reader."""
+"""Name and count the ignored differences between two bodies."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ Feature = tuple[str, str]
 def ignored(
     current: tuple[StorageElement, str], wanted: tuple[StorageElement, str], space: str | None
 ) -> tuple[str, ...]:
-    """Each kind of difference with the number of places, as C(attribute ac:macro-id (2)); never
-    empty: only texts that differ are given.
+    """Return each kind of difference with its count, for example `attribute ac:macro-id (2)`.
 
-    :param current: tree and text of the one body
-    :param wanted: tree and text of the other one
+    The bodies must differ, so the result is never empty.
+
+    :param current: tree and source of the stored body
+    :param wanted: tree and source of the wanted body
     """
     theirs, ours = _features(*current, space), _features(*wanted, space)
     counts: Counter[str] = Counter()

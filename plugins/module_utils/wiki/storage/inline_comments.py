@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The inline comments of readers, which hang on marks in the text of a page [wiki-17]."""
+"""Find readers' inline comments, which are markers in the body [wiki-17]."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from .parser import Malformed, parse
 
 
 def lost_comments(before: str, after: str) -> int:
-    """How many comments have a place in the one body and none in the other."""
+    """Return the number of comments whose markers the other body lacks."""
     return len(_comments(before) - _comments(after))
 
 
 def _comments(body: str) -> set[str]:
-    """The inline comments that have a place in a body; one may have several."""
+    """Return the ids of the inline comments in a body; a comment may have several markers."""
     if MARKER not in body:
         return set()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a body in storage format is Markdown that nobody has converted."""
+"""Detect Markdown that was not converted to storage format."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ _SIGN = re.compile(
 
 
 def looks_like_markdown(body: str) -> bool:
-    """Whether text that stands in no element has signs of Markdown; the body is well-formed."""
+    """Whether text outside of elements looks like Markdown; the body must be well-formed."""
     bare = "\n".join(child for child in parse(body).children if isinstance(child, str))
     return _SIGN.search(bare) is not None

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Storage format: the XHTML dialect in which the wiki keeps its pages, read without any library
-beyond the standard one.
-"""
+"""Parse storage format, the XHTML dialect of the wiki, with the standard library only."""
 
 from __future__ import annotations
 
@@ -45,8 +43,9 @@ class Comment:
 
 @dataclass
 class StorageElement:
-    """An element and where it stands in the encoded source: C(begin) its start tag, C(inner) and
-    C(outer) its content, C(end) what comes after it.
+    """An element and its positions in the encoded source, in bytes.
+
+    `begin`: start tag; `inner` to `outer`: content; `end`: first byte after the element.
     """
 
     name: str
@@ -62,7 +61,7 @@ class StorageElement:
         return [child for child in self.children if isinstance(child, StorageElement)]
 
     def walk(self) -> Iterator[StorageElement]:
-        """This element and all below it, in the order of the document."""
+        """Yield this element and its descendants in document order."""
         todo = [self]
         while todo:
             element = todo.pop()
@@ -71,7 +70,7 @@ class StorageElement:
 
 
 class Malformed(ValueError):
-    """A body that is not well-formed; C(line) and C(column) count from 1."""
+    """A body that is not well-formed; `line` and `column` start at 1."""
 
     def __init__(self, reason: str, line: int, column: int, hint: str | None = None) -> None:
         advice = "" if hint is None else f": {hint}"

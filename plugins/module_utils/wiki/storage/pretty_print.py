@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Storage format over several lines, so that a unified diff shows what changed and where."""
+"""Format storage format over several lines for a unified diff."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PLAIN = frozenset({"ac:plain-text-body", "ac:plain-text-link-body"})
 
 
 def pretty(root: StorageElement) -> str:
-    """The text of a tree: a line for each block, text and what stands within it on one line."""
+    """Return a tree as a string with a line per block; inline elements stay in the line."""
     return "".join(f"{line}\n" for child in _runs(root.children) for line in _block(child, ""))
 
 
 def _runs(nodes: list[Node]) -> list[list[Node]]:
-    """Nodes that share a line: blocks stand alone, text keeps its inline elements."""
+    """Group the nodes of a line: a block alone, or text with its inline elements."""
     runs: list[list[Node]] = []
     inline = False
     for node in nodes:

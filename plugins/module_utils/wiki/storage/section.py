@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One section of a page: what stands under a heading, cut out of the source byte for byte."""
+"""A section of a page: the content under a heading, byte for byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .parser import Malformed, StorageElement, parse
 
 @dataclass(frozen=True)
 class Section:
-    """A body in three parts, of which C(content) is the section."""
+    """A body in three parts; `content` is the section."""
 
     before: str
     content: str
@@ -21,16 +21,15 @@ class Section:
     level: int
 
     def replaced(self, content: str) -> str:
-        """The whole body with another section."""
+        """Return the whole body with the section replaced."""
         return f"{self.before}{content}{self.after}"
 
 
 def find(body: str, heading: str) -> Section:
-    """The section under a heading, up to the next heading of its level or higher beside it.
+    """Return the section under a heading, up to the next sibling heading of its level or higher.
 
-    Headings are compared as a reader sees them, without formatting and with whitespace collapsed.
-    C(not_found) where there is no such heading, C(invalid) where there are several, C(protocol)
-    where the stored body is not well-formed.
+    Headings are compared without formatting and with collapsed whitespace. Raises `not_found` if
+    there is no such heading, `invalid` if there are several, `protocol` for a malformed body.
     """
     root, source = _parsed(body), body.encode()
     wanted = " ".join(heading.split())
@@ -67,7 +66,7 @@ def _parsed(body: str) -> StorageElement:
 
 
 def require_inside(content: str, section: Section) -> None:
-    """C(invalid) where a new content would end the section itself, and so grow with every run."""
+    """Raise `invalid` for a heading that would end the section: it would grow with every run."""
     for element in parse(content).elements:
         if element.name in HEADINGS and _level(element) <= section.level:
             raise invalid(

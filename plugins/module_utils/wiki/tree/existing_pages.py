@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pages that a tree has on the server, and how they are found again."""
+"""Find the pages of a tree on the server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .wanted_pages import WantedPage, title_key
 
 @dataclass
 class ExistingTree:
-    """C(pages): everything below the root page and itself, by id; parents first."""
+    """The root page and all pages below it, by id; parents first."""
 
     root: Page
     pages: dict[str, Page] = field(default_factory=dict)
 
     def own(self) -> dict[str, TreeMark]:
-        """The marks of the pages that this tree wrote, by id; not that of the root page."""
+        """Return the marks of the pages that this tree wrote, by id, without the root page."""
         marks = {page_id: mark_of(page) for page_id, page in self.pages.items()}
         return {
             page_id: mark
@@ -37,10 +37,10 @@ class ExistingTree:
 
 
 class TreeReader:
-    """Finds pages of one space.
+    """Find pages of one space.
 
     :param client: reads pages with their marks
-    :param say: shows how far a long reading is
+    :param say: shows progress
     """
 
     def __init__(self, client: WikiClient, space: str, parallel: int, say: Listener) -> None:
@@ -48,20 +48,20 @@ class TreeReader:
         self._found: dict[str, Page | None] = {}
 
     def find(self, title: str) -> Page | None:
-        """The page of a title, wherever in the space."""
+        """Return the page with a title in the space, or None. The result is cached."""
         if title not in self._found:
             found = self._client.find(f"looking for the page '{title}'", self._space, title)
             self._found[title] = None if found is None else self._with_mark(found)
         return self._found[title]
 
     def find_all(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
-        """Those that the space has, by the key of the file."""
+        """Return the pages with the titles of the wanted ones, by key of the file."""
         found = spread(self._parallel, lambda page: self.find(page.title), wanted)
         keys = [page.source.key for page in wanted]
         return {key: page for key, page in zip(keys, found, strict=True) if page is not None}
 
     def tree(self, root: Page) -> ExistingTree:
-        """All pages below the root, level by level."""
+        """List all pages below the root, level by level."""
         found = ExistingTree(root, {root.id: root})
         level = [root]
         count = ProgressCounter(self._say, f"listing the pages below '{root.title}'")
@@ -85,10 +85,10 @@ class TreeReader:
         return now if now.shows_parent else replace(now, parent=page.parent)
 
     def former_tree(self, wanted: Sequence[WantedPage]) -> str | None:
-        """The id of the tree that these files are, where no page has the title of its root.
+        """Return the id of the tree of these files after a change of the root's title, or None.
 
-        Most of the files have to be there, under their titles, and be marked as unchanged files of
-        one tree: another one that has titles in common, as manuals have, is not taken.
+        More than half of the files must be marked as unchanged files of that tree, because
+        different manuals may have some titles in common.
         """
         others = [page for page in wanted if page.source.key != ROOT and page.source_digest]
         found = self.find_all(others)
@@ -119,7 +119,7 @@ class TreeReader:
         return None
 
     def root(self, page_id: str) -> Page | None:
-        """The root page of a tree, by its id; C(None) where it is gone."""
+        """Return the root page of a tree by its id; None if it is gone."""
         root = self._client.get(f"reading the root page {page_id}", page_id, self._space)
         if root is None or root.status != "current":
             return None
@@ -137,5 +137,5 @@ class TreeReader:
 
 
 def titles_of(pages: dict[str, Page]) -> dict[str, Page]:
-    """Pages by what the wiki tells their titles apart."""
+    """Return the pages by normalized title."""
     return {title_key(page.title): page for page in pages.values()}

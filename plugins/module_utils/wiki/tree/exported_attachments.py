@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The attachments of pages that are exported: what can be a file, and comes back under its name,
-is fetched; whatever else is named.
-"""
+"""Download the attachments of exported pages, and name those that cannot be exported."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ _OTHER = "bin"
 
 @dataclass
 class PageFiles:
-    """The attachments of a page.
+    """Attachments of a page.
 
-    C(contents): by the name of the file, beside that of the page. C(listed): the front matter, by
-    the name on the page. C(left_out): kind, name and reason.
+    `contents`: by file name. `listed`: entries of the front matter by attachment name. `left_out`:
+    kind, name and reason.
     """
 
     contents: dict[str, FileContent] = field(default_factory=dict)
@@ -38,9 +36,9 @@ class PageFiles:
 
 
 class AttachmentReader:
-    """Fetches the attachments of pages, of several at once.
+    """Download the attachments of several pages at once.
 
-    :param largest: bytes; a larger attachment is left out
+    :param largest: bytes; larger attachments are left out
     """
 
     def __init__(self, client: WikiClient, largest: int) -> None:
@@ -48,9 +46,7 @@ class AttachmentReader:
         self._kept = KeptFiles()
 
     def read(self, page: Page) -> PageFiles:
-        """What a page has; it costs a request where the attachments did not come with the page,
-        and one for each file.
-        """
+        """Download the attachments of a page; list them unless the page contains all of them."""
         found = PageFiles()
         try:
             entries = entries_of(self._client, page)
@@ -69,7 +65,7 @@ class AttachmentReader:
     def _add(
         self, found: PageFiles, page: Page, names: FileNames, title: object, entry: object
     ) -> None:
-        """Fetch one, or say why it is left out."""
+        """Download an attachment, or add the reason why it is left out."""
         name = title if isinstance(title, str) else ""
         reason = wrong_name(name)
         if reason is None and isinstance(entry, dict) and "id" in entry:
@@ -85,7 +81,7 @@ class AttachmentReader:
     def _content(
         self, page: Page, name: str, stored: StoredAttachment
     ) -> tuple[FileContent | None, str | None]:
-        """The bytes; without them the reason."""
+        """Return the content, or None and the reason."""
         if stored.size is None or stored.link is None:
             return None, "the server does not tell its size, or where it is"
         if stored.size > self._largest:
@@ -102,7 +98,7 @@ class AttachmentReader:
 
 
 def file_name(names: FileNames, page_id: str, name: str) -> str:
-    """The name of a file for what a page calls C(name); none of a page, or of a folder, is so."""
+    """Return the file name of an attachment, which never equals that of a page or folder."""
     stem, dot, ending = name.rpartition(".")
     plain = ending.isascii() and ending.isalnum() and len(ending) <= _LONGEST_ENDING
     kept = bool(dot and stem and plain and ending.lower() not in _READ)
@@ -116,6 +112,6 @@ def file_name(names: FileNames, page_id: str, name: str) -> str:
 
 
 def listed_of(files: PageFiles, body: str) -> dict[str, str | None]:
-    """The attachments for the front matter: those that only the body names stay as they are."""
+    """Return the attachments for the front matter; those only in the body are not managed."""
     named = (name.strip() for name, _element in named_attachments(body))
     return {**{name: None for name in named if name}, **files.listed}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the links and images of a file stand for: pages of the same tree, attachments, addresses."""
+"""Resolve links and images of a file to pages of the tree, attachments or addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .source_files import ROOT, SourceFile, SourceFolder
 
 @dataclass(frozen=True)
 class LinkedPlace:
-    """What an address leads to: the key of a page, or the path of another file."""
+    """Target of a link: the key of a page, or the path of another file."""
 
     page: str | None
     file: str | None
@@ -22,13 +22,13 @@ class LinkedPlace:
 
 
 class Places:
-    """Finds pages and files by what stands in a link; nothing is looked up on the disk."""
+    """Resolve links to pages and files of the folder, without disk access."""
 
     def __init__(self, folder: SourceFolder) -> None:
         self._folder, self._keys = folder, folder.keys_of_paths
 
     def find(self, page: SourceFile, address: str) -> LinkedPlace | None:
-        """C(None) for what is neither a page nor a file of the folder."""
+        """Return the target; None if it is neither a page nor a file of the folder."""
         path, _hash, fragment = address.partition("#")
         path = unquote(path.partition("?")[0])
         if path == "":
@@ -43,10 +43,10 @@ class Places:
 
 @dataclass
 class PageLinks:
-    """The resolver for one page: what it finds nothing for is a problem.
+    """Resolve the links of one page; a link without a target is reported as a problem.
 
     :param titles: titles of the pages by key
-    :param anchors: names of the headings of the pages that are Markdown, by key
+    :param anchors: names of the headings of Markdown pages, by key
     """
 
     page: SourceFile
@@ -82,7 +82,7 @@ class PageLinks:
         return LinkTarget("file", self.attach(place.file))
 
     def attach(self, path: str) -> str:
-        """The name of a file on this page: its own, unless another file has it."""
+        """Return the attachment name: the file name, or the path if the name is taken."""
         name = posixpath.basename(path)
         taken = {each.lower(): other for each, other in self.files.items()}
         if taken.get(name.lower(), path) != path:

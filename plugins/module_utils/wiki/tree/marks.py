@@ -12,17 +12,17 @@ from ..client import WikiClient, place_of
 from ..page import Page, member, number
 
 KEY = "delivery-toolchain-tree"
-#: What has to be expanded so that a page shows its mark.
+#: The member to expand, so that a page contains its mark.
 EXPANSION = f"metadata.properties.{KEY}"
 
 
 @dataclass(frozen=True)
 class TreeMark:
-    """C(tree): the id of the root page of the tree. C(page): the id of the page itself, so that a
-    copy of it is none of the tree. C(digest): of the body that was written as this C(version).
-    C(source): the digest of the file.
+    """The tree and file of a page.
 
-    A page that has just been made has neither; so has a root page, which makes its own tree.
+    `tree`: id of the root page, None on a new root page. `page`: id of the page itself, because a
+    copied page keeps the properties; None on a new page. `digest`: of the body that was saved as
+    `version`. `source`: digest of the file.
     """
 
     tree: str | None
@@ -34,16 +34,16 @@ class TreeMark:
 
     @property
     def is_finished(self) -> bool:
-        """Whether all was done after the page had been made."""
+        """Whether the task finished the page after it was created."""
         return self.page is not None
 
     def shown(self) -> dict[str, Any]:
-        """The value of the property."""
+        """Return the value of the property."""
         return asdict(self)
 
 
 def mark_of(page: Page) -> TreeMark | None:
-    """The mark of a page; a copy of another page, and what others wrote there, is none."""
+    """Return the mark of a page; None for a copied page or an invalid property."""
     value = member(page.content, "metadata", "properties", KEY, "value")
     file = member(value, "file")
     if not isinstance(file, str):
@@ -60,7 +60,7 @@ def mark_of(page: Page) -> TreeMark | None:
 
 
 def write_mark(client: WikiClient, page: Page, mark: TreeMark) -> None:
-    """Set the mark. Where the answer does not tell, or another task was faster, look."""
+    """Set the mark. After a lost response or a conflict, read it first."""
     what = f"marking the page '{page.title}' ({page.id})"
     known = _version(member(page.content, "metadata", "properties", KEY))
     try:
@@ -93,7 +93,7 @@ def _read(client: WikiClient, page_id: str, what: str) -> Any:
 
 
 def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:
-    """The server's object with its mark, where the server did not show properties with the page."""
+    """Return the page's JSON with its mark, for servers that do not expand properties."""
     found = _read(client, page.id, f"reading the mark of the page '{page.title}' ({page.id})")
     metadata = member(page.content, "metadata") or {}
     properties = {} if found is None else {KEY: found}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which page of the server is which file: by file, by title, or none."""
+"""Match files with pages of the server, by file or by title."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .wanted_pages import WantedPage, title_key
 def match(
     wanted: Sequence[WantedPage], own: Mapping[str, TreeMark], pages: Mapping[str, Page], root: str
 ) -> dict[str, str]:
-    """Key of a file to the id of its page; what has none is new, or somebody else's.
+    """Return the id of the page for each key of a file that has one.
 
-    The same file is the same page, whatever its title. Among the others, the same title is: the
-    file has been moved. A title that another page of the tree has, and keeps, goes with that page.
+    A page belongs to the file in its mark, whatever its title. Otherwise the file was moved, and
+    belongs to the page with its title, unless that page has a file.
 
     :param own: the marks of the pages that the tree wrote, by id
     :param root: the id of the root page
@@ -42,9 +42,7 @@ def match(
 def _settle_titles(
     wanted: Mapping[str, WantedPage], found: dict[str, str], by_title: Mapping[str, str]
 ) -> None:
-    """Pages that would wait for each other's titles for ever, or for one that nobody gives free,
-    are matched by title instead.
-    """
+    """Match pages by title if their renames would wait for each other or for a kept title."""
     for start in list(found):
         chain: list[str] = []
         key = start

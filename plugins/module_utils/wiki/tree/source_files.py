@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a folder that becomes a tree of pages; nothing outside of it is ever read."""
+"""Read the files of a folder that becomes a tree of pages; links out of it are rejected."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ _FOLDER_PAGES = ("index", "readme")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A page to be: C(key) tells it apart, C(path) is shown, C(file) is C(None) for the page of a
-    folder without one; C(parent) is the key of the page above.
+    """A file or folder that becomes a page.
+
+    `key`: unique; `path`: for messages; `file`: None for a folder without a page file;
+    `parent`: key of the parent page.
     """
 
     key: str
@@ -31,13 +33,13 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """Its title where nothing in the file tells it."""
+        """The default title."""
         return posixpath.basename(self.key.rstrip("/")).removesuffix(".md").removesuffix(".xml")
 
 
 @dataclass
 class SourceFolder:
-    """C(pages) by key, parents first; C(files): all other files by their path below the folder."""
+    """`pages` by key, parents first; `files`: all other files by path below the folder."""
 
     root: str
     pages: dict[str, SourceFile] = field(default_factory=dict)
@@ -51,7 +53,7 @@ class SourceFolder:
 
 
 def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
-    """What is in a folder; raises C(invalid) where it is none, or has no pages."""
+    """Read a folder. Raises `invalid` if it is not a folder or has no pages."""
     root = os.path.abspath(src)
     if not os.path.isdir(root):
         raise invalid(f"src: {root} is no folder")
@@ -127,7 +129,7 @@ class _Walk:
 
 
 def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
-    """The pages of the files, and those of the folders that they stand in."""
+    """Return the pages of the files and of their folders."""
     index: dict[str, str] = {}
     folders: set[str] = set()
     for path in chosen:
@@ -156,7 +158,7 @@ def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
 
 
 def key_of(path: str) -> str:
-    """The key of the page of a file."""
+    """Return the key of the page of a file."""
     return _key(posixpath.dirname(path)) if _is_folder_page(path) else path
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What has to be done with each page of a tree, decided before anything is written."""
+"""Plan the changes of each page of a tree."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .matching import match
 from .source_files import ROOT, key_of
 from .wanted_pages import WantedPage, title_key
 
-#: What makes a new version of a page.
+#: Changes that create a new version of a page.
 _SAVED = frozenset({"body", "title", "parent"})
 
 
 @dataclass
 class PagePlan:
-    """One page: C(page) is C(None) for a new one, C(wanted) for one that goes to the trash.
+    """Plan of one page: `page` is None if it is new, `wanted` is None if it will be trashed.
 
-    C(fields): what differs. C(parent): the title of the page above, for the diff.
+    `fields`: the members that differ. `parent`: title of the parent, for the diff.
     """
 
     path: str
@@ -55,7 +55,7 @@ class PagePlan:
         return next((word for name, word in named.items() if name in self.fields), changed)
 
     def shown(self, now: Page | None = None) -> dict[str, object]:
-        """An entry of the return value C(pages), with the page as it is after the task."""
+        """Return an entry of the return value `pages`; `now` is the written page."""
         page = now or self.page
         wanted = self.wanted
         version = 1 if page is None else page.version + int(now is None and self.saves)
@@ -69,7 +69,7 @@ class PagePlan:
         }
 
     def changes(self) -> list[dict[str, object]]:
-        """What differs, field by field; of one that goes what is known."""
+        """Return the differing fields with their values before and after."""
         page, wanted, fields = self.page, self.wanted, set(self.fields)
         if wanted is None:
             return [{"field": "title", "before": page and page.title, "after": None}]
@@ -90,7 +90,7 @@ class PagePlan:
         ]
 
     def sides(self) -> tuple[str, str]:
-        """Both sides of the diff, without the lines that are alike."""
+        """Return both sides of the diff, without equal lines."""
         before, after = "", ""
         page, wanted = self.page, self.wanted
         was, will = self._bodies()
@@ -101,7 +101,7 @@ class PagePlan:
         return excerpt(f"{self.path} ({self.action})", before, after)
 
     def _bodies(self) -> tuple[str, str]:
-        """Both bodies, where they differ: one that does not is not always read."""
+        """Return both bodies if they differ; equal bodies are not always read."""
         if "body" not in self.fields:
             return "", ""
         was = "" if self.page is None else self.page.body or ""
@@ -109,7 +109,7 @@ class PagePlan:
         return readable(was, will, None if self.page is None else self.page.space)
 
     def _more(self, *, after: bool) -> str:
-        """The lines between title and body."""
+        """Return the lines between title and body."""
         lines = ""
         if "parent" in self.fields:
             above = self.parent if after else (self.page and self.page.parent) or "-"
@@ -119,7 +119,7 @@ class PagePlan:
         return lines + "".join(each.text(after=after) for each in self.additions)
 
     def _marked(self) -> str:
-        """The file of the mark as it is on the page."""
+        """Return the file in the mark of the page, for the diff."""
         mark = None if self.page is None else mark_of(self.page)
         if mark is None:
             return "-"
@@ -127,10 +127,11 @@ class PagePlan:
 
 
 class TreePlanner:
-    """Finds the pages of the wanted ones and compares them.
+    """Match the wanted pages with existing ones and compare them.
 
-    :param places: the space, the page above the root, whether pages of others are taken over
-    :param marks: whether pages are known by their marks; otherwise by their titles alone
+    :param parent: id of the page above the root
+    :param adopt: whether to take over pages of others below the root
+    :param marks: whether to match pages by their marks; otherwise by their titles only
     """
 
     def __init__(
@@ -150,12 +151,12 @@ class TreePlanner:
         self._client, self._reader, self._space, self._parent = client, reader, space, parent
         self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
         self._warn = warn
-        #: A tree of the same files whose root page is gone.
+        #: Id of a tree with the same files whose root page is gone.
         self._former: str | None = None
         self.tree: ExistingTree | None = None
 
     def plans(self, wanted: Sequence[WantedPage]) -> list[PagePlan]:
-        """For each wanted page, in their order. Raises C(conflict), C(not_found)."""
+        """Return a plan for each wanted page, in order. Raises `conflict`, `not_found`."""
         root = self._root(wanted)
         self.tree = None if root is None else self._reader.tree(root)
         found = self._matched(wanted)
@@ -171,7 +172,7 @@ class TreePlanner:
 
         return spread(self._parallel, planned, wanted)
 
-    # -- which page is which -------------------------------------------------------------------
+    # -- matching ------------------------------------------------------------------------------
 
     def _root(self, wanted: Sequence[WantedPage]) -> Page | None:
         title = next(page.title for page in wanted if page.source.key == ROOT)
@@ -187,7 +188,7 @@ class TreePlanner:
         self._former = self._reader.former_tree(wanted) if self._marks else None
         root = None if self._former is None else self._reader.root(self._former)
         if root is not None and not (_is_root(root) and self._parent in (None, root.parent)):
-            self._former = root = None  # it lives elsewhere, and keeps its pages
+            self._former = root = None  # the same files below another parent keep their pages
         if root is None and self._parent is None:
             self._client.require_space(self._space)
         elif root is None:
@@ -195,7 +196,7 @@ class TreePlanner:
         return root
 
     def _may_be_root(self, page: Page) -> bool:
-        """Whether a page of somebody stands where the tree is to stand."""
+        """Whether a page of somebody else is at the place of the root page."""
         home = member(page.content, "space", "homepage", "id")
         if self._parent is None:
             return page.parent is None or page.parent == str(home)
@@ -209,7 +210,7 @@ class TreePlanner:
         return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
 
     def _take_by_title(self, wanted: Sequence[WantedPage], found: dict[str, Page]) -> set[str]:
-        """Who has the titles that are new in the tree; adds to C(found) what is taken over."""
+        """Add pages with the titles of new pages to `found`; return the keys of adopted ones."""
         below = {} if self.tree is None else self.tree.pages
         by_title = titles_of(below)
         held = {page.id for page in found.values()}
@@ -242,7 +243,7 @@ class TreePlanner:
         return own if self._former is None else (*own, self._former)
 
     def _may_take(self, page: Page, is_below: bool) -> bool:
-        """Pages that the tree has written may have been moved anywhere."""
+        """Whether a page is from this tree, which may have been moved, or may be adopted."""
         mark = mark_of(page)
         return (mark is not None and mark.tree in self._trees()) or (self._adopt and is_below)
 
@@ -256,7 +257,7 @@ class TreePlanner:
         )
         return ToolchainError("conflict", f"{said}; adopt: true takes over what is below the tree")
 
-    # -- how it differs ------------------------------------------------------------------------
+    # -- comparing -----------------------------------------------------------------------------
 
     def _planned(self, wanted: WantedPage, page: Page | None, above: Page | None) -> PagePlan:
         parent = self._parent if wanted.source.parent is None else (above.id if above else "")
@@ -305,10 +306,10 @@ class TreePlanner:
 def deletions(
     tree: ExistingTree | None, plans: Sequence[PagePlan], most: int, warn: Callable[[str], None]
 ) -> list[PagePlan]:
-    """The pages that the tree wrote and that have no file any more, the deepest first.
+    """Return plans for pages of the tree whose file is gone, the deepest first.
 
-    One with pages of others below it stays: they would be lifted to another place. Raises
-    C(invalid) where there are more than C(most).
+    A page with pages of others below it stays, because the server would move those up. Raises
+    `invalid` for more than `most` pages.
     """
     if tree is None:
         return []
@@ -335,7 +336,7 @@ def deletions(
 
 
 def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
-    """The mark of a page after all has been written."""
+    """Return the mark of a finished page."""
     if plan.wanted is None:
         raise AssertionError("a page that goes has no mark")
     return TreeMark(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the pages of a tree: parents before what is below, a title after it has become free."""
+"""Write the pages of a tree: parents before children, and titles after they become free."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .wanted_pages import title_key
 
 
 class TreeWriter:
-    """Carries out plans; C(done) holds each page as it is afterwards, by the key of its file.
+    """Apply plans; `done` contains the written pages by the key of their file.
 
     :param space: key of the space
     :param parent: id of the page above the root
-    :param warn: is told what is no failure
-    :param marks: whether each page gets its mark
+    :param warn: reports warnings
+    :param marks: whether to mark each page
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TreeWriter:
         self._rewritten: list[str] = []
 
     def write(self, plans: Sequence[PagePlan]) -> None:
-        """Do all of them, several at once; the first error ends it."""
+        """Apply all plans, several at once; the first error ends it."""
         pending: dict[str, PagePlan] = {}
         for plan in plans:
             if plan.wanted is not None and plan.page is not None:
@@ -74,7 +74,7 @@ class TreeWriter:
             )
 
     def trash(self, plans: Sequence[PagePlan]) -> None:
-        """Move pages to the trash, one after the other: the deepest go first."""
+        """Move pages to the trash, one after the other, deepest first."""
         for plan in plans:
             if plan.page is not None:
                 self._trash(plan.page)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pages that a folder stands for: titles, bodies, labels, attachments. Everything that is wrong
-with the files is found before anything is sent.
+"""Convert a folder to pages with titles, bodies, labels and attachments. All invalid files are
+reported before any request.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .source_files import SourceFile, SourceFolder, is_markdown
 
 _CHILDREN = '<ac:structured-macro ac:name="children"/>'
 _PLACE = re.compile(r"line (\d+)(?:, column \d+)?: ")
-#: Characters of a message; the return value C(problems) has all of them.
+#: Characters of a message; the return value `problems` contains all problems.
 _MOST_SAID = 900
 
 
 @dataclass(frozen=True)
 class WantedPage:
-    """A page as the folder wants it; C(labels) C(None): they are left alone.
+    """A page of the folder. `labels` None: labels are not managed.
 
-    C(files): name of an attachment to its file. C(source_digest): of the text of the file,
-    C(None) for the page of a folder without one.
+    `files`: attachment name to path. `source_digest`: of the file content; None for the page of a
+    folder without a file.
     """
 
     source: SourceFile
@@ -49,7 +49,7 @@ class WantedPage:
 
     @property
     def title_key(self) -> str:
-        """By what the wiki tells titles apart."""
+        """The normalized title: the wiki ignores case and repeated blanks."""
         return title_key(self.title)
 
 
@@ -73,10 +73,10 @@ def title_key(title: str) -> str:
 
 
 class WantedPages:
-    """Reads and converts all files of a folder.
+    """Read and convert all files of a folder.
 
-    :param warn: is told what is no failure
-    :param attachments: whether files that pages name become their attachments
+    :param warn: reports warnings
+    :param attachments: whether to attach files that pages refer to
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class WantedPages:
         self._problems = list(folder.problems)
 
     def all(self) -> list[WantedPage]:
-        """Parents first. Raises C(invalid) that names all problems."""
+        """Return the pages, parents first. Raises `invalid` with all problems."""
         if any(is_markdown(source.path) for source in self._folder.pages.values()):
             require_markdown()
         read = [page for source in self._folder.pages.values() if (page := self._read(source))]
@@ -177,7 +177,7 @@ class WantedPages:
             yield WantedPage(page.source, page.title, body, labels, files, page.digest)
 
     def _attach_listed(self, links: PageLinks, page: _ReadPage) -> None:
-        """The files that its front matter lists as attachments of a page, by their names there."""
+        """Add the attachments listed in the front matter."""
         below = posixpath.dirname(page.source.path)
         for name, path in page.attachments.items():
             file = None if path is None else posixpath.normpath(posixpath.join(below, path))
@@ -188,7 +188,7 @@ class WantedPages:
                 self._problems.append(f"{at}: attachments: the file '{path}' is not there")
 
     def _attach_named(self, links: PageLinks, body: str, listed: Container[str]) -> None:
-        """The files beside one in storage format that it names as attachments of its page."""
+        """Add the files that a body in storage format refers to as attachments."""
         for name, element in named_attachments(body):
             if name.strip() not in listed:
                 line = body.encode()[: element.begin].count(b"\n") + 1
@@ -210,7 +210,7 @@ class WantedPages:
 
 
 def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
-    """The attachments of its own page that a body in storage format names."""
+    """Return the attachments of the same page that a body in storage format refers to."""
     return [
         (element.attributes.get("ri:filename", ""), element)
         for element in parse(body).walk()
@@ -219,7 +219,7 @@ def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
 
 
 def _places_led_to(pages: dict[str, _ReadPage], places: Places) -> dict[str, set[str]]:
-    """The names of headings that links of any page lead to, by the key of their page."""
+    """Return the link targets among the headings of each page, by key of the page."""
     found: dict[str, set[str]] = {}
     for page in pages.values():
         if page.document is None:
@@ -244,7 +244,7 @@ def _first_heading(tree: StorageElement) -> str:
 
 
 def _placed(path: str, error: Exception) -> str:
-    """A problem with its file and line."""
+    """Return a problem with its file and line."""
     if isinstance(error, UnicodeDecodeError):
         return f"{path}:1: is not UTF-8 text"
     if isinstance(error, OSError):

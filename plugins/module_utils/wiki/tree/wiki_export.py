@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(wiki_export): trees of pages as files that C(wiki_tree) reads, and C(wiki.yml) of a desired
-state.
-"""
+"""Module `wiki_export`: write trees of pages as files for `wiki_tree`, with `wiki.yml`."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ _WIDTH = 1_000_000
 
 @dataclass(frozen=True)
 class ExportedTree:
-    """The suboptions of C(trees)."""
+    """Suboptions of `trees`."""
 
     page_id: str | None = None
     space: str | None = None
@@ -50,7 +48,7 @@ class ExportedTree:
 
 @dataclass(frozen=True, kw_only=True)
 class WikiExportOptions(ExportOptions):
-    """The options of C(wiki_export)."""
+    """Options of `wiki_export`."""
 
     trees: Annotated[list[ExportedTree], Option(empty=False)]
     attachments: bool = True
@@ -58,7 +56,7 @@ class WikiExportOptions(ExportOptions):
     parallel: int = 4
 
     def require_sense(self) -> None:
-        """C(invalid) for trees that name no page, or name it twice."""
+        """Raise `invalid` for trees without a page, or with the same page twice."""
         for index, tree in enumerate(self.trees):
             if (tree.page_id is None) is (tree.space is None):
                 raise invalid(f"trees[{index}]: give page_id, or space (and title)")
@@ -73,7 +71,7 @@ class WikiExportOptions(ExportOptions):
 
 
 class WikiExportOperation(ServiceExport):
-    """Writes trees of pages."""
+    """Export trees of pages."""
 
     descriptor: ClassVar = Descriptor("wiki", {"read": reads()})
 
@@ -123,7 +121,7 @@ class WikiExportOperation(ServiceExport):
         return found
 
     def _tree(self, root: Page, state: ServiceState) -> dict[str, Any] | None:
-        """A tree as the role C(desired_state) takes it; its files are added to C(state)."""
+        """Return a tree for the role `desired_state`, and add its files to `state`."""
         space = str(root.space)
         reader = TreeReader(self._client, space, self._options.parallel, self._task.progress)
         tree = reader.tree(root)
@@ -154,7 +152,7 @@ class WikiExportOperation(ServiceExport):
         return {**entry, **({} if root.parent is None else {"parent_id": root.parent})}
 
     def _labels(self, page: Page) -> tuple[str, ...] | None:
-        """Those that came with the page; C(None) where the server does not tell them."""
+        """Return the labels of a page; None if the account may not read them."""
         if page.labels is not None:
             return page.labels
         what = f"reading the labels of the page '{page.title}' ({page.id})"
@@ -168,11 +166,11 @@ class WikiExportOperation(ServiceExport):
 
 @dataclass
 class TreeLayout:
-    """Where the pages of a tree lie: one with pages below it is C(index.xml) of its folder.
+    """Choose the paths of the pages of a tree: a page with children is `index.xml` of its folder.
 
-    C(texts): by the id of the page; C(None) for one that cannot be a file. It is left out, with all
-    that is below it: in another place its pages would be moved. C(attached): the files beside each
-    page, by its id.
+    `texts`: file content by page id; None for a page that cannot be a file, which is left out with
+    its descendants, because at another place they would be moved. `attached`: attachments
+    by page id.
     """
 
     tree: ExistingTree
@@ -221,8 +219,10 @@ def page_file(
     state: ServiceState,
     files: PageFiles | None = None,
 ) -> str | None:
-    """The file of a page; C(None), and a word in C(state), where C(wiki_tree) would read it in
-    another way. C(protocol) where the server does not send the body.
+    """Return the file content of a page.
+
+    Returns None, with a reason in `state`, if `wiki_tree` would read it differently. Raises
+    `protocol` if the server does not send the body.
     """
     if page.body is None:
         said = f"reading the page '{page.title}' ({page.id}): the server does not send the body"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(wiki_tree): a folder of Markdown or storage format as a tree of pages [C8.9]."""
+"""Module `wiki_tree`: publish a folder of Markdown or storage format as pages [C8.9]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tree_plan import PagePlan, TreePlanner, deletions
 from .tree_writer import TreeWriter
 from .wanted_pages import WantedPages
 
-#: Beside what is read of every page.
+#: Further members to expand.
 _MORE = (
     *(EXPANSION, "space.homepage", "children.page"),
     *("children.attachment", "children.attachment.version"),
@@ -32,7 +32,7 @@ _MORE = (
 
 @dataclass(frozen=True)
 class WikiTreeOptions:
-    """The options of C(wiki_tree)."""
+    """Options of `wiki_tree`."""
 
     src: PathText
     space: str
@@ -50,7 +50,7 @@ class WikiTreeOptions:
 
 
 class WikiTreeOperation:
-    """Makes the pages below a page those of a folder. Raises C(invalid) for the options."""
+    """Publish a folder as pages below a page. Raises `invalid` for invalid options."""
 
     descriptor: ClassVar = Descriptor(
         "wiki",
@@ -129,7 +129,7 @@ class WikiTreeOperation:
         return Plan(None, None, made if changed else "none", result=result, make_diff=make_diff)
 
     def preflight(self, plan: Plan) -> None:
-        """C(permission) where a page may not be written, as far as the server tells."""
+        """Raise `permission` for a page that the account may not write."""
         for one in (*self._plans, *self._deletions):
             if one.page is None:
                 continue
