@@ -31,17 +31,17 @@ _BODY = "body.storage"
 _EXPAND = f"{_BODY},version,space,ancestors"
 _LABELS = "metadata.labels"
 #: Shows whether a page may be removed: its children, and the home page of its space [wiki-11].
-_MISSED = "children.page,space.homepage"
+_OBSTACLES = "children.page,space.homepage"
 #: The operations that the account may do with the page [wiki-18].
 _RIGHTS = "operations"
 #: Server fact [wiki-11]: the maximum number of entries in one part of a list.
 _LIMIT = 200
-_MOST_ENTRIES = 100_000
+_MAX_ENTRIES = 100_000
 _REFUSED = "wiki.expand refused"
 #: Expected statuses of a read that some servers do not support.
-_TOLD = (200, 400, 403, 404, 405)
+_OPTIONAL_READ = (200, 400, 403, 404, 405)
 _SUCCESSOR = "its successor is api/v2/pages, which this module does not speak"
-_NO_LOOK_UP = (
+_NO_LOOKUP = (
     "this server has no look-up by title (the written interface of the wiki knows none):"
     " only page_id finds a page there"
 )
@@ -72,7 +72,7 @@ class WikiClient:
     """Read and write pages with their labels, properties and attachments.
 
     :param labels: expand the labels
-    :param missed: expand children and home page, see `is_missed`
+    :param obstacles: expand children and home page, see `removal_obstacle`
     :param rights: in check mode, expand the operations that the account may do
     :param more: further members to expand
     :param connections: maximum number of connections
@@ -83,14 +83,14 @@ class WikiClient:
         task: Task,
         *,
         labels: bool = False,
-        missed: bool = False,
+        obstacles: bool = False,
         rights: bool = False,
         more: Sequence[str] = (),
         connections: int = 10,
     ) -> None:
         self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
-        optional = {_LABELS: labels, _MISSED: missed, _RIGHTS: rights and task.read_only}
+        optional = {_LABELS: labels, _OBSTACLES: obstacles, _RIGHTS: rights and task.read_only}
         chosen = [name for name, wanted in optional.items() if wanted]
         self._expand = ",".join([_EXPAND, *chosen, *more])
 
@@ -139,7 +139,7 @@ class WikiClient:
             said = f"the page {page_id} is the page itself, or below it, and cannot be its parent"
             raise errors.ToolchainError("rejected", f"parent_id: {said}")
 
-    def is_missed(self, page: Page) -> str | None:
+    def removal_obstacle(self, page: Page) -> str | None:
         """Return a reason not to remove a page: it is a home page or has children; else None."""
         home, below = page.home, page.has_children
         if home is None and page.space is not None:
@@ -150,7 +150,9 @@ class WikiClient:
             return f"it is the home page of the space {page.space}"
         if below is None:
             what = f"looking for pages below the page {page.id}"
-            response = self._ask(what, place_of(page.id, "child", "page"), {"limit": 1}, _TOLD)
+            response = self._ask(
+                what, place_of(page.id, "child", "page"), {"limit": 1}, _OPTIONAL_READ
+            )
             below = response.status == 200 and bool(_results(response, "a list of pages"))
         return "pages are below it" if below else None
 
@@ -164,7 +166,9 @@ class WikiClient:
 
     def _space(self, key: str) -> Response:
         what = f"reading the space {key}"
-        return self._ask(what, path("rest", "api", "space", key), {"expand": "homepage"}, _TOLD)
+        return self._ask(
+            what, path("rest", "api", "space", key), {"expand": "homepage"}, _OPTIONAL_READ
+        )
 
     def children(self, what: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies."""
@@ -192,16 +196,16 @@ class WikiClient:
         Raises `not_found` if the server has no lookup by title.
         """
         spellings = dict.fromkeys((composed(title), decomposed(title)))
-        found = (self._called(what, space, spelling) for spelling in spellings)
+        found = (self._find_spelling(what, space, spelling) for spelling in spellings)
         return next((page for page in found if page is not None), None)
 
-    def _called(self, what: str, space: str, title: str) -> Page | None:
+    def _find_spelling(self, what: str, space: str, title: str) -> Page | None:
         query = {"spaceKey": space, "title": title, "type": "page"}
         try:
             response = self._read(what, CONTENT, query, (200,))
         except errors.ToolchainError as error:
             if error.kind == "not_found" and error.status == 404:
-                error.with_hint(_NO_LOOK_UP)
+                error.with_hint(_NO_LOOKUP)
             raise
         pages = [one for one in _results(response, "a list of pages") if _has_title(one, title)]
         pages.sort(key=lambda one: one["title"] != title)
@@ -248,7 +252,7 @@ class WikiClient:
                     error.with_hint(_NO_LISTING)
                 raise
             entries = _results(response, "a list")
-            if (entries and entries[0] in found) or len(found) > _MOST_ENTRIES:
+            if (entries and entries[0] in found) or len(found) > _MAX_ENTRIES:
                 raise response.error(
                     "protocol", f"the list does not end after {len(found)} entries"
                 )
@@ -268,7 +272,7 @@ class WikiClient:
             place,
             headers=headers,
             expect=expect,
-            validate=self._require_taken,
+            validate=self._validate_write,
             **parts,
         )
 
@@ -339,7 +343,7 @@ class WikiClient:
                 "not_found", f"the server returned 410: {said}; {_SUCCESSOR}", said
             )
 
-    def _require_taken(self, response: Response) -> None:
+    def _validate_write(self, response: Response) -> None:
         """Check like a read, and raise `protocol` for an HTML page with a success status."""
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):

@@ -57,6 +57,7 @@ def page_of(content: Any, space: str | None, base: str) -> Page | None:
     shows_parent = isinstance(ancestors, list)
     parent = member(ancestors[-1], "id") if shows_parent and ancestors else None
     body = member(content, "body", "storage", "value")
+    children = member(content, "children", "page", "results")
     return Page(
         id=str(page_id),
         title=title,
@@ -70,7 +71,7 @@ def page_of(content: Any, space: str | None, base: str) -> Page | None:
         shows_parent=shows_parent,
         labels=_labels(member(content, "metadata", "labels")),
         home=_is_home(content),
-        has_children=_has_any(member(content, "children", "page", "results")),
+        has_children=bool(children) if isinstance(children, list) else None,
         content=content,
     )
 
@@ -109,7 +110,3 @@ def _labels(listing: Any) -> tuple[str, ...] | None:
 def _is_home(content: Any) -> bool | None:
     home = member(content, "space", "homepage", "id")
     return None if home is None else str(home) == str(member(content, "id"))
-
-
-def _has_any(results: Any) -> bool | None:
-    return bool(results) if isinstance(results, list) else None

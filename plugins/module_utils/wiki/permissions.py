@@ -19,8 +19,8 @@ def require(what: str, page: Page, operation: Literal["update", "delete"]) -> No
     entries = told if isinstance(told, list) else []
     known = [member(one, "operation") for one in entries if member(one, "targetType") == page.type]
     if "read" in known and operation not in known:
-        said = f"the account may not {operation} the page '{page.title}' ({page.id})"
-        raise ToolchainError("permission", f"{what}: {said}")
+        reason = f"the account may not {operation} the page '{page.title}' ({page.id})"
+        raise ToolchainError("permission", f"{what}: {reason}")
 
 
 def of_the_page(fields: Iterable[str]) -> bool:

@@ -63,7 +63,7 @@ class DesiredPage:
         section.require_inside(self.body, found)
         return found.replaced(self.body)
 
-    def moves(self, page: Page) -> bool:
+    def changes_parent(self, page: Page) -> bool:
         """Whether the page has another parent.
 
         If the server does not show the parent, every run would move the page. The parent is then
@@ -71,13 +71,13 @@ class DesiredPage:
         """
         return self.parent is not None and page.shows_parent and page.parent != self.parent
 
-    def renames(self, page: Page) -> bool:
+    def changes_title(self, page: Page) -> bool:
         return self.title is not None and self.title != composed(page.title)
 
     def is_met_by(self, page: Page) -> bool:
         """Whether a saved page, whose body the server may have rewritten, is the desired one."""
         same = replace(self, exact=False).validate(page).same
-        return same and not self.renames(page) and not self.moves(page)
+        return same and not self.changes_title(page) and not self.changes_parent(page)
 
 
 def desired_page(options: PageOptions) -> DesiredPage:

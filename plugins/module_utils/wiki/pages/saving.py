@@ -19,12 +19,12 @@ from ..client import WikiClient
 from ..page import Page
 from .desired_page import DesiredPage
 
-_TRIES = 4
-_FIRST_WAIT = 0.2  # seconds, doubled each time
+_ATTEMPTS = 4
+_FIRST_PAUSE = 0.2  # seconds, doubled each time
 _LOCK = re.compile(
     r"[a-z]Lock|(?i:\b(dead)?lock|optimisticlock|stale(object|state)|roll(ed)?.?back|unreconciled)"
 )
-_NAME_IN_USE = re.compile(r"title already exists|already exists with the (same )?title", re.I)
+_TITLE_IN_USE = re.compile(r"title already exists|already exists with the (same )?title", re.I)
 
 
 class PageWriter:
@@ -67,9 +67,9 @@ class PageWriter:
         try:
             response = self._client.create(what, content, is_made)
         except ToolchainError as error:
-            if _names_clash(error) and is_made() and self._seen is not None:
+            if _is_title_in_use(error) and is_made() and self._seen is not None:
                 return self._seen  # another task has created it at the same time
-            raise _explained(error) from None
+            raise _with_advice(error) from None
         page = self._client.written(response, space) or self._seen
         found = page or self._client.find(f"reading the new page '{title}'", space, title)
         if found is None:
@@ -78,17 +78,17 @@ class PageWriter:
 
     def update(self, page: Page, body: str) -> Page:
         """Save `body` as the next version and return the saved page."""
-        for attempt in range(_TRIES):
+        for attempt in range(_ATTEMPTS):
             try:
                 return self._save(page, body)
             except ToolchainError as error:
-                now = self._after(error, page)
+                now = self._after_failure(error, page)
                 if self._is_done(page, now):
                     return now
-                if attempt == _TRIES - 1:
-                    raise _explained(error) from None
+                if attempt == _ATTEMPTS - 1:
+                    raise _with_advice(error) from None
                 if now.version == page.version:
-                    sleep(_FIRST_WAIT * 2.0**attempt)
+                    sleep(_FIRST_PAUSE * 2.0**attempt)
                 page, body = now, self._desired.body_on(now)
         raise AssertionError("the last try returns or raises")
 
@@ -101,7 +101,10 @@ class PageWriter:
         }
         self._seen = None
         response = self._client.replace(
-            _updating(page), page, content, lambda: self._is_saved(page)
+            f"updating the page '{page.title}' ({page.id})",
+            page,
+            content,
+            lambda: self._is_saved(page),
         )
         saved = self._client.written(response, page.space) or self._seen
         if saved is None or saved.id != page.id:
@@ -120,22 +123,22 @@ class PageWriter:
         self._seen = now if now.version > page.version else None
         return False if now.version == page.version else self._desired.is_met_by(now) or None
 
-    def _after(self, error: ToolchainError, page: Page) -> Page:
+    def _after_failure(self, error: ToolchainError, page: Page) -> Page:
         """Read the page after a failed save. Raise if the save cannot be repeated."""
         if error.kind == "not_found":
-            said = "the page was there before: it is gone, or may be read, but not edited"
-            raise _like(error, "not_found", said) from None
-        if not (error.outcome_unknown or error.kind in ("conflict", "server")) or _names_clash(
+            reason = "the page was there before: it is gone, or may be read, but not edited"
+            raise _copied(error, "not_found", reason) from None
+        if not (error.outcome_unknown or error.kind in ("conflict", "server")) or _is_title_in_use(
             error
         ):
-            raise _explained(error) from None
+            raise _with_advice(error) from None
         what = f"reading the page '{page.title}' after a failure"
         now = self._client.get(what, page.id, page.space)
         if now is None or now.status != "current":
-            raise _like(error, "conflict", "the page has been removed meanwhile") from None
+            raise _copied(error, "conflict", "the page has been removed meanwhile") from None
         if now.space != page.space:
-            said = f"the page has been moved to the space {now.space} meanwhile"
-            raise _like(error, "conflict", said) from None
+            reason = f"the page has been moved to the space {now.space} meanwhile"
+            raise _copied(error, "conflict", reason) from None
         if now.version == page.version:
             self._require_transient(error, now)
         elif not self._is_done(page, now):
@@ -159,23 +162,19 @@ class PageWriter:
         if told and error.status is not None and _LOCK.search(error.detail or ""):
             return
         if error.outcome_unknown or error.kind == "server":
-            said = f"the page still has version {now.version}, and the save was not repeated"
-            raise _like(error, error.kind, said) from None
-        raise _explained(error) from None
+            reason = f"the page still has version {now.version}, and the save was not repeated"
+            raise _copied(error, error.kind, reason) from None
+        raise _with_advice(error) from None
 
     def _require_same_body(self, error: ToolchainError, page: Page, now: Page) -> None:
         """Raise `conflict` unless `retry` is set and the other writer left the body unchanged."""
         untouched = page.body is not None and now.body == page.body
         if not (self._retry and untouched and not error.outcome_unknown):
-            said = (
+            reason = (
                 f"another writer saved the page: version {page.version} was read, and now it has"
                 f" version {now.version}"
             )
-            raise _like(error, "conflict", said) from None
-
-
-def _updating(page: Page) -> str:
-    return f"updating the page '{page.title}' ({page.id})"
+            raise _copied(error, "conflict", reason) from None
 
 
 def _content(title: str, space: str | None, body: str, parent: str | None) -> dict[str, Any]:
@@ -191,22 +190,22 @@ def _content(title: str, space: str | None, body: str, parent: str | None) -> di
     return content
 
 
-def _names_clash(error: ToolchainError) -> bool:
+def _is_title_in_use(error: ToolchainError) -> bool:
     """Whether a title is in use in the space, which is a 400, 409 or 500 [wiki-3]."""
-    return _NAME_IN_USE.search(error.detail or "") is not None
+    return _TITLE_IN_USE.search(error.detail or "") is not None
 
 
-def _explained(error: ToolchainError) -> ToolchainError:
+def _with_advice(error: ToolchainError) -> ToolchainError:
     """Return the error with the right kind, and with advice if the server gives none."""
-    if _names_clash(error):
-        return _like(error, "conflict", None)
+    if _is_title_in_use(error):
+        return _copied(error, "conflict", None)
     if "unreconciled" in (error.detail or "").lower():
-        return _like(error, error.kind, "opening the page in the wiki's editor heals this")
+        return _copied(error, error.kind, "opening the page in the wiki's editor heals this")
     return error
 
 
-def _like(error: ToolchainError, kind: Any, said: str | None) -> ToolchainError:
-    message = error.message if said is None else f"{error.message}; {said}"
+def _copied(error: ToolchainError, kind: Any, reason: str | None) -> ToolchainError:
+    message = error.message if reason is None else f"{error.message}; {reason}"
     return ToolchainError(
         kind,
         message,

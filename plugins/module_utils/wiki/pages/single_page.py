@@ -57,7 +57,7 @@ class SinglePage:
         self._client = WikiClient(
             task,
             labels=not removes and options.labels is not None,
-            missed=removes and not options.force,
+            obstacles=removes and not options.force,
             rights=True,
             connections=connections,
         )
@@ -128,9 +128,9 @@ class SinglePage:
             raise invalid(f"{self._options.named} has a wildcard in its title, but is one page")
         if page is None or page.status == "trashed":
             return unchanged({"page": None, "ignored_differences": []}, "")
-        missed = None if self._options.force else self._client.is_missed(page)
-        if missed is not None:
-            raise invalid(f"removing {self._options.named}: {missed}; force: true allows it")
+        obstacle = None if self._options.force else self._client.removal_obstacle(page)
+        if obstacle is not None:
+            raise invalid(f"removing {self._options.named}: {obstacle}; force: true allows it")
         changes = (Change("state", "present", "absent"),)
         result = {"page": page.shown(), "ignored_differences": []}
 
@@ -165,9 +165,9 @@ class SinglePage:
         if not comparison.same:
             self._keep_comments(page, desired.body_on(page, comparison))
             changes.append(Change("body", page.body, desired.body))
-        if desired.renames(page):
+        if desired.changes_title(page):
             changes.append(Change("title", page.title, desired.title))
-        if desired.moves(page):
+        if desired.changes_parent(page):
             self._require_place(page.space, desired.parent or "", page.id)
             changes.append(Change("parent_id", page.parent, desired.parent))
         if desired.parent is not None and not page.shows_parent:
@@ -224,14 +224,14 @@ class SinglePage:
         lost = lost_comments(page.body or "", body)
         if lost == 0:
             return
-        said = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
+        comments = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
         if not self._options.allow_orphaned_comments:
             raise ToolchainError(
                 "conflict",
-                f"{self._options.named}: with this body {said} would lose the place in the text;"
-                " keep their marks in the body, or set allow_orphaned_comments",
+                f"{self._options.named}: with this body {comments} would lose the place in the"
+                " text; keep their marks in the body, or set allow_orphaned_comments",
             )
-        self._task.warn(f"{self._options.named}: {said} lose the place in the text")
+        self._task.warn(f"{self._options.named}: {comments} lose the place in the text")
 
     def preflight(self, plan: Plan) -> None:
         """Raise `permission`, or `conflict` if another page has the new title."""
@@ -248,8 +248,8 @@ class SinglePage:
                 raise
             return  # a server without a lookup by title
         if other is not None and other.id != page.id:
-            said = f"the page {other.id} in the space {page.space} has the title '{other.title}'"
-            raise ToolchainError("conflict", f"{self._options.named}: {said} already")
+            reason = f"the page {other.id} in the space {page.space} has the title '{other.title}'"
+            raise ToolchainError("conflict", f"{self._options.named}: {reason} already")
 
     def _require_rights(self, plan: Plan) -> None:
         if self._page is None:

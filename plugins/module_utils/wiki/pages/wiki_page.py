@@ -17,10 +17,9 @@ from ..storage.excerpt import excerpt
 from .page_options import PageFields, PageOptions
 from .single_page import SinglePage
 
-#: Kinds of errors that every other page would meet as well; before the server has answered once,
-#: more of them.
-_OF_THE_SERVER = frozenset({"auth", "rate_limited"})
-_OF_THE_WAY = _OF_THE_SERVER | {"network", "timeout"}
+#: Kinds of errors that apply to all other pages too; before the first response there are more.
+_FOR_ALL_PAGES = frozenset({"auth", "rate_limited"})
+_BEFORE_FIRST_RESPONSE = _FOR_ALL_PAGES | {"network", "timeout"}
 
 
 _BODY = ["body", "src"]
@@ -55,8 +54,8 @@ class WikiPageOptions(PageOptions):
 
     def entry(self, entry: WikiPageEntry) -> PageOptions:
         """Return the options of an entry."""
-        said = {each.name: getattr(entry, each.name) for each in fields(entry)}
-        given = {name: value for name, value in said.items() if value is not None}
+        values = {each.name: getattr(entry, each.name) for each in fields(entry)}
+        given = {name: value for name, value in values.items() if value is not None}
         return replace(self, pages=None, **given)
 
 
@@ -121,9 +120,9 @@ class ListedPages:
     def __init__(self, task: Task, pages: Sequence[PageOptions], parallel: int) -> None:
         self._task, self._parallel = task, parallel
         self._warnings: dict[int, list[str]] = {}
-        self._items = self._made(pages)
+        self._items = self._parse_entries(pages)
 
-    def _made(self, pages: Sequence[PageOptions]) -> list[_ListedPage]:
+    def _parse_entries(self, pages: Sequence[PageOptions]) -> list[_ListedPage]:
         """Return the pages of the entries. Raise `invalid` with all invalid entries."""
         items, problems, seen = [], [], dict[str, int]()
         for index, page in enumerate(pages):
@@ -149,9 +148,9 @@ class ListedPages:
 
     def plan(self) -> Plan:
         # The first one alone: what it learns of the server, its refusal included, holds for all.
-        hopeless = self._each(self._plan_one, self._items[:1], _OF_THE_WAY)
-        self._each(self._plan_one, self._items[1:], _OF_THE_SERVER, hopeless)
-        self._refuse_twins()
+        earlier = self._each(self._plan_one, self._items[:1], _BEFORE_FIRST_RESPONSE)
+        self._each(self._plan_one, self._items[1:], _FOR_ALL_PAGES, earlier)
+        self._reject_duplicates()
         changed = [item for item in self._items if item.error is None and item.plan.changed]
 
         def make_diff() -> tuple[str, str]:
@@ -172,7 +171,7 @@ class ListedPages:
         item.plan = item.operation.plan()
         item.values = item.plan.result
 
-    def _refuse_twins(self) -> None:
+    def _reject_duplicates(self) -> None:
         """Reject a second entry for the same page: one may use its id, the other its title."""
         seen: dict[str, str] = {}
         for item in self._items:
@@ -183,7 +182,7 @@ class ListedPages:
     def preflight(self, plan: Plan) -> None:
         """Check the permissions of each page. Raises the errors of `apply()`."""
         todo = [item for item in self._items if item.error is None and item.plan.changed]
-        self._each(lambda item: item.operation.preflight(item.plan), todo, _OF_THE_SERVER)
+        self._each(lambda item: item.operation.preflight(item.plan), todo, _FOR_ALL_PAGES)
         failure = self._failure()
         if failure is not None:
             raise failure
@@ -192,7 +191,7 @@ class ListedPages:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         todo = [item for item in self._items if item.error is None and item.plan.changed]
-        self._each(self._apply_one, todo, _OF_THE_SERVER)
+        self._each(self._apply_one, todo, _FOR_ALL_PAGES)
         failure = self._failure()
         if failure is not None:
             raise failure
@@ -206,13 +205,13 @@ class ListedPages:
         work: Callable[[_ListedPage], None],
         items: list[_ListedPage],
         final: frozenset[str],
-        hopeless: ToolchainError | None = None,
+        earlier: ToolchainError | None = None,
     ) -> ToolchainError | None:
         """Run a step for many pages, `parallel` at once; store each error with its page.
 
         Returns the first error of a `final` kind. After that, no further page is started.
         """
-        found = [] if hopeless is None else [hopeless]
+        found = [] if earlier is None else [earlier]
 
         def attempt(item: _ListedPage) -> None:
             try:
@@ -240,11 +239,11 @@ class ListedPages:
         found = [item.error for item in self._items if item.error is not None]
         if not found:
             return None
-        said = "; ".join(dict.fromkeys(error.message for error in found))
+        reason = "; ".join(dict.fromkeys(error.message for error in found))
         pages = self._shown()
         return ToolchainError(
             found[0].kind,
-            shorten(f"{len(found)} of {len(self._items)} pages failed: {said}"),
+            shorten(f"{len(found)} of {len(self._items)} pages failed: {reason}"),
             status=found[0].status,
             method=found[0].method,
             url=found[0].url,

@@ -61,8 +61,8 @@ def _parsed(body: str) -> StorageElement:
     try:
         return parse(body)
     except Malformed as error:
-        said = f"the page as the server has it is not well-formed, {error}: it has no sections"
-        raise ToolchainError("protocol", said) from None
+        reason = f"the page as the server has it is not well-formed, {error}: it has no sections"
+        raise ToolchainError("protocol", reason) from None
 
 
 def require_inside(content: str, section: Section) -> None:

@@ -123,9 +123,9 @@ class _Walk:
         below = os.path.relpath(str(error.filename), self._folder.root)
         self._problem(below, f"cannot be read: {error.strerror}")
 
-    def _problem(self, path: str, said: str) -> None:
+    def _problem(self, path: str, reason: str) -> None:
         shown = path if _is_utf8(path) else ascii(path)
-        self._folder.problems.append(f"{shown}: {said}")
+        self._folder.problems.append(f"{shown}: {reason}")
 
 
 def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:

@@ -131,7 +131,7 @@ class TreePlanner:
 
     :param parent: id of the page above the root
     :param adopt: whether to take over pages of others below the root
-    :param marks: whether to match pages by their marks; otherwise by their titles only
+    :param uses_marks: whether to match pages by their marks; otherwise by their titles only
     """
 
     def __init__(
@@ -145,9 +145,9 @@ class TreePlanner:
         orphaned_comments: bool,
         parallel: int,
         warn: Callable[[str], None],
-        marks: bool = True,
+        uses_marks: bool = True,
     ) -> None:
-        self._marks = marks
+        self._uses_marks = uses_marks
         self._client, self._reader, self._space, self._parent = client, reader, space, parent
         self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
         self._warn = warn
@@ -166,7 +166,7 @@ class TreePlanner:
         def planned(page: WantedPage) -> PagePlan:
             above = page.source.parent
             plan = self._planned(page, found.get(page.source.key), found.get(above or ""))
-            plan.adopted = self._marks and page.source.key in adopted
+            plan.adopted = self._uses_marks and page.source.key in adopted
             plan.parent = (self._parent or "-") if above is None else titles[above]
             return plan
 
@@ -177,7 +177,7 @@ class TreePlanner:
     def _root(self, wanted: Sequence[WantedPage]) -> Page | None:
         title = next(page.title for page in wanted if page.source.key == ROOT)
         found = self._reader.find(title)
-        if found is None and self._marks:
+        if found is None and self._uses_marks:
             found = self._reader.new_root(wanted)
         if found is not None:
             if not _is_root(found) and not (self._adopt and self._may_be_root(found)):
@@ -185,7 +185,7 @@ class TreePlanner:
             if found.shows_parent and self._parent not in (None, found.parent):
                 self._client.require_parent(str(self._parent), self._space)
             return found
-        self._former = self._reader.former_tree(wanted) if self._marks else None
+        self._former = self._reader.former_tree(wanted) if self._uses_marks else None
         root = None if self._former is None else self._reader.root(self._former)
         if root is not None and not (_is_root(root) and self._parent in (None, root.parent)):
             self._former = root = None  # the same files below another parent keep their pages
@@ -205,7 +205,7 @@ class TreePlanner:
     def _matched(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
         if self.tree is None:
             return {}
-        own = self.tree.own() if self._marks else {}
+        own = self.tree.own() if self._uses_marks else {}
         ids = match(wanted, own, self.tree.pages, self.tree.root.id)
         return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
 
@@ -252,10 +252,12 @@ class TreePlanner:
         whose = "is not of this tree"
         if mark is not None and mark.tree is not None:
             whose = f"is of the tree of the page {mark.tree} (file {mark.file})"
-        said = (
+        reason = (
             f"the page '{title}' ({page.id}) in the space {self._space} {whose}, and stays as it is"
         )
-        return ToolchainError("conflict", f"{said}; adopt: true takes over what is below the tree")
+        return ToolchainError(
+            "conflict", f"{reason}; adopt: true takes over what is below the tree"
+        )
 
     # -- comparing -----------------------------------------------------------------------------
 
@@ -274,7 +276,7 @@ class TreePlanner:
         mark = mark_of(page)
         root = "" if self.tree is None else self.tree.root.id
         place = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
-        if self._marks and place != (root, plan.path):
+        if self._uses_marks and place != (root, plan.path):
             plan.fields.add("mark")
         if not _is_known(page, wanted) and not alike(page.body or "", wanted.body, page.space):
             plan.fields.add("body")
@@ -297,10 +299,12 @@ class TreePlanner:
         lost = lost_comments(page.body or "", wanted.body)
         if lost == 0:
             return
-        said = f"{wanted.source.path}: {lost} inline comments of readers lose the place in the text"
+        message = (
+            f"{wanted.source.path}: {lost} inline comments of readers lose the place in the text"
+        )
         if not self._orphaned:
-            raise ToolchainError("conflict", f"{said}; set allow_orphaned_comments")
-        self._warn(said)
+            raise ToolchainError("conflict", f"{message}; set allow_orphaned_comments")
+        self._warn(message)
 
 
 def deletions(

@@ -25,7 +25,7 @@ class TreeWriter:
     :param space: key of the space
     :param parent: id of the page above the root
     :param warn: reports warnings
-    :param marks: whether to mark each page
+    :param uses_marks: whether to mark each page
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class TreeWriter:
         parallel: int,
         warn: Callable[[str], None],
         *,
-        marks: bool = True,
+        uses_marks: bool = True,
     ) -> None:
-        self._marks = marks
+        self._uses_marks = uses_marks
         self._client, self._space, self._parent = client, space, parent
         self._parallel, self._warn = parallel, warn
         self.done: dict[str, Page] = {}
@@ -61,8 +61,8 @@ class TreeWriter:
                 titles = ", ".join(
                     f"'{plan.wanted.title}'" for plan in pending.values() if plan.wanted
                 )
-                said = f"the pages {titles} wait for each other's titles: rename one by hand"
-                raise ToolchainError("conflict", said)
+                reason = f"the pages {titles} wait for each other's titles: rename one by hand"
+                raise ToolchainError("conflict", reason)
             spread(self._parallel, lambda key: self._write(key, pending[key]), ready)
             for key in ready:
                 del pending[key]
@@ -98,7 +98,7 @@ class TreeWriter:
         for addition in plan.additions:
             addition.apply(page)
         mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])
-        if self._marks and mark_of(page) != mark:
+        if self._uses_marks and mark_of(page) != mark:
             write_mark(self._client, page, mark)
         self.done[key], self._ids[key] = page, page.id
 
@@ -111,7 +111,7 @@ class TreeWriter:
         desired = DesiredPage(wanted.title, wanted.body, parent)
         root = None if above is None else self._ids[ROOT]
         first = TreeMark(root, plan.path).shown()
-        properties = {KEY: {"value": first}} if self._marks else None
+        properties = {KEY: {"value": first}} if self._uses_marks else None
         writer = PageWriter(self._client, desired, note={}, retry=False, properties=properties)
         if page is None:
             saved = writer.create(self._space)

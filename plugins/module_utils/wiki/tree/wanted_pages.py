@@ -25,7 +25,7 @@ from .source_files import SourceFile, SourceFolder, is_markdown
 _CHILDREN = '<ac:structured-macro ac:name="children"/>'
 _PLACE = re.compile(r"line (\d+)(?:, column \d+)?: ")
 #: Characters of a message; the return value `problems` contains all problems.
-_MOST_SAID = 900
+_MAX_MESSAGE = 900
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class WantedPages:
         if any(is_markdown(source.path) for source in self._folder.pages.values()):
             require_markdown()
         read = [page for source in self._folder.pages.values() if (page := self._read(source))]
-        self._refuse_twins(read)
+        self._reject_duplicates(read)
         wanted = list(self._converted({page.source.key: page for page in read}))
         if self._problems:
-            raise _refusal(self._problems)
+            raise _rejection(self._problems)
         return wanted
 
     # -- reading -------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class WantedPages:
         name = source.name if source.parent is not None else os.path.basename(self._folder.root)
         return " ".join(composed(f"{self._prefix}{given or heading or name}").split())
 
-    def _refuse_twins(self, pages: Sequence[_ReadPage]) -> None:
+    def _reject_duplicates(self, pages: Sequence[_ReadPage]) -> None:
         seen: dict[str, str] = {}
         for page in pages:
             path = page.source.path
@@ -249,18 +249,18 @@ def _placed(path: str, error: Exception) -> str:
         return f"{path}:1: is not UTF-8 text"
     if isinstance(error, OSError):
         return f"{path}:1: cannot be read: {error.strerror}"
-    said = str(error)
-    found = _PLACE.match(said)
-    return f"{path}:1: {said}" if found is None else f"{path}:{found[1]}: {said[found.end() :]}"
+    reason = str(error)
+    found = _PLACE.match(reason)
+    return f"{path}:1: {reason}" if found is None else f"{path}:{found[1]}: {reason[found.end() :]}"
 
 
-def _refusal(problems: Sequence[str]) -> ToolchainError:
-    said: list[str] = []
+def _rejection(problems: Sequence[str]) -> ToolchainError:
+    shown: list[str] = []
     for problem in problems:
-        if sum(map(len, said)) > _MOST_SAID:
-            said.append(f"and {len(problems) - len(said)} more, which problems lists")
+        if sum(map(len, shown)) > _MAX_MESSAGE:
+            shown.append(f"and {len(problems) - len(shown)} more, which problems lists")
             break
-        said.append(problem)
-    error = invalid(f"src cannot become pages: {'; '.join(said)}")
+        shown.append(problem)
+    error = invalid(f"src cannot become pages: {'; '.join(shown)}")
     error.result["problems"] = list(problems)
     return error

@@ -87,7 +87,7 @@ class WikiTreeOperation:
             options.parent_id,
             options.parallel,
             task.warn,
-            marks=options.mark,
+            uses_marks=options.mark,
         )
 
     def plan(self) -> Plan:
@@ -110,7 +110,7 @@ class WikiTreeOperation:
             parent=options.parent_id,
             adopt=options.adopt or not options.mark,
             orphaned_comments=options.allow_orphaned_comments,
-            marks=options.mark,
+            uses_marks=options.mark,
             parallel=options.parallel,
             warn=task.warn,
         )
