@@ -178,7 +178,7 @@ class PageWriter:
 
 
 def _content(title: str, space: str | None, body: str, parent: str | None) -> dict[str, Any]:
-    """Return the members of the written interface (4.3), and the parent if it is managed."""
+    """Return the members of a PUT [W4.3], and the parent if it is managed."""
     content: dict[str, Any] = {
         "type": "page",
         "title": title,
