@@ -1,8 +1,8 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ansible loads the callbacks that lie beside a playbook: so the playbooks of the collection write
-their report without a line of configuration.
+"""Load the callback `report` for the playbooks of the collection, without configuration: Ansible
+loads callbacks from the folder next to a playbook.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ options: {}
 
 
 _PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
-#: The lookups that the playbooks ask for each host.
+#: The lookups that the playbooks use for each host.
 _LOOKUPS = ("desired_state", "enforcement", "unknown_variables")
-#: Whose variables they are held against.
+#: The roles and playbooks whose variables they check.
 _OWNERS = ("drift", "enforce", "analysis_config", "ci_baseline", "repo_housekeeping")
 
 
@@ -39,8 +39,8 @@ class CallbackModule(Report):
 
     def __init__(self) -> None:
         super().__init__()
-        # Each task of each host runs in a fork of this process, and a template that names one
-        # filter of a collection loads them all: what is loaded here no fork has to compile anew.
+        # Each task of each host runs in a fork of this process, and a template with one filter of
+        # a collection loads all of them: forks need not compile what is loaded here.
         for name in [
             *(f"filter.{file.stem}" for file in (_PLUGINS / "filter").glob("*.py")),
             *(f"lookup.{lookup}" for lookup in _LOOKUPS),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a browser finds an object, as far as its name and the address of its server tell."""
+"""Link an object of a report to its page on the server."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _HTTP = re.compile(r"https?://[^\s/]")
 
 
 def link(finding: Mapping[str, Any]) -> str:
-    """The address of the object of a finding; of its server where the object has none that is
-    known; empty without an address that a browser may open.
+    """Return the address of the object, or of its server if the object has no known address.
+
+    Return "" if the server is unknown, or has no HTTP address.
     """
     server = str(finding["server"]).rstrip("/")
     if not _HTTP.match(server):

@@ -181,6 +181,31 @@ def test_variables_say_where_and_with_what(awx: Controller, tmp_path: Path) -> N
     assert store.named("schedules", "delivery.toolchain drift every day")["enabled"] is True
 
 
+def test_slices_with_a_shared_folder_are_summarised(awx: Controller, tmp_path: Path) -> None:
+    setup(awx, tmp_path, awx_setup_slices=2, awx_setup_reports="/reports")
+    store, nodes = awx.store, "workflow_job_template_nodes"
+    drift = store.named("job_templates", "delivery.toolchain drift")
+    assert json.loads(drift["extra_vars"]) == {
+        "enforce_hosts": "all",
+        "drift_report": "/reports/{{ ansible_play_hosts_all | first }}",
+    }
+    summary = store.named("job_templates", "delivery.toolchain drift summary")
+    assert summary["playbook"] == "playbooks/drift_summary.yml"
+    assert "job_slice_count" not in summary
+    assert json.loads(summary["extra_vars"]) == {
+        "summary_reports": "/reports",
+        "summary_folder": "/reports/summary",
+        "summary_max_age": "12h",
+    }
+    (node,) = store.find(nodes, {"identifier": "summary"})
+    assert node["unified_job_template"] == summary["id"]
+    assert node["extra_data"] == {"survey_drift_fail": "true"}
+    assert linked(store, nodes, "drift", "always_nodes") == ["summary"]
+    assert linked(store, nodes, "drift", "failure_nodes") == []
+    assert linked(store, nodes, "summary", "failure_nodes") == ["approval"]
+    assert setup(awx, tmp_path, awx_setup_slices=2, awx_setup_reports="/reports")[0] == 0
+
+
 def test_a_misspelt_variable_is_named_before_anything_is_made(
     awx: Controller, tmp_path: Path
 ) -> None:

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wall time of `drift` over many servers that take 50 ms for a response, by the number of forks.
+
+More forks wait for more servers at a time, until the processors of the machine are busy.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.sizes import size
+from tools import tree
+
+SERVERS = size(40, 2)
+PROJECTS = size(100, 1)
+FORKS = (1, 5, size(20, 1))
+DELAY_MS = 50
+#: Limit of a run in seconds.
+PATIENCE = 590
+MIN_RATIO = 1.5
+NAMES = [f"project {number}" for number in range(PROJECTS)]
+SEED = {"analysis": {"projects": [{"name": name} for name in NAMES]}}
+
+
+def _seconds(sandbox: Sandbox, collections: Path, forks: int) -> float:
+    login = connections.connection("analysis", sandbox.urls["analysis"])
+    variables = {
+        "analysis_config_modules": [
+            {"project": name, "name": "wanted", "paths": ["**"]} for name in NAMES
+        ],
+        "analysis_config_parallel": 1,
+        "drift_report": "report",
+        "enforce_connections": {"analysis": login},
+        "enforce_hosts": "all",
+    }
+    hosts: dict[str, Any] = {f"server{number}": {} for number in range(SERVERS)}
+    with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as name:
+        folder = Path(name)
+        (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+        (folder / "variables.json").write_text(json.dumps(variables))
+        begun = time.monotonic()
+        run = playbook.run(
+            folder,
+            [{"import_playbook": "delivery.toolchain.drift"}],
+            arguments=["-i", "inventory.json", "-e", "@variables.json", "-f", str(forks)],
+            collections=collections,
+            seconds=PATIENCE,
+        )
+        seconds = time.monotonic() - begun
+        if run.code != 0:
+            raise SystemExit(run.output[-3000:])
+        counts = json.loads((folder / "report/report.json").read_text("utf-8"))["counts"]
+    if counts != {"ok": 0, "drift": SERVERS * PROJECTS, "failed": 0}:
+        raise SystemExit(f"{forks} forks found {counts}")
+    return seconds
+
+
+def run() -> bool:
+    """Print the table, and return whether the promise is kept."""
+    with (
+        tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
+        Sandbox.start(seed=SEED, flavour="real") as sandbox,
+    ):
+        collections = Path(folder) / "collections"
+        tree.link_tree(collections)
+        sandbox.settings("analysis", delay_ms=DELAY_MS)
+        print(f"\n{SERVERS} servers, {PROJECTS} projects each, {DELAY_MS} ms a response\n")
+        print(f"{'forks':>7}{'seconds':>9}{'objects/s':>11}")
+        seconds = {}
+        for forks in sorted(set(FORKS)):
+            seconds[forks] = _seconds(sandbox, collections, forks)
+            rate = SERVERS * PROJECTS / seconds[forks]
+            print(f"{forks:>7}{seconds[forks]:>9.1f}{rate:>11.0f}", flush=True)
+    ratio = seconds[min(seconds)] / seconds[max(seconds)]
+    kept = ratio >= MIN_RATIO
+    promised = f"promised at least {MIN_RATIO:g}: {'yes' if kept else 'NO'}"
+    print(f"\n{max(seconds)} forks against {min(seconds)}, times: {ratio:.1f}, {promised}")
+    return kept
