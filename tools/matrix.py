@@ -30,7 +30,8 @@ PLATFORMS = tree.ROOT / "docs" / "platforms.md"
 _ENVIRONMENTS = Path(sys.prefix) / "matrix"
 _MARKS = ("<!-- written by make matrix -->", "<!-- end -->")
 _REQUIREMENTS = (
-    *("cryptography", "hypothesis", "lxml", "markdown-it-py", "oauthlib[signedtoken]", "pytest"),
+    *("cryptography", "hypothesis", "jsonschema", "lxml", "markdown-it-py"),
+    *("oauthlib[signedtoken]", "pytest"),
     *("requests", "requests-oauthlib", "starlette", "trustme", "uvicorn"),
 )
 #: Unit tests that judge texts and tools: what they say is the same on every pair.
