@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The desired state of all services, read from one folder and held against the JSON schemas of the
-role C(desired_state); what is wrong is named with file and line.
+"""Read the desired state of all services from a folder, and validate it against the JSON schemas of
+the role `desired_state`. Errors name file and line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Convert the answers of an AWX survey to variables of a playbook.
 
-An answer is a text. What the variable takes says whether that text is YAML; a blank one is none.
+An answer is a string. Whether it is YAML depends on the question; a blank answer is left out.
 """
 
 from __future__ import annotations
