@@ -15,7 +15,8 @@ description:
     form, is never stored as an attachment.
   - A file is unchanged if it has the size of the attachment, and the creation time of the attachment as its modification time. Downloaded
     files get that time. If the server does not report the time, files get the time of the download with an identifier of the attachment in
-    the fraction of the second. If the times differ, or the server reports no size, the content is downloaded and compared.
+    the fraction of the second. If the times differ, or the server reports no size, the content is downloaded and compared,
+    up to O(compare_max).
   - File names from the server are made safe. Path separators, control characters and a leading dot become V(_), device names get the prefix
     V(_), and names that are too long for file systems are shortened. If names are equal (ignoring letter case), all of these files get
     C(-<id>) before the extension, whether or not O(patterns) selects them.
@@ -46,6 +47,20 @@ options:
   max_size:
     description: Maximum size in bytes. Larger attachments are skipped.
     type: int
+  compare_max:
+    description:
+      - Maximum size in bytes of an existing file whose content is compared with the attachment. A larger file that has the size of the attachment,
+        or whose attachment has no reported size, counts as unchanged, with a warning. RV(uncompared) lists it.
+      - Does not limit downloads of missing files, or of files of another size. See O(max_size).
+    type: int
+    default: 67108864
+  replace:
+    description:
+      - Whether an existing file with other content is overwritten.
+      - With V(false) such a file is kept, with a warning, and its action is V(conflict). The task does not fail, and other attachments are
+        downloaded. Only a file that appears at the path during the download is an error.
+    type: bool
+    default: true
   parallel:
     description: Maximum number of parallel downloads.
     type: int
@@ -72,20 +87,35 @@ EXAMPLES = r"""
     dest: logs
     patterns: ["*.log", "*.txt"]
     max_size: 10000000
+
+- name: Download without overwriting files that somebody edited
+  delivery.toolchain.tracker_attachment:
+    issue: REL-2
+    dest: attachments/REL-2
+    replace: false
+  register: kept
+  failed_when: kept is failed or kept.attachments | selectattr('action', 'eq', 'conflict') | list | length > 0
 """
 
 RETURN = r"""
 attachments:
   description:
     - Attachments that match O(patterns), in the order of the server, as id, filename (on the server), path, size (bytes) and action.
-    - The action is V(downloaded), V(unchanged) or V(skipped) (too large). In check mode, it is the expected action.
+    - The action is V(downloaded), V(unchanged), V(skipped) (too large) or V(conflict) (a file with other content is kept, see
+      O(replace)). In check mode, it is the expected action.
     - If the server reports no size, the size is null until the file exists.
-    - If the task fails, only the attachments with complete files.
+    - If the task fails, attachments that were not downloaded are missing in the list.
   returned: success, or failure of a download
   type: list
   elements: dict
   sample:
     - {"id": "501", "filename": "server log.txt", "path": "attachments/REL-2/server log-501.txt", "size": 31, "action": "downloaded"}
+uncompared:
+  description: Attachments whose files count as unchanged by name and size alone, each as key of the issue and name. A warning names each file.
+  returned: success
+  type: list
+  elements: str
+  sample: ["REL-2: disk.img"]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

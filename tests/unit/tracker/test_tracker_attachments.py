@@ -497,6 +497,105 @@ def test_memory_does_not_grow_with_the_size(servers: ExitStack, tmp_path: Path) 
     assert peak < size * 1.5
 
 
+# -- files of the same size, and files that are kept -----------------------------------------------
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_compare_max_bounds_the_comparison(
+    servers: ExitStack, tmp_path: Path, *, written: bool
+) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n", "b.txt": b"four"}, written=written))
+    (tmp_path / "a.txt").write_bytes(b"FIRST\n")
+    (tmp_path / "b.txt").write_bytes(b"FOUR")
+    task = run(stub, tmp_path, compare_max=5)
+    result = task()
+    assert actions(result) == ["unchanged", "downloaded"]
+    assert result["uncompared"] == ["REL-2: a.txt"]
+    (warning,) = task.warnings
+    assert f"{tmp_path / 'a.txt'} counts as unchanged" in warning
+    assert "it has 6 bytes, and compare_max is 5" in warning
+    assert files(tmp_path) == {"a.txt": b"FIRST\n", "b.txt": b"four"}
+    assert not any("501" in path for path in fetched(stub))
+
+
+def test_a_file_of_exactly_compare_max_is_compared(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}))
+    (tmp_path / "a.txt").write_bytes(b"FIRST\n")
+    result = run(stub, tmp_path, compare_max=6)()
+    assert (actions(result), result["uncompared"]) == (["downloaded"], [])
+
+
+@pytest.mark.parametrize("there", [None, b"x"])
+def test_compare_max_does_not_bound_downloads(
+    servers: ExitStack, tmp_path: Path, there: bytes | None
+) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}))
+    if there is not None:
+        (tmp_path / "a.txt").write_bytes(there)
+    task = run(stub, tmp_path, compare_max=0)
+    assert (actions(task()), task.warnings) == (["downloaded"], [])
+    again = run(stub, tmp_path, compare_max=0)
+    result = again()
+    assert (actions(result), result["uncompared"], again.warnings) == (["unchanged"], [], [])
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("there", [b"FIRST\n", b"x", b"first\n and more"])
+@pytest.mark.parametrize("check", [False, True])
+def test_without_replace_a_file_with_other_content_is_kept(
+    servers: ExitStack, tmp_path: Path, *, there: bytes, written: bool, check: bool
+) -> None:
+    stub = serve(servers, Tracker(TWO, written=written))
+    (tmp_path / "a.txt").write_bytes(there)
+    task = run(stub, tmp_path, replace=False)
+    result = task(check=check)
+    assert actions(result) == ["conflict", "downloaded"]
+    (warning,) = task.warnings
+    assert str(tmp_path / "a.txt") in warning
+    assert "replace: true" in warning
+    assert (tmp_path / "a.txt").read_bytes() == there
+    if not check:
+        again = run(stub, tmp_path, replace=False)()
+        assert (again["changed"], actions(again)) == (False, ["conflict", "unchanged"])
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_without_replace_a_file_with_the_content_is_unchanged(
+    servers: ExitStack, tmp_path: Path, *, written: bool
+) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}, written=written))
+    (tmp_path / "a.txt").write_bytes(b"first\n")
+    task = run(stub, tmp_path, replace=False)
+    assert (actions(task()), task.warnings) == (["unchanged"], [])
+
+
+def test_without_replace_a_link_is_kept(servers: ExitStack, tmp_path: Path) -> None:
+    stub = serve(servers, Tracker({"a.txt": b"first\n"}))
+    (tmp_path / "a.txt").symlink_to(tmp_path / "nowhere")
+    assert actions(run(stub, tmp_path, replace=False)()) == ["conflict"]
+    assert (tmp_path / "a.txt").is_symlink()
+
+
+def test_without_replace_a_file_that_appears_meanwhile_is_kept(
+    servers: ExitStack, tmp_path: Path
+) -> None:
+    tracker = Tracker({"a.txt": b"first\n"})
+    stub = serve(servers, tracker)
+    task = run(stub, tmp_path, replace=False)
+    content = tracker.path(tracker.items[0])
+
+    def answer(seen: Seen) -> Reply:
+        if seen.path == content:
+            (tmp_path / "a.txt").write_bytes(b"somebody's")
+        return tracker(seen, stub.url)
+
+    stub.answer = answer
+    with pytest.raises(ToolchainError, match="appeared") as caught:
+        task()
+    assert caught.value.kind == "conflict"
+    assert files(tmp_path) == {"a.txt": b"somebody's"}
+
+
 # -- whose address it is ---------------------------------------------------------------------------
 
 
@@ -607,7 +706,7 @@ def test_a_hidden_field_is_warned_of(
     tracker = Tracker({})
     tracker.issue = Reply(body={"key": "REL-2", "fields": fields})
     task = run(serve(servers, tracker), tmp_path / "dest")
-    assert task() == {"changed": False, "attachments": []}
+    assert task() == {"changed": False, "attachments": [], "uncompared": []}
     assert len(task.warnings) == 1
     assert not (tmp_path / "dest").exists()
 
@@ -632,7 +731,12 @@ def test_a_missing_issue_is_named(servers: ExitStack, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "words"), [({"max_size": -1}, "max_size"), ({"parallel": 0}, "parallel")]
+    ("params", "words"),
+    [
+        ({"max_size": -1}, "max_size"),
+        ({"compare_max": -1}, "compare_max"),
+        ({"parallel": 0}, "parallel"),
+    ],
 )
 def test_impossible_numbers_are_refused(tmp_path: Path, params: dict[str, Any], words: str) -> None:
     with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(tracker_attachment): attachments as files in a folder [C4.3]."""
+"""Download the attachments of an issue into a folder, for `tracker_attachment` [C4.3]."""
 
 from __future__ import annotations
 
@@ -30,12 +30,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AttachmentFile:
-    """An attachment, its file, and what is to be done; C(present): the file that is there."""
+    """An attachment, the path of its file, and the planned action.
+
+    `present` is the status of the path before the task, without following a link. `uncompared`: the
+    file counts as unchanged by name and size alone.
+    """
 
     attachment: Attachment
     path: str
     present: os.stat_result | None
     action: str = ""
+    uncompared: bool = False
 
     @property
     def number(self) -> str:
@@ -43,12 +48,15 @@ class AttachmentFile:
 
     @property
     def file(self) -> os.stat_result | None:
-        """What is there, if it is a file with a content."""
+        """Return the status of the path if it is a regular file."""
         found = self.present
         return found if found is not None and stat.S_ISREG(found.st_mode) else None
 
     def as_dict(self, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """For the return value; C(sizes): of the files that were written, by id."""
+        """Return the entry for the return value.
+
+        :param sizes: bytes of each written file, by id of the attachment
+        """
         size = sizes.get(self.number, self.attachment.size)
         if size is None and self.action == "unchanged" and self.file is not None:
             size = self.file.st_size
@@ -63,18 +71,24 @@ class AttachmentFile:
 
 @dataclass(frozen=True)
 class TrackerAttachmentOptions:
-    """The options of C(tracker_attachment)."""
+    """Options of `tracker_attachment`."""
 
     issue: str
     dest: PathText
     patterns: list[str] | None = None
     max_size: int | None = None
+    compare_max: int = 64 * 1024 * 1024
+    replace: bool = True
     parallel: int = 4
     state: Literal["present"] = "present"
 
 
 class TrackerAttachmentOperation:
-    """Downloads what is missing or differs; C(invalid) for a folder that is none."""
+    """Download attachments that are missing or differ.
+
+    Raises:
+        ToolchainError: `invalid` if `dest` is not a folder or a number is too small.
+    """
 
     descriptor: ClassVar = Descriptor("tracker", {"list": reads(), "fetch": reads()})
 
@@ -88,15 +102,18 @@ class TrackerAttachmentOperation:
 
     def _check_options(self) -> None:
         require_parallel(self._options.parallel)
-        largest, dest = self._options.max_size, self._options.dest
-        if largest is not None and largest < 0:
-            raise invalid(f"max_size is {largest}, but must be at least 0")
+        dest = self._options.dest
+        for name in ("max_size", "compare_max"):
+            number = getattr(self._options, name)
+            if number is not None and number < 0:
+                raise invalid(f"{name} is {number}, but must be at least 0")
         if os.path.lexists(dest) and not os.path.isdir(dest):
             raise invalid(f"dest must be a folder, but is '{dest}'")
 
     def plan(self) -> Plan:
         found = self._found()
         self._files = list(bounded(self._options.parallel, self._decide, found))
+        self._warn_of_files_that_stay()
         coming = [entry for entry in self._files if entry.action == "downloaded"]
         current = {
             entry.path: {"size": entry.present.st_size}
@@ -107,10 +124,18 @@ class TrackerAttachmentOperation:
             entry.path: {"size": entry.attachment.size, "id": entry.number} for entry in coming
         }
         listed = [entry.as_dict({}) for entry in self._files]
-        return plan(current, wanted).with_result(attachments=listed)
+        uncompared = [
+            f"{self._issue}: {entry.attachment.filename}"
+            for entry in self._files
+            if entry.uncompared
+        ]
+        return plan(current, wanted).with_result(attachments=listed, uncompared=uncompared)
 
     def _found(self) -> list[AttachmentFile]:
-        """The attachments that the patterns name; all of them count for the names of the files."""
+        """Return the attachments that match the patterns.
+
+        All attachments count for the file names, so that names do not depend on the patterns.
+        """
         (issue,) = read_issues(self._client, [self._issue], {"fields": "attachment"}, 1)
         items = issue.get("fields", {}).get("attachment")
         if items is None:
@@ -138,6 +163,20 @@ class TrackerAttachmentOperation:
                     f"patterns: '{pattern}' fits no attachment of the issue '{self._issue}'"
                 )
 
+    def _warn_of_files_that_stay(self) -> None:
+        for entry in self._files:
+            if entry.uncompared and entry.file is not None:
+                self._task.warn(
+                    f"{entry.path} counts as unchanged by its name and size; its content was not"
+                    f" compared: it has {entry.file.st_size} bytes, and compare_max is"
+                    f" {self._options.compare_max}"
+                )
+            if entry.action == "conflict":
+                self._task.warn(
+                    f"{entry.path} stays, although the attachment '{entry.attachment.filename}' of"
+                    f" the issue '{self._issue}' differs; replace: true overwrites it"
+                )
+
     def _described(self, items: Any) -> dict[str, Attachment]:
         usable = isinstance(items, list) and all(
             isinstance(item, Mapping) and item.get("id") and item.get("content") for item in items
@@ -156,24 +195,34 @@ class TrackerAttachmentOperation:
         return patterns is None or any(fnmatchcase(filename, pattern) for pattern in patterns)
 
     def _decide(self, entry: AttachmentFile) -> AttachmentFile:
-        return replace(entry, action=self._action(entry))
+        action = self._action(entry)
+        if action == "uncompared":
+            return replace(entry, action="unchanged", uncompared=True)
+        if action == "downloaded" and entry.present is not None and not self._options.replace:
+            action = "conflict"
+        return replace(entry, action=action)
 
     def _action(self, entry: AttachmentFile) -> str:
-        """What is to be done, by size and time; the bytes are read where these cannot tell."""
-        size, largest = entry.attachment.size, self._options.max_size
-        if size is not None and largest is not None and size > largest:
-            return "skipped"
-        if size is None:
-            must_read = entry.file is not None or largest is not None
-            return self._compared(entry) if must_read else "downloaded"
-        if entry.file is None or entry.file.st_size != size:
+        """Return the action by size and time, or by content if these cannot prove equality.
+
+        It is `uncompared` if the file is larger than `compare_max`.
+        """
+        file, size, largest = entry.file, entry.attachment.size, self._options.max_size
+        if size is not None:
+            if largest is not None and size > largest:
+                return "skipped"
+            if file is None or file.st_size != size:
+                return "downloaded"
+            if entry.attachment.has_time(file.st_mtime_ns):
+                return "unchanged"
+        elif file is None and largest is None:
             return "downloaded"
-        if entry.attachment.has_time(entry.file.st_mtime_ns):
-            return "unchanged"
+        if file is not None and file.st_size > self._options.compare_max:
+            return "uncompared"
         return self._compared(entry)
 
     def _compared(self, entry: AttachmentFile) -> str:
-        """What is to be done by the bytes themselves."""
+        """Download the attachment and return the action by its content."""
         largest = self._options.max_size
 
         def compare(response: Incoming, blocks: Iterator[bytes]) -> str:
@@ -216,7 +265,10 @@ class TrackerAttachmentOperation:
         return {"attachments": [entry.as_dict(sizes) for entry in self._files]}
 
     def _download(self, entry: AttachmentFile) -> int:
-        """Download one attachment; its size. The time of the file tells the next run what it is."""
+        """Download one attachment and return its size in bytes.
+
+        The file gets a time by which the next run recognises the attachment.
+        """
 
         def save(response: Incoming, blocks: Iterator[bytes]) -> int:
             with atomic_write(entry.path) as file:
@@ -225,13 +277,23 @@ class TrackerAttachmentOperation:
                 file.flush()
                 moment = entry.attachment.file_time(time.time_ns())
                 os.utime(file.fileno(), ns=(moment, moment))
+                if not self._options.replace and os.path.lexists(entry.path):
+                    raise ToolchainError(
+                        "conflict",
+                        f"writing {entry.path}: a file appeared there during the download, and"
+                        " replace is false; run the task again",
+                    )
                 return file.tell()
 
         return self._contents.read(entry.attachment, save)
 
 
 def _present(path: str) -> os.stat_result | None:
-    """What is at a path, a link not followed; C(invalid) where it cannot be replaced."""
+    """Return the status of a path without following a link.
+
+    Raises:
+        ToolchainError: `invalid` if the path cannot be read or replaced.
+    """
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -245,7 +307,7 @@ def _present(path: str) -> os.stat_result | None:
 
 
 def _remove(folders: list[str]) -> None:
-    """Take empty folders away again."""
+    """Remove folders that this task created and that are still empty."""
     with suppress(OSError):
         for folder in folders:
             os.rmdir(folder)
