@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module C(tracker_issue): one issue, many, or one that is created once [C8.8]."""
+"""Edit one issue or many, or create an issue once, for `tracker_issue` [C8.8]."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .site import Site, TrackerIssue, issue_of
 from .upload_file import files_of
 from .wanted import WantedParts
 
-#: Errors that every other issue would meet as well.
+#: Errors that also affect every other issue.
 _OF_ALL = frozenset({"auth", "rate_limited"})
 _NEW = "(new)"
 
 
 @dataclass(frozen=True)
 class TrackerIssueOptions(IssueOptions):
-    """The options of C(tracker_issue)."""
+    """Options of `tracker_issue`."""
 
     issue: str | None = None
     jql: str | None = None
@@ -49,7 +49,7 @@ class TrackerIssueOptions(IssueOptions):
     }
 
     def require_positive_numbers(self) -> None:
-        """C(invalid) for a number that is too small."""
+        """Raise `invalid` if a number is too small."""
         for name in ("max_issues", "parallel"):
             number = getattr(self, name)
             if number < 1:
@@ -60,9 +60,7 @@ class TrackerIssueOptions(IssueOptions):
 
 @dataclass
 class PlannedIssue:
-    """An issue, what is to be written to it, and what became of that; C(key) is C(None) for one
-    that is not there yet.
-    """
+    """An issue, its planned edits and their outcome. A missing issue has the key `None`."""
 
     key: str | None
     action: str
@@ -72,13 +70,13 @@ class PlannedIssue:
     error: ToolchainError | None = None
 
     def shown(self, changes: Sequence[Change]) -> dict[str, Any]:
-        """An entry of the return value."""
+        """Return the entry for the return value."""
         action = self.action if changes or self.error is None else "unchanged"
         return {"key": self.key, "action": action, "changes": [as_dict(one) for one in changes]}
 
 
 class TrackerIssueOperation:
-    """Plans all issues before anything is written. Raises C(invalid)."""
+    """Plan the edits of all issues before the first write. Raise `invalid` for invalid options."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -126,7 +124,7 @@ class TrackerIssueOperation:
         )
 
     def _all_planned(self) -> list[PlannedIssue]:
-        """What each issue needs; the first error ends it, before anything is written."""
+        """Plan the edits of each issue. The first error ends the task before any write."""
         options = self._options
         if options.issue is not None:
             return [self._of_issue(self._site.issue(options.issue, self._wanted.names))]
@@ -144,7 +142,7 @@ class TrackerIssueOperation:
         return list(first_alone(options.parallel, self._of_found, found))
 
     def _search(self, jql: str, most: int) -> list[TrackerIssue]:
-        """Issues as the search shows them, which may lag behind."""
+        """Return the issues of a search. The search index may be out of date."""
         asked = JqlSearchOptions(jql, fields=self._searched, max_results=most)
         result = JqlSearchOperation(self._task, asked).search()
         found = [issue for issue in map(issue_of, result.issues) if issue is not None]
@@ -154,11 +152,13 @@ class TrackerIssueOperation:
 
     @property
     def _searched(self) -> list[str]:
-        """Comments are many, and a search does not show all of them."""
+        """Return the fields to search for. Comments are left out: they are large, and a search
+        truncates them.
+        """
         return [name for name in self._wanted.names if name != "comment"]
 
     def _of_found(self, issue: TrackerIssue) -> PlannedIssue:
-        """One that a search has shown is read before anything is decided to be written."""
+        """Plan the edits of an issue from a search. Read the issue again if it differs."""
         if not any(part.differs(issue) for part in self._wanted.all):
             return PlannedIssue(issue.key, "unchanged")
         return self._of_issue(self._site.issue(issue.key, self._wanted.names))
@@ -182,8 +182,9 @@ class TrackerIssueOperation:
         return [issue.key for issue in self._search(str(self._options.match), 2)]
 
     def preflight(self, plan: Plan) -> None:
-        """Ask for the permissions of what would be written, an issue at a time: a workflow or a
-        role may give them for some issues of a project alone.
+        """Check the permissions for the planned edits, for each issue.
+
+        A workflow or a role may grant a permission for some issues of a project only.
         """
         changed = [one for one in self._planned if one.changes]
         spread(self._options.parallel, self._require_permissions, changed)
@@ -221,7 +222,7 @@ class TrackerIssueOperation:
         return {"issues": [one.shown(one.changes) for one in self._planned]}
 
     def _write(self, one: PlannedIssue) -> None:
-        """Write the edits of one issue in their order."""
+        """Write the edits of one issue in order."""
         if one.key is None:
             self._create(one)
         for edit in one.edits:
@@ -230,7 +231,7 @@ class TrackerIssueOperation:
         self._task.progress(f"{one.key}: {one.action}")
 
     def _create(self, one: PlannedIssue) -> None:
-        """Create an issue; what else it gets is known only when it is there."""
+        """Create an issue, and plan the edits that need an existing issue."""
         creation = self._creation
         if creation is None:
             raise AssertionError("an issue without a key is to be created")
@@ -244,7 +245,7 @@ class TrackerIssueOperation:
             one.edits = [edit for part in others for edit in part.edits(issue)]
 
     def _failure(self, todo: Sequence[PlannedIssue]) -> ToolchainError | None:
-        """One error for all issues that failed, with what was done in spite of it."""
+        """Return one error for all failed issues. Its result contains the finished edits."""
         failed = [one for one in todo if one.error is not None]
         errors = [one.error for one in failed if one.error is not None]
         if not errors:
@@ -276,7 +277,10 @@ def _with_message(error: ToolchainError, message: str) -> ToolchainError:
 
 
 def _side(one: PlannedIssue, side: str) -> dict[str, Any]:
-    """One side of the diff of an issue: each thing once, or as a list where there are several."""
+    """Return the state of an issue before or after the changes, for the diff.
+
+    A field with several changes gets a list.
+    """
     found: dict[str, Any] = {}
     for change in one.changes:
         value = getattr(change, side)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that an issue gets as attachments [tracker-27]."""
+"""Attach files to an issue [tracker-27]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .upload_file import ComparedFiles, UploadFile
 
 
 class AttachmentsPart:
-    """Uploads files that are missing or differ, then deletes the older attachments."""
+    """Upload files that are missing or differ, then delete the older attachments."""
 
     names = ("attachment",)
     needs = ("CREATE_ATTACHMENTS",)
@@ -32,7 +32,7 @@ class AttachmentsPart:
         self._checked = False
 
     def _todo(self, issue: TrackerIssue) -> Iterator[tuple[UploadFile, bool, list[Attachment]]]:
-        """Return for each file whether it is uploaded, and the older attachments to delete."""
+        """Yield each file, whether it must be uploaded, and the older attachments to delete."""
         there = self._attachments(issue.fields.get("attachment"))
         for file in self._files:
             named = file.named(there)
@@ -70,7 +70,7 @@ class AttachmentsPart:
         return tuple(map(_change, self._files))
 
     def _require_room(self) -> None:
-        """C(rejected) for a file that is larger than the server takes."""
+        """Raise `rejected` if a file is larger than the upload limit of the server."""
         if self._checked:
             return
         what = "asking how large attachments may be"
@@ -137,7 +137,10 @@ class AttachmentsPart:
 
 
 def _is_older(one: Attachment, same: Sequence[Attachment]) -> bool:
-    """Return whether an attachment is older than one with the wanted content, or there is none."""
+    """Return whether an attachment is older than an attachment with the wanted content.
+
+    Without such an attachment every attachment is older.
+    """
     return not same or any(_age(one) < _age(other) for other in same)
 
 

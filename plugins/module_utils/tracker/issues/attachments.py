@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attachments of an issue: what the tracker tells of them, and their contents [W2.2, W4.2]."""
+"""Describe and download the attachments of an issue [W2.2, W4.2]."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ Taken = TypeVar("Taken")
 _BLOCK = 64 * 1024
 _SECOND = 1_000_000_000  # nanoseconds
 _SHOWN = 100
-# Server fact [tracker-7]: the addresses under which servers and the cloud have their own
-# attachments.
+# Server fact [tracker-7]: paths of attachments on servers and in the cloud.
 _OWN_PATH = re.compile(r"/((secure/attachment/[^/]+/|rest/api/[^/]+/attachment/content/)[^/]+)$")
 _HTML = re.compile(r"\.x?html?$", re.IGNORECASE)
 _ZONE = re.compile(r"([+-]\d\d)(\d\d)$")
@@ -35,8 +34,10 @@ _ZONE = re.compile(r"([+-]\d\d)(\d\d)$")
 
 @dataclass(frozen=True)
 class Attachment:
-    """C(size) in bytes and C(created) in seconds since 1970 are C(None) where the server does not
-    tell them, as in the written interface.
+    """An attachment as the server describes it.
+
+    `size` is in bytes, `created` in seconds since 1970. Both are `None` if the server does not
+    report them, as in the written interface.
     """
 
     number: str
@@ -48,9 +49,11 @@ class Attachment:
 
     @classmethod
     def of(cls, item: Mapping[str, Any], base: str) -> Attachment:
-        """From the server's object; C(base): the address of the server.
+        """Parse the server's object.
 
-        Where the server tells no name, the last segment of the address has it [tracker-7].
+        If the object has no name, the last segment of the address is the name [tracker-7].
+
+        :param base: the URL of the server
         """
         content = address.target(f"{base}/", str(item["content"]))
         last = unquote(address.path_of(content).rpartition("/")[2])
@@ -66,18 +69,19 @@ class Attachment:
         )
 
     def file_time(self, now: int) -> int:
-        """The time to set on the file, in nanoseconds since 1970, by which the next run knows it.
+        """Return the modification time for the file, in nanoseconds since 1970.
 
-        Where the server does not tell when the attachment was created, it is C(now), with a
-        fingerprint of the attachment in place of the fraction of a second.
+        The next run recognises the file by this time. If the creation time is unknown, it is `now`
+        with a fingerprint of the attachment as the fraction of a second.
         """
         if self.created is not None:
             return int(self.created * 1000) * 1_000_000
         return now // _SECOND * _SECOND + self._fingerprint()
 
     def has_time(self, time: int) -> bool:
-        """Whether C(time) of a file is one that C(file_time) sets. Fractions of a second from the
-        server do not count: not every file system keeps them.
+        """Return whether `time` is a time that `file_time` sets.
+
+        Fractions of a second of a creation time are ignored, because some file systems drop them.
         """
         if self.created is not None:
             return time // _SECOND == int(self.created)
@@ -89,7 +93,7 @@ class Attachment:
 
 
 def _seconds(created: Any) -> float | None:
-    """Seconds since 1970. Server fact [tracker-2]: the zone has no colon."""
+    """Return seconds since 1970, or `None`. Server fact [tracker-2]: the zone has no colon."""
     text = _ZONE.sub(r"\1:\2", str(created).replace("Z", "+00:00"))
     try:
         moment = datetime.fromisoformat(text)
@@ -99,7 +103,7 @@ def _seconds(created: Any) -> float | None:
 
 
 class AttachmentContents:
-    """Downloads the contents of the attachments of one issue."""
+    """Download the attachments of one issue."""
 
     def __init__(self, client: TrackerClient, issue: str) -> None:
         self._client, self._issue = client, issue
@@ -107,8 +111,10 @@ class AttachmentContents:
     def read(
         self, attachment: Attachment, use: Callable[[Incoming, Iterator[bytes]], Taken]
     ) -> Taken:
-        """What C(use) makes of the blocks of an attachment. It has to read them to the end: only
-        there are they compared with what the server tells of the attachment.
+        """Return the result of `use` for the content of an attachment.
+
+        `use` must read all blocks: the content is compared with the reported size after the last
+        block.
         """
         what = (
             f"downloading '{shorten(attachment.filename, _SHOWN)}' ({attachment.number}) of the"
@@ -129,11 +135,11 @@ class AttachmentContents:
         return self._client.download(what, given, checked)
 
     def _own_address(self, attachment: Attachment) -> str | None:
-        """The address of the attachment on our server, where the given one names another server.
+        """Return the address of the attachment on our server if the given one names another server.
 
-        Server fact [tracker-7]: addresses begin as the server is configured, behind a proxy not as
-        we know it; with the login the server gives its attachment under the address that we use,
-        too.
+        Server fact [tracker-7]: addresses begin with the configured base URL, which differs from
+        ours behind a proxy. The attachment is also available under our URL, where the login is
+        valid.
         """
         if address.origin(attachment.content) == address.origin(self._client.url):
             return None
@@ -152,7 +158,11 @@ class AttachmentContents:
 
 
 def _checked(what: str, attachment: Attachment, incoming: Incoming) -> Iterator[bytes]:
-    """The blocks of a body, then C(auth) or C(protocol) where they are not the attachment."""
+    """Yield the blocks of a body.
+
+    Raises:
+        ToolchainError: `auth` or `protocol` if the body is not the attachment.
+    """
     head, count = b"", 0
     for block in incoming.iter_content(_BLOCK):
         if not head:
@@ -168,8 +178,10 @@ def _checked(what: str, attachment: Attachment, incoming: Incoming) -> Iterator[
 
 
 def _refuse(what: str, attachment: Attachment, incoming: Incoming, head: bytes, count: int) -> None:
-    """Raise where the body cannot be the attachment. Server fact [tracker-7]: instead of a refused
-    login some servers send their login page with status 200.
+    """Raise an error if the body cannot be the attachment.
+
+    Server fact [tracker-7]: some servers send their login page with status 200 instead of rejecting
+    the login.
     """
     response = head_of(what, incoming, head)
     disposition = response.headers.get("Content-Disposition", "").lower()

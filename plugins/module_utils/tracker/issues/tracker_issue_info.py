@@ -25,7 +25,7 @@ _MOST_NAMED = 50
 
 @dataclass(frozen=True)
 class TrackerIssueInfoOptions:
-    """The options of C(tracker_issue_info)."""
+    """Options of `tracker_issue_info`."""
 
     issue: str | None = None
     issues: list[str] | None = None
@@ -102,9 +102,7 @@ def existing_issues(
 def _answers(
     client: TrackerClient, keys: Sequence[str], query: Mapping[str, str], parallel: int
 ) -> dict[str, Response]:
-    """Read the issues. Server fact [tracker-5]: an issue that the account must not see is a 404
-    too.
-    """
+    """Read the issues. Server fact [tracker-5]: a hidden issue is a 404, too."""
 
     def ask(key: str) -> Response:
         path_of_issue = f"rest/api/2/issue/{path(key)}"

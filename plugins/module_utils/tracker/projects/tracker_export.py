@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(tracker_export): the versions of projects as C(tracker.yml) of a desired state."""
+"""Export the versions of projects as `tracker.yml` of a desired state."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .versions import NO_DATE, ProjectVersions, Version, same_name
 _UNTOLD = (
     "Versions alone are here: issues, workflows and schemes are no part of a desired state.",
 )
-#: How the server refuses one project, where it shows others.
+#: Error kinds for a single project that the account cannot read.
 _REFUSED = ("not_found", "permission")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrackerExportOptions(ExportOptions):
-    """The options of C(tracker_export)."""
+    """Options of `tracker_export`."""
 
     projects: list[str] | None = None
     parallel: int = 4
 
 
 class TrackerExportOperation(ServiceExport):
-    """Writes the versions of all projects, or of those that are named."""
+    """Export the versions of all projects, or of the given projects."""
 
     descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
@@ -97,8 +97,9 @@ def _entries(project: str, versions: list[Version], state: ServiceState) -> list
 
 
 def _entry(project: str, version: Version) -> dict[str, Any]:
-    """Return a version as an entry for `tracker_version`, with its empty fields: what somebody adds
-    to them later is drift.
+    """Return a version as an entry for `tracker_version`.
+
+    Empty fields are included, so that a value that somebody adds later is drift.
     """
     released = "released" if version.released else "unreleased"
     return {
@@ -112,7 +113,7 @@ def _entry(project: str, version: Version) -> dict[str, Any]:
 
 
 def _wrong(entry: dict[str, Any]) -> str | None:
-    """Why C(tracker_version) could not hold a version so."""
+    """Return why `tracker_version` cannot manage this version, or `None`."""
     name = entry.get("name", "")
     if not name.strip() or name != name.strip():
         return "its name is empty, or begins or ends with a blank"
