@@ -39,7 +39,7 @@ options:
 EXAMPLES = r"""
 - name: Show the findings of all runs
   ansible.builtin.debug:
-    msg: "{{ lookup('delivery.toolchain.drift_reports', '/srv/reports', folder='/srv/summary').findings | map(attribute='text') }}"
+    msg: "{{ lookup('delivery.toolchain.drift_reports', 'reports', folder='summary').findings | map(attribute='text') }}"
 """
 
 RETURN = r"""

@@ -27,7 +27,10 @@ EXAMPLES = [
 ]
 OPTIONS = {"repo": {"dialect": "jfrog"}}
 #: Files that the examples of a lookup read.
-FILES = {"desired_state": {"desired/tracker.yml": "versions: [{project: REL, name: 1.0.0}]\n"}}
+FILES = {
+    "desired_state": {"desired/tracker.yml": "versions: [{project: REL, name: 1.0.0}]\n"},
+    "drift_reports": {"reports/production/report.json": "{}"},
+}
 TEXTS = {
     ".xml": "<p>Written for an example.</p>",
     ".html": "<p>Written for an example.</p>",

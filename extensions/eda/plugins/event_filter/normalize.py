@@ -24,8 +24,9 @@ description:
     C(repository) of a file or an image say what the event is about. A rule compares them, because a webhook often reports the
     events of neighbours too.
   - C(project) is the key of the project; of a version its numeric id if the tracker sends no key.
-  - A key that does not apply is none; C(branch) and C(repository) are empty for a build that does not name them. All keys are none for an event in an unknown form, and for an event with a string that
-    Ansible would take for a template, or with control characters or bidirectional formatting.
+  - A key that does not apply is none; C(branch) and C(repository) are empty for a build that does not name them.
+  - All keys are none for an event in an unknown form, and for an event with a string that Ansible would take for a template, or
+    with control characters or bidirectional formatting.
 options: {}
 """
 
