@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: drift_reports
 short_description: Read the reports of several runs as one
-version_added: 1.1.0
+version_added: 1.0.0
 description:
   - Reads the reports that the callback P(delivery.toolchain.report#callback) wrote in several runs, and returns their content as one
     report. The playbook C(delivery.toolchain.drift_summary) uses it.

@@ -7,7 +7,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: report_folder
 short_description: Create the folder of a report
-version_added: 1.1.0
+version_added: 1.0.0
 description:
   - Creates the folder and checks that a report can be written to it. The playbooks of this collection use this lookup before any other
     task.

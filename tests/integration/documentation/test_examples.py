@@ -99,7 +99,7 @@ def _play(kind: str, name: str, folder: Path, urls: Mapping[str, str]) -> dict[s
         task["ignore_errors"] = True
     examples[0]["vars"] = {**examples[0].get("vars", {}), "sandbox_reset": {}}
     for file, text in FILES.get(name, {}).items():
-        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, encoding="utf-8")
     # an example logs in as the module's case of the contract does
     case = CASES.get(name, {}) if kind == "modules" else {}
