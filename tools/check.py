@@ -16,12 +16,14 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tools import tree
@@ -57,7 +59,13 @@ def run(names: Sequence[str], folder: Path, workers: int) -> int:
     command += [f"--jobs={workers}", f"--file={JOBS}", f"OUT={out}", *names]
     copy = folder / "collections" / tree.COLLECTION
     variables = environment(folder / "collections")
-    return subprocess.run(command, cwd=copy, env=variables, check=False).returncode
+    process = subprocess.Popen(command, cwd=copy, env=variables, start_new_session=True)
+    try:
+        return process.wait()
+    finally:
+        # after an interrupt jobs still run, and after a normal end a job may have left a server
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def counts(status: int, report: Path) -> tuple[int, int]:
@@ -97,6 +105,7 @@ def main() -> int:
         from tools import module_check
 
         return module_check.main(options.names[1:])
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="toolchain-check-") as name:
         folder = Path(name)

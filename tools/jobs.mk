@@ -17,10 +17,11 @@ all: integration contract faults sanity molecule unit tests static
 tests: $(TESTS)
 static: $(STATIC)
 
-# Each job has its own home folder and is ended after an hour, far above what any job needs.
+# Each job has its own home folder and is ended after an hour, far above what any job needs. In the
+# foreground it stays in the process group that tools/check.py ends.
 run = @start=$$(date +%s); home=$(OUT)/$@; mkdir -p $$home/tmp; \
 	env $(HOME_OF_JOB) TMPDIR=$$home/tmp ANSIBLE_HOME=$$home/ansible MYPY_CACHE_DIR=$$home/mypy \
-	XDG_CACHE_HOME=$$home/cache timeout --kill-after=10 3600 $(1); status=$$?; \
+	XDG_CACHE_HOME=$$home/cache timeout --foreground --kill-after=10 3600 $(1); status=$$?; \
 	echo $$status $$(($$(date +%s) - start)) >$(OUT)/$@.status; \
 	echo "=== $@: status $$status after $$(($$(date +%s) - start)) s"; exit $$status
 HOME_OF_JOB = HOME=$$home

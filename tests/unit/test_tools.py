@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,14 @@ bad:
 	@echo 1 1 >$(OUT)/bad.status; exit 1
 settings:
 	@env; echo 0 1 >$(OUT)/settings.status
+stray:
+	@sleep 600 & echo $$! >$(OUT)/stray.pid; echo 0 1 >$(OUT)/stray.status
 """
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder for `check.run`, with three jobs instead of those of the project."""
+    """Return a folder for `check.run`, with other jobs instead of those of the project."""
     (tmp_path / "collections" / tree.COLLECTION).mkdir(parents=True)
     jobs = tmp_path / "jobs.mk"
     jobs.write_text(JOBS, encoding="utf-8")
@@ -47,6 +50,16 @@ def test_jobs_go_on_after_one_that_fails(folder: Path, capfd: pytest.CaptureFixt
 def test_an_unknown_job_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert check.run(["good", "units"], folder, 1) != 0
     assert "No rule to make target 'units'" in capfd.readouterr().err
+
+
+def test_no_process_of_a_job_is_left(folder: Path) -> None:
+    assert check.run(["stray"], folder, 1) == 0
+    pid = int((folder / "out" / "stray.pid").read_text(encoding="utf-8"))
+    for _attempt in range(100):
+        if not Path(f"/proc/{pid}").exists():
+            return
+        time.sleep(0.05)
+    pytest.fail(f"process {pid} is still running")
 
 
 def test_a_job_sees_no_setting_of_its_caller(
