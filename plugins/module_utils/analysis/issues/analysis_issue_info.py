@@ -71,7 +71,8 @@ class AnalysisIssueInfoOperation(ReadOnly):
     def _found(self) -> Mapping[str, Any]:
         search = IssueSearch(self._task, self._client)
         gated = self._thresholds is not None
-        found = (search.read_ungrouped if gated else search.read)(self._request)
+        read = search.read_ungrouped if gated else search.read
+        found = read(self._request)
         search.warn(found)
         result = {"issues": found.issues, "summary": found.summary, "complete": found.complete}
         if self._thresholds is None:

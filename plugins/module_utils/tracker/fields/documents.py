@@ -36,8 +36,10 @@ def to_document(text: str) -> Document:
 def _paragraph(block: str) -> Document:
     content: list[Document] = []
     for number, line in enumerate(block.split("\n")):
-        content += [{"type": "hardBreak"}] * bool(number)
-        content += [{"type": "text", "text": line}] * bool(line)
+        if number:
+            content.append({"type": "hardBreak"})
+        if line:
+            content.append({"type": "text", "text": line})
     return {"type": "paragraph", "content": content}
 
 
