@@ -31,12 +31,15 @@ WRITTEN_PERMISSIONS = ("create_project", "manage_roles", "change_issue_status")
 
 
 def printed(permission: str) -> str:
-    """`create_project` as the server prints it: `Create project`."""
+    """Return the permission name as the server prints it: `create_project` is `Create project`."""
     return permission.replace("_", " ").capitalize()
 
 
 def seed_role(context: Context, data: dict[str, Any]) -> None:
-    """`name, readonly, permissions: [name], status_permissions: [{from, to}], assignments`."""
+    """Store a role of the seed.
+
+    Keys: `name, readonly, permissions: [name], status_permissions: [{from, to}], assignments`.
+    """
     enabled = data.get("permissions") or []
     unknown = sorted(set(enabled) - set(PERMISSIONS))
     if unknown:
@@ -84,7 +87,7 @@ def _role_record(role: dict[str, Any]) -> Record:
 
 
 def _given_rights(call: Call, role: dict[str, Any]) -> None:
-    """Put into the role what was sent, and nothing else [analysis-10]."""
+    """Change only the rights of the role that were sent [analysis-10]."""
     for name in PERMISSIONS:
         value = call.boolean(name)
         if value is not None:
@@ -95,7 +98,7 @@ def _given_rights(call: Call, role: dict[str, Any]) -> None:
 
 
 def _transitions(text: str) -> list[dict[str, str]]:
-    """`from,to` pairs joined with a semicolon; `Any` is a wildcard source."""
+    """Parse `from,to` pairs separated by semicolons; `Any` is a wildcard source."""
     found = []
     for pair in text.split(";") if text else []:
         parts = [part.strip() for part in pair.split(",")]
@@ -121,7 +124,7 @@ def create_role(call: Call) -> None:
 
 
 def _changeable(call: Call, kind: str, word: str) -> dict[str, Any]:
-    """The object that the parameter `name` names; 403 when it is built in."""
+    """Return the object with the name in the parameter `name`; 403 if the object is built in."""
     name = call.required("name")
     found = call.context.store.get(kind, name)
     if found is None:
@@ -142,7 +145,7 @@ def delete_role(call: Call) -> None:
 
 
 def _roles_held(call: Call, group: bool) -> dict[str, list[Record]]:
-    """Roles by the name of the group, or user, that holds them."""
+    """Return the roles by the name of the group or user that holds them."""
     held: dict[str, list[Record]] = {}
     for name, role in call.context.store.items(ROLES):
         for entry in role["assignments"]:
@@ -198,9 +201,9 @@ def _drop_assignments(call: Call, account: str, group: bool) -> None:
 
 
 def groups(call: Call) -> list[Record]:
-    """Server fact [analysis-9]: the members are listed only with `list_users`.
+    """Return groups; the members are listed only with `list_users` (server fact [analysis-9]).
 
-    The written interface has no such parameter; there the members are always listed.
+    The written interface has no such parameter; it always lists the members.
     """
     store = call.context.store
     shown, held = [], _roles_held(call, group=True)
@@ -219,7 +222,11 @@ def groups(call: Call) -> list[Record]:
 
 
 def _members(call: Call, names: list[str]) -> list[Any]:
-    """Whether members are names or records is not documented: a setting."""
+    """Return the members of a group.
+
+    The setting `group_users_as_objects` selects names or records, because the format is not
+    documented.
+    """
     if not call.settings["group_users_as_objects"]:
         return list(names)
     found = [call.context.store.get(USERS, name) for name in names]
@@ -243,7 +250,10 @@ def create_group(call: Call) -> None:
 
 
 def update_group(call: Call) -> None:
-    """Server fact [analysis-9]: `users` replaces; `remove_all` empties where none are given."""
+    """Change a group (server fact [analysis-9]).
+
+    `users` replaces the members. `remove_all` removes all members if `users` names none.
+    """
     group = _changeable(call, GROUPS, "Group")
     given = _known_users(call)
     if given:
@@ -267,7 +277,10 @@ def role_assignments(call: Call) -> list[Record]:
 
 
 def update_role_assignment(call: Call) -> None:
-    """Server fact [analysis-10]: `project` is a project's id; without it, all projects."""
+    """Add or remove a role assignment (server fact [analysis-10]).
+
+    `project` is the id of a project; without it, the assignment is for all projects.
+    """
     name, account = call.required("name"), call.required("account")
     role = call.context.store.get(ROLES, name)
     if role is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the code analysis server takes parameters and how it answers [analysis-2]."""
+"""Parameters and responses of the code analysis server [analysis-2]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 
 class Refused(Exception):
-    """The error object of the server: `status` and `message`."""
+    """Error object of the server: `status` and `message`."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """One action with its parameters; a parameter that was not sent is None."""
+    """An action with its parameters; a parameter that was not sent is None."""
 
     context: Context
     form: Mapping[str, str]
@@ -47,7 +47,7 @@ class Call:
         return value
 
     def boolean(self, name: str) -> bool | None:
-        """Lower case `true` and `false` only; anything else is refused."""
+        """Parse a boolean; only lower case `true` and `false` are accepted."""
         value = self.form.get(name)
         if value is None:
             return None
@@ -56,9 +56,9 @@ class Call:
         return value == "true"
 
     def listed(self, name: str) -> list[str] | None:
-        """A comma list; server fact [analysis-9]: `\\,` and `\\\\` are escapes.
+        r"""Parse a comma-separated list; `\,` and `\\` are escapes (server fact [analysis-9]).
 
-        The written interface [W4.5] has no escapes; the setting `list_escapes` decides otherwise.
+        The written interface [W4.5] has no escapes; the setting `list_escapes` overrides this.
         """
         value = self.form.get(name)
         if value is None:
@@ -69,7 +69,7 @@ class Call:
         return [part for part in value.split(",") if part != ""]
 
     def limit(self) -> int:
-        """Server fact [analysis-9]: 1000 where the client gives none."""
+        """Return the `limit`; 1000 if the client sends none (server fact [analysis-9])."""
         value = self.form.get("limit")
         if value is None:
             return 1000
@@ -78,12 +78,12 @@ class Call:
         return int(value)
 
     def absent(self, what: str) -> Refused:
-        """The refusal for an object that does not exist (its status is not documented)."""
+        """Return the error for an object that does not exist (its status is not documented)."""
         return Refused(int(self.settings["absent_status"]), f"{what} does not exist")
 
 
 def split_list(value: str) -> list[str]:
-    """Parts between commas; a backslash takes the meaning from the next character."""
+    """Split at commas; a backslash escapes the next character."""
     parts, current, escaped = [], "", False
     for char in value:
         if escaped:
@@ -99,7 +99,7 @@ def split_list(value: str) -> list[str]:
 
 
 def contains_or_exact(names: Iterable[str], search: str | None) -> list[str]:
-    """Search of roles: a part of the name, or with a leading `+` the whole name."""
+    """Search roles by a substring of the name, or by the whole name after a leading `+`."""
     if not search:
         return list(names)
     if search.startswith("+"):
@@ -108,13 +108,13 @@ def contains_or_exact(names: Iterable[str], search: str | None) -> list[str]:
 
 
 def by_pattern(names: Iterable[str], search: str | None) -> list[str]:
-    """Search of users and groups: `*` stands for any characters."""
+    """Search users and groups; `*` matches any characters."""
     pattern = (search or "*").replace("[", "[[]").replace("?", "[?]")
     return [name for name in names if fnmatch.fnmatchcase(name.lower(), pattern.lower())]
 
 
 def _text(record: Record, indent: int | None) -> str:
-    """Server fact [analysis-2]: `=` and the characters of HTML arrive as escapes."""
+    """Encode a record; `=` and HTML characters are escaped (server fact [analysis-2])."""
     text = json.dumps(record, ensure_ascii=False, indent=indent)
     for char in "=<>&'":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -124,10 +124,10 @@ def _text(record: Record, indent: int | None) -> str:
 def records(
     found: Sequence[Record] | None, settings: dict[str, Any], *, pretty: bool = False
 ) -> Response:
-    """One JSON object per line; None (a change that was made) is an empty body.
+    """Return one JSON object per line; None (after a change) gives an empty body.
 
-    Server facts [analysis-2, analysis-14]: line ends, blank lines and a last line end differ; a
-    report is one object over several lines.
+    Server facts [analysis-2, analysis-14]: servers differ in line ends, blank lines and a final
+    newline. A report is a single object over several lines.
     """
     end = str(settings["line_end"])
     between = end + end if settings["blank_lines"] else end
@@ -138,7 +138,7 @@ def records(
 
 
 def error(refused: Refused, settings: dict[str, Any]) -> Response:
-    """The error object; some servers send it with status 200 [analysis-2]."""
+    """Return the error object; some servers send it with status 200 [analysis-2]."""
     status = 200 if settings["error_status_200"] else refused.status
     text = json.dumps({"status": refused.status, "message": refused.message}) + "\n"
     return Response(text, status, None, str(settings["content_type"]))

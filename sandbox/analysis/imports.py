@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Imports from other servers [W4.5, analysis-5].
 
-Both answer with an empty body and go on in the background. Which members the records of
-`import_status` have is not documented: those here are an assumption.
+Both actions respond with an empty body and continue in the background. The members of
+`import_status` records are not documented: these members are an assumption.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from sandbox.analysis.answers import Call, Record, Refused
 from sandbox.context import Context
 
 IMPORTS, SOURCES = "analysis.import", "analysis.source"
-# The name under which the settings of a server are shown: there is no project of that name.
+# Name of a settings import in `import_status`: no project has this name.
 SERVER = "(server configuration)"
 
 
 def seed_source(context: Context, data: dict[str, Any]) -> None:
-    """Another server: `url, username, password` and its `projects`, as the seed has them."""
+    """Store another server of the seed: `url, username, password` and its `projects`, in the format
+    of the seed.
+    """
     context.store.put(SOURCES, data["url"].rstrip("/"), data)
 
 
@@ -35,7 +37,7 @@ def import_server_configuration(call: Call) -> None:
 
 
 def _start(call: Call, project: str) -> None:
-    """Begin; whatever is wrong with the source is seen later, in the status."""
+    """Start an import; an error of the source is reported later, in the status."""
     url, user = call.required("sourceURL").rstrip("/"), call.required("sourceAdmin")
     number = call.context.store.next_id(IMPORTS)
     begun = {
@@ -59,7 +61,7 @@ def _failure(call: Call, url: str, user: str, project: str) -> str | None:
 
 
 def finish_due(context: Context) -> None:
-    """Bring what is due by now to its end: the project is there, or the import has failed."""
+    """Finish the imports that are due: the project exists, or the import has failed."""
     for key, begun in context.store.items(IMPORTS):
         if begun["over"] or _percent(context, begun) < 100:
             continue

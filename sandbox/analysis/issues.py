@@ -8,7 +8,7 @@ from typing import Any
 from sandbox.analysis import permissions, projects
 from sandbox.analysis.answers import Call, Record, Refused
 
-# Server fact [analysis-12]: the statuses that a server knows from the start.
+# Server fact [analysis-12]: the predefined statuses of a server.
 STATUSES = (
     "Analyze",
     "Ignore",
@@ -29,7 +29,10 @@ def _key(call: Call, number: str) -> str:
 
 
 def issue_details(call: Call) -> list[Record]:
-    """One record with the id as text; an unknown id gives none on some servers: a setting."""
+    """Return a single record with the id as a string.
+
+    For an unknown id, some servers return no record: see the setting `unknown_issue`.
+    """
     number = call.required("id")
     issue = call.context.store.get(projects.ISSUES, _key(call, number))
     if issue is None:
@@ -51,7 +54,10 @@ def issue_details(call: Call) -> list[Record]:
 
 
 def update_status(call: Call) -> None:
-    """All issues of `ids` or none; what was sent becomes an entry of each one's history."""
+    """Change all issues of `ids` or none of them.
+
+    The values that were sent are added to the history of every issue.
+    """
     ids = call.required("ids").split(",")
     status = _known_status(call)
     owner, comment = call.text("owner"), call.text("comment")
@@ -71,7 +77,7 @@ def update_status(call: Call) -> None:
             issue["bugTrackerId"] = call.text("bug_tracker_id")
         history = issue.get("history") or []
         entry = {
-            # no two changes at one moment, so that there is a newest one
+            # Two changes never share a timestamp, so that the newest change is unambiguous.
             "date": max(call.context.now_ms(), *(each["date"] + 1 for each in history), 0),
             "userid": call.form.get("user", ""),
             "status": issue["status"],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user may do by the roles that it has, itself or by a group, everywhere or in a project
-[analysis-10]."""
+"""Permissions of a user: its roles, direct or through a group, global or per project
+[analysis-10].
+"""
 
 from __future__ import annotations
 
@@ -35,12 +36,12 @@ _NEEDED = {
     "delete_module": "manage_modules",
     "update_status": "change_issue_status",
 }
-# where `name` is the project
+# Actions with the project in `name`.
 _NAMED = ("update_project", "delete_project")
 
 
 def require(call: Call, action: str) -> None:
-    """403 unless a role of the user has the permission that the action needs."""
+    """Raise 403 unless a role of the user has the permission for the action."""
     permission = _NEEDED.get(action)
     if permission is None or not call.settings["access_control"]:
         return
@@ -50,7 +51,7 @@ def require(call: Call, action: str) -> None:
 
 
 def require_transition(call: Call, before: str, after: str) -> None:
-    """403 unless a role lets issues go from one status to the other."""
+    """Raise 403 unless a role allows the change from status `before` to status `after`."""
     if before == after or not call.settings["access_control"]:
         return
     for role in held(call, call.text("project")):
@@ -61,7 +62,7 @@ def require_transition(call: Call, before: str, after: str) -> None:
 
 
 def held(call: Call, project: str | None) -> list[dict[str, Any]]:
-    """The roles that the user has for a project (name or id; None: for all of them)."""
+    """Return the roles of the user for a project (name or id; None: for all projects)."""
     store, user = call.context.store, call.form.get("user", "")
     members = store.mentioning(GROUPS, user)
     groups = {name for name, group in members if user in group["users"]}

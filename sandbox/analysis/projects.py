@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Projects and what is inside them [W4.5, analysis-6].
+"""Projects and their content [W4.5, analysis-6].
 
-What is inside a project is kept under `<project id>/<name>`: the id outlives a change of the name.
+The content of a project is stored under `<project id>/<name>`, because a rename does not change the
+id.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PROJECTS, BUILDS, MODULES, VIEWS, ISSUES, DEFECTS = (
     "analysis.issue",
     "analysis.defect_type",
 )
-# Whoever holds a role in a project is kept with the role.
+# A role stores its assignments, also those for a project.
 ROLES = "analysis.role"
 DEFAULT_VIEW = {
     "id": 0,
@@ -33,7 +34,10 @@ MODULE_LISTS = ("allow_users", "allow_groups", "deny_users", "deny_groups", "tag
 
 
 def seed(context: Context, data: dict[str, Any]) -> None:
-    """A project: `name, id, creator, description, tags, builds, modules, views, issues, ...`."""
+    """Store a project of the seed.
+
+    Keys: `name, id, creator, description, tags, builds, modules, views, issues, ...`.
+    """
     name, project_id = data["name"], data.get("id", data["name"])
     project = {
         "id": project_id,
@@ -60,7 +64,7 @@ def seed(context: Context, data: dict[str, Any]) -> None:
 
 
 def named(call: Call) -> dict[str, Any]:
-    """The project of the parameter `project`."""
+    """Return the project in the parameter `project`."""
     name = call.required("project")
     project = call.context.store.get(PROJECTS, name)
     if project is None:
@@ -69,7 +73,9 @@ def named(call: Call) -> dict[str, Any]:
 
 
 def id_of(call: Call, given: str) -> str:
-    """A project's id from what a client sent; the written interface does not tell id from name."""
+    """Return the id of the project that a client sent; the written interface accepts the name as
+    well.
+    """
     for name, project in call.context.store.items(PROJECTS):
         if project["id"] == given or (not call.real and name == given):
             return str(project["id"])
@@ -77,13 +83,13 @@ def id_of(call: Call, given: str) -> str:
 
 
 def inside(call: Call, kind: str) -> list[dict[str, Any]]:
-    """All objects of a kind in the project that the call names."""
+    """Return all objects of a kind in the project that the call names."""
     prefix = f"{named(call)['id']}/"
     return call.context.store.values(kind, prefix)
 
 
 def _without_empty(record: Record, *names: str) -> Record:
-    """Server fact [analysis-6, analysis-13]: a list without entries is left out."""
+    """Omit empty lists (server fact [analysis-6, analysis-13])."""
     return {key: value for key, value in record.items() if key not in names or value}
 
 
@@ -92,7 +98,7 @@ def projects(call: Call) -> list[Record]:
 
 
 def _project(call: Call) -> dict[str, Any]:
-    """The project of the parameter `name`."""
+    """Return the project in the parameter `name`."""
     name = call.required("name")
     project = call.context.store.get(PROJECTS, name)
     if project is None:
@@ -101,7 +107,7 @@ def _project(call: Call) -> dict[str, Any]:
 
 
 def update_project(call: Call) -> None:
-    """Server fact [analysis-6]: the id outlives a change of the name."""
+    """Change a project; a rename does not change the id (server fact [analysis-6])."""
     project, new_name = _project(call), call.text("new_name")
     store = call.context.store
     if new_name and new_name != project["name"]:
@@ -116,7 +122,7 @@ def update_project(call: Call) -> None:
 
 
 def delete_project(call: Call) -> None:
-    """With all that is inside it; roles that are held in it go, too."""
+    """Delete the project, its content, and the role assignments for it."""
     project, store = _project(call), call.context.store
     for kind in (BUILDS, MODULES, VIEWS, ISSUES, DEFECTS):
         for key in store.keys(kind, f"{project['id']}/"):
@@ -128,7 +134,9 @@ def delete_project(call: Call) -> None:
 
 
 def builds(call: Call) -> list[Record]:
-    """Written interface [W2.5]: `id`, `name`, `date` (epoch ms), `keepit`; the newest first."""
+    """Return `id`, `name`, `date` (epoch ms) and `keepit`, newest first (written
+    interface [W2.5]).
+    """
     found = inside(call, BUILDS)
     keys = ("id", "name", "date", "keepit")
     newest_first = sorted(found, key=lambda build: (-int(build["date"]), -int(build["id"])))
@@ -136,8 +144,10 @@ def builds(call: Call) -> list[Record]:
 
 
 def update_build(call: Call) -> None:
-    """Server fact [analysis-7]: real servers need the project, which the written interface [W4.5]
-    does not have: there the first build of that name is meant.
+    """Change a build.
+
+    Server fact [analysis-7]: real servers require the project. The written interface [W4.5] has no
+    project parameter: the first build with the name is changed.
     """
     name, new_name = call.required("name"), call.text("new_name")
     key = _build_key(call, name)
@@ -175,7 +185,7 @@ def _view_key(call: Call) -> str:
 
 
 def _given_view(call: Call, view: dict[str, Any]) -> None:
-    """Put into the view what was sent, and nothing else."""
+    """Change only the fields of the view that were sent."""
     given = {
         "query": call.text("query"),
         "tags": call.listed("tags"),
@@ -207,8 +217,9 @@ def _view(call: Call) -> tuple[str, dict[str, Any]]:
 
 
 def update_view(call: Call) -> None:
-    """Written interface [W4.5]: `tags` only; real servers change the query as well
-    [analysis-13]."""
+    """Change a view: `tags` only in the written interface [W4.5]; real servers change the query as
+    well [analysis-13].
+    """
     key, view = _view(call)
     new_name = call.text("new_name")
     if new_name and new_name != view["name"]:
@@ -249,7 +260,9 @@ def defect_types(call: Call) -> list[Record]:
 
 
 def modules(call: Call) -> list[Record]:
-    """Server fact [analysis-8]: `allowAll` and `tags` are not shown by older servers."""
+    """Return modules; older servers do not show `allowAll` and `tags` (server fact
+    [analysis-8]).
+    """
     shown = []
     for module in inside(call, MODULES):
         record: Record = {"name": module["name"], "paths": module["paths"]}
@@ -265,7 +278,7 @@ def _module_key(call: Call, name: str) -> str:
 
 
 def _given_module(call: Call, module: dict[str, Any]) -> None:
-    """Put into the module what was sent, and nothing else."""
+    """Change only the fields of the module that were sent."""
     allow_all = call.boolean("allow_all")
     if allow_all is not None:
         module["allowAll"] = allow_all
@@ -276,7 +289,7 @@ def _given_module(call: Call, module: dict[str, Any]) -> None:
 
 
 def create_module(call: Call) -> None:
-    """Server fact [analysis-8]: real servers require `paths`."""
+    """Create a module; real servers require `paths` (server fact [analysis-8])."""
     name = call.required("name")
     key = _module_key(call, name)
     if call.context.store.get(MODULES, key) is not None:

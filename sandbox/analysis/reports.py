@@ -11,7 +11,7 @@ from sandbox.analysis.answers import Call, Record, Refused
 from sandbox.context import Context
 
 METRICS = "analysis.metric"
-# Server fact [analysis-14] (reference page): what a report may be grouped by.
+# Server fact [analysis-14] (reference page): the dimensions of a report.
 _AXES = {
     "module": "module",
     "category": "title",
@@ -26,14 +26,14 @@ _DEFAULT_AXES = ("Category", "State")
 
 
 def seed_metrics(context: Context, project: dict[str, Any]) -> None:
-    """`metrics` of a project: `filePath, entity, entity_id, tag, metricValue`."""
+    """Store the `metrics` of a project: `filePath, entity, entity_id, tag, metricValue`."""
     project_id = project.get("id", project["name"])
     for number, metric in enumerate(project.get("metrics") or []):
         context.store.put(METRICS, f"{project_id}/{number:06d}", metric)
 
 
 def report(call: Call) -> list[Record]:
-    """Counts of issues by two dimensions; the id -1 has no drill-down."""
+    """Count issues by two dimensions; the id -1 has no drill-down."""
     build = call.text("build")
     if build is not None:
         _require_build(call, build)
@@ -77,7 +77,9 @@ def _require_build(call: Call, name: str) -> None:
 
 
 def metrics(call: Call) -> list[Record]:
-    """`file:` is the only keyword that means something here; `aggregate` gives sums per metric."""
+    """Return metrics; only the keyword `file:` has an effect, `aggregate` returns sums
+    per metric.
+    """
     wanted, _warnings = search.conditions(call.text("query") or "")
     files = {keyword: values for keyword, values in wanted.items() if keyword == "file"}
     found = [
@@ -102,10 +104,11 @@ def _aggregated(tag: str, found: list[dict[str, Any]]) -> Record:
 
 
 def fchurns(call: Call) -> list[Record]:
-    """Changed files per build. Server fact [analysis-14]: real servers require `project`.
+    """Return the changed files per build. Server fact [analysis-14]: real servers require
+    `project`.
 
-    The written interface has `component` alone: which project it is a part of is not said there,
-    and all of them count.
+    The written interface has only `component` and does not define its project, so all projects are
+    counted.
     """
     component = call.text("component") or ""
     store = call.context.store

@@ -23,7 +23,7 @@ KEYWORDS = {
     "build": "builds",
     "grouping": "",
 }
-# Of these the written interface says nothing.
+# Keywords that the written interface does not mention.
 _REAL_ONLY = ("grouping",)
 HIDDEN = ("builds", "group", "history")
 
@@ -31,7 +31,7 @@ Conditions = dict[str, list[str]]
 
 
 def search(call: Call) -> list[Record]:
-    """Matching issues, with `summary=true` a last record that tells what was cut off."""
+    """Return matching issues; `summary=true` adds a last record with the total and the limit."""
     project = projects.named(call)
     query = call.text("query") or ""
     view = call.text("view")
@@ -65,7 +65,9 @@ def _view_query(call: Call, name: str) -> str:
 
 
 def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
-    """Server fact [analysis-15]: without `grouping:off` a group is one record that names all."""
+    """Return records of issues; without `grouping:off`, a group is a single record that lists all
+    its issues (server fact [analysis-15]).
+    """
     members: dict[Any, list[int]] = {}
     for issue in issues:
         key = issue.get("group") if folded else None
@@ -81,9 +83,10 @@ def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
 
 
 def conditions(query: str, real: bool = True) -> tuple[Conditions, list[str]]:
-    """Values per keyword ("" is plain text), and a warning for each unknown keyword.
+    """Return the values per keyword ("" is free text), and a warning for each unknown keyword.
 
-    Written interface [W4.5]: one build per search (that more are refused is not written down).
+    Written interface [W4.5]: a single build per search. It does not state that several builds are
+    rejected.
     """
     wanted: Conditions = {}
     warnings: list[str] = []
@@ -102,7 +105,7 @@ def conditions(query: str, real: bool = True) -> tuple[Conditions, list[str]]:
 
 
 def fits(call: Call, issue: dict[str, Any], wanted: Conditions) -> bool:
-    """Values of one keyword are alternatives, different keywords must all hold."""
+    """Return whether the issue matches: any value of a keyword, and all keywords."""
     return all(
         any(_matches(call, issue, keyword, value) for value in values)
         for keyword, values in wanted.items()
@@ -124,12 +127,14 @@ def _matches(call: Call, issue: dict[str, Any], keyword: str, value: str) -> boo
         exact = True
     if exact or keyword in ("id", "state"):
         return plain in candidates
-    # server fact [analysis-16]: `build:` without a plus sign is a part of the name
+    # server fact [analysis-16]: `build:` without a plus sign matches a substring of the name
     return any(_within(plain, candidate) for candidate in candidates)
 
 
 def _of_severity(issue: dict[str, Any], wanted: str) -> bool:
-    """By name, number or range, as `1-3` ([analysis-16]: example of the reference page)."""
+    """Match a severity by name, number or range, for example `1-3` ([analysis-16]: example of the
+    reference page).
+    """
     limits = _RANGE.fullmatch(wanted)
     if limits:
         return int(limits[1]) <= int(issue["severityCode"]) <= int(limits[2])

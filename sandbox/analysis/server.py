@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The server itself, and what it knows of a project [W4.5, analysis-4, analysis-6]."""
+"""The server itself, and its data about a project [W4.5, analysis-4, analysis-6]."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LICENSES, TASKS, TAXONOMIES = "analysis.license", "analysis.task", "analysis.tax
 
 
 def seed_license(context: Context, data: dict[str, Any]) -> None:
-    """`feature, version, count, permanent, days_to_expiry, servers`."""
+    """Store a license: `feature, version, count, permanent, days_to_expiry, servers`."""
     filled = {"version": "24.2", "permanent": True, "days_to_expiry": -1, "servers": [], **data}
     context.store.put(LICENSES, data["feature"], filled)
 
 
 def license_count(call: Call) -> list[Record]:
-    """Server fact [analysis-4]: `feature` may be left out."""
+    """Return the licenses; `feature` is optional (server fact [analysis-4])."""
     feature = call.text("feature")
     found = call.context.store.values(LICENSES)
     return [each for each in found if feature is None or each["feature"] == feature]
 
 
 def task_status(call: Call) -> list[Record]:
-    """The members of such a record are not documented."""
+    """Return the tasks; the members of the records are not documented."""
     return call.context.store.values(TASKS)
 
 
@@ -38,7 +38,7 @@ def taxonomies(call: Call) -> list[Record]:
 
 
 def project_configuration(call: Call) -> list[Record]:
-    """Server fact [analysis-6]: one object, and every value a text."""
+    """Return a single object with only string values (server fact [analysis-6])."""
     builds = {build["name"]: build for build in projects.builds(call)}
     name = call.text("build") or next(iter(builds), "")
     if name not in builds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The code analysis server: one address, an action in each form."""
+"""The code analysis server: a single address, and an action in each form."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ COMMON = frozenset({"user", "ltoken", "action"})
 class Action:
     """`written` are the parameters of the written interface [W4.5], `more` those of real servers.
 
-    A handler that returns None changes something: 200 with an empty body. `report`: real servers
-    answer with one object over several lines [analysis-2].
+    A handler that returns None has changed something: the response is 200 with an empty body.
+    `report`: real servers respond with a single object over several lines [analysis-2].
     """
 
     handler: Callable[[Call], list[Record] | None]
@@ -139,29 +139,31 @@ class AnalysisService(Service):
     name = "analysis"
     defaults: ClassVar[dict[str, Any]] = {
         "version": "24.2",
-        # without access control any user may do anything, and no token is asked for
+        # If false, any user may do anything, and no token is required.
         "access_control": True,
         "error_status_200": False,
-        # status for an object that does not exist: not documented
+        # Status for an object that does not exist: not documented.
         "absent_status": 404,
         "content_type": "application/json;charset=UTF-8",
         "line_end": "\n",
         "trailing_newline": True,
         "blank_lines": False,
-        # backslash escapes in comma lists: None: with the flavour `real` only
+        # Whether comma-separated lists have backslash escapes; None: only with the flavour `real`.
         "list_escapes": None,
         "modules_show_allow_all": True,
-        # most issues of a search without a limit: the server's own default is not published
+        # Maximum number of issues of a search without a limit: the server default is not published.
         "search_limit": 1000,
-        # whether `summary=true` gives a summary record
+        # Whether `summary=true` returns a summary record.
         "search_summary": True,
-        # `build:text` is a part of the name on older servers (contains), the name on newest (exact)
+        # `build:text` matches a substring of the name (contains, older servers) or the name (exact,
+        # newest).
         "build_search": "contains",
-        # an unknown issue: no record (empty) or the error object (error); None: as the flavour
+        # Response for an unknown issue: no record (empty) or the error object (error); None: by
+        # flavour.
         "unknown_issue": None,
-        # how long an import from another server takes
+        # Duration of an import from another server.
         "import_ms": 300,
-        # members of a group: names, or `{name, readonly}`
+        # Whether the members of a group are `{name, readonly}` instead of names.
         "group_users_as_objects": False,
     }
 
@@ -172,7 +174,9 @@ class AnalysisService(Service):
         ]
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Lists of `users`, `groups`, `roles`, `projects`, `sources`, `licenses` and `tasks`."""
+        """Seed lists of `users`, `groups`, `roles`, `projects`, `sources`, `licenses`
+        and `tasks`.
+        """
         known = {"users", "groups", "roles", "projects", "sources", "licenses", "tasks"}
         unknown = sorted(set(data) - known)
         if unknown:
@@ -197,12 +201,14 @@ class AnalysisService(Service):
         imports.finish_due(self.context)
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """A POST that only reads is none; an unknown action counts as one."""
+        """Return whether the action writes; an unknown action counts as a write."""
         action = ACTIONS.get(form.get("action", ""))
         return method == "POST" and (action is None or action.writes)
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Written interface [W5]: `user` plus `ltoken` as form parameters; the page is open."""
+        """Check `user` and `ltoken` of the form (written interface [W5]); the reference page needs
+        no login.
+        """
         if request.method != "POST" or not self.settings["access_control"]:
             return None
         try:
@@ -212,26 +218,28 @@ class AnalysisService(Service):
         return None
 
     def _log_in(self, form: Mapping[str, str]) -> None:
-        """Credentials of the seed: `users: {name: {ltoken, web_api, read_only}}`."""
+        """Check the login against the credentials of the seed: `users: {name: {ltoken, web_api,
+        read_only}}`.
+        """
         known: dict[str, Any] = self.context.credentials(self.name).get("users") or {}
         user = known.get(form.get("user", ""))
         if user is None or form.get("ltoken") != user["ltoken"]:
             raise Refused(401, "User authentication failed. Please run kwauth")
         if not user.get("web_api", True):
-            # server fact [analysis-1]: a permission of its own
+            # server fact [analysis-1]: the Web API needs a separate permission
             raise Refused(403, "Access denied: the permission Web API access is missing")
         action = ACTIONS.get(form.get("action", ""))
         if user.get("read_only") and action is not None and action.writes:
             raise Refused(403, "Access denied: you are not allowed to do this")
 
     def _page(self, request: Request) -> Response:
-        """Server fact [analysis-1]: GET is the reference page, in HTML, with 200."""
+        """Return the reference page: HTML with 200 for GET (server fact [analysis-1])."""
         names = "".join(f"<li>{name}</li>" for name in sorted(ACTIONS))
         text = f"<html><head><title>Web API Reference</title></head><ul>{names}</ul></html>"
         return Response(text, 200, None, "text/html")
 
     async def _act(self, request: Request) -> Response:
-        """POST /review/api [W4.5]."""
+        """Handle POST /review/api [W4.5]."""
         form = await _form(request)
         request.scope["sandbox.entry"].routed = form.get("action") in ACTIONS
         try:
@@ -258,6 +266,6 @@ class AnalysisService(Service):
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The urlencoded body; only that, as the address takes nothing from its query."""
+    """Return the parameters of the urlencoded body; the server ignores the query."""
     body = (await request.body()).decode("utf-8", "replace")
     return dict(parse_qsl(body, keep_blank_values=True))

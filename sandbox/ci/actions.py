@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands behind the CI server's addresses, beside its data."""
+"""Actions behind the addresses of the CI server; its data is exported elsewhere."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sandbox.ci.server import access, pages, restart
 from sandbox.multipart import Form
 
 SCRIPT_STATE = "ci.scriptstate"
-# the public key of the installation
+# The public key of the installation.
 _IDENTITY = base64.b64encode(b"the public key of the sandbox").decode("ascii")
 
 
-# What a `*` in an action's address stands for is put into `call.name`.
+# Addresses with a `*`: `find` stores the matching part in `call.name`.
 _REST, _MIDDLE = ("artifact",), ("pluginManager", "plugin")
 
 
@@ -68,7 +68,7 @@ def job_actions() -> dict[str, Action]:
 
 
 def find(call: Call, table: dict[str, Action]) -> Action | None:
-    """What stands behind an address: for this method of its own where there is one."""
+    """Return the action of an address; an action for the request method takes precedence."""
     rest = call.rest
     if tuple(rest[:1]) == _REST and call.build is not None:
         call.name = "/".join(rest[1:])
@@ -86,7 +86,7 @@ def find(call: Call, table: dict[str, Action]) -> Action | None:
 
 
 def form_page() -> Response:
-    """Server fact [ci-19]: GET on safeRestart shows a form and does nothing."""
+    """Return the form of safeRestart; GET does nothing else (server fact [ci-19])."""
     return pages.page("Restart Jenkins", pages.RETRY_FORM)
 
 
@@ -96,15 +96,17 @@ def _dashboard(call: Call) -> Response:
 
 
 def _root(call: Call) -> Response:
-    """The page that tells clients which server this is."""
+    """Return the page by which clients identify the server."""
     answer = _dashboard(call)
     answer.headers["X-Instance-Identity"] = _IDENTITY
     return answer
 
 
 def _login_page(call: Call) -> Response:
-    """Server facts [ci-3, ci-17]: readable by anyone, with the version headers, and with the
-    address of the SSH server where there is one.
+    """Return the login page (server facts [ci-3, ci-17]).
+
+    Anyone may read the page. It has the version headers, and the address of the SSH server if there
+    is an SSH server.
     """
     endpoint = call.world.context.settings("ci")["ssh_endpoint"]
     headers = {} if endpoint is None else {"X-SSH-Endpoint": endpoint}
@@ -113,7 +115,7 @@ def _login_page(call: Call) -> Response:
 
 
 async def _script_text(call: Call) -> Response:
-    """POST /scriptText [W4.4, ci-16]: 200 in any case."""
+    """Handle POST /scriptText [W4.4, ci-16]: 200 in any case."""
     context = call.world.context
     script = (await form_fields(call.request)).get("script", [""])[-1]
     if script == "":
@@ -127,9 +129,9 @@ async def _script_text(call: Call) -> Response:
 
 
 async def _safe_restart(call: Call) -> Response:
-    """POST /safeRestart [W4.4, ci-19]: 302, which proves nothing.
+    """Handle POST /safeRestart [W4.4, ci-19]; a 302 does not prove a restart.
 
-    With `cancel` it calls the restart off.
+    The field `cancel` cancels the restart.
     """
     if "cancel" in await form_fields(call.request):
         return _cancel_quiet_down(call)
@@ -150,8 +152,13 @@ def _cancel_quiet_down(call: Call) -> Response:
 
 
 async def _cancel_item(call: Call) -> Response:
-    """Server facts [ci-25]: 204; 404 for what is not in the queue or not to be seen;
-    422 without the permission. Before release 2.211 302 back, whatever happened.
+    """Cancel a queue item (server facts [ci-25]).
+
+    - 204: cancelled.
+    - 404: not in the queue, or not visible to the user.
+    - 422: the permission is missing.
+
+    Before release 2.211: a redirect (302) back, whatever the result.
     """
     number = (await form_fields(call.request)).get("id", [""])[-1]
     status = _cancelled(call, number)
@@ -165,7 +172,7 @@ async def _cancel_item(call: Call) -> Response:
 
 
 def _cancel_queue(call: Call) -> Response:
-    """POST /queue/item/N/cancelQueue [ci-25]: 204, whatever happened; 302 back in old releases."""
+    """Handle POST /queue/item/N/cancelQueue [ci-25]: always 204, or a 302 back in old releases."""
     _cancelled(call, call.name)
     if _answers_as_before(call):
         return _back(call)
@@ -181,7 +188,7 @@ def _back(call: Call) -> Response:
 
 
 def _cancelled(call: Call, number: str) -> int:
-    """Take the item out of the queue; the status that tells what became of it."""
+    """Take the item out of the queue; return 204, 404 or 422 as in `_cancel_item`."""
     context = call.world.context
     item = queue.get(context, int(number)) if number.isdigit() else None
     if item is None or item["left_ms"] is not None or not call.login.sees(item["job"]):

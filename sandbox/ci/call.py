@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One request to the CI server on its way to the object that it names."""
+"""A request to the CI server while it is resolved to its object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sandbox.service import Answer
 
 @dataclass
 class Call:
-    """One request on its way: where it goes, who asks, and what was found on the way there."""
+    """A request while it is resolved: its address, its user, and the objects found so far."""
 
     request: Request
     world: views.World
@@ -29,7 +29,7 @@ class Call:
     rest: list[str]
     job: dict[str, Any] | None = None
     build: dict[str, Any] | None = None
-    #: What a `*` of the address stands for (a plugin's name, the path of an artifact).
+    #: The part of the address that matches a `*` (a plugin name, the path of an artifact).
     name: str = ""
 
     @property
@@ -49,13 +49,13 @@ class Call:
         return builds.build_key(self.found_build["job"], self.found_build["number"])
 
     def require(self, permission: str) -> None:
-        """Go no further without this permission."""
+        """Raise 403 without this permission."""
         job = None if self.job is None else self.job["full_name"]
         if not self.login.may(permission, job):
             raise Answer(pages.denied(self.login.user, permission))
 
     def absolute(self, address: str) -> str:
-        """An address as this client reaches it: server fact [ci-5], `Location` is absolute."""
+        """Return the absolute address for this client, for `Location` (server fact [ci-5])."""
         base = self.world.context.base_url(self.request, "ci").removesuffix("/ci")
         path: str = self.request.scope["path"]
         return urljoin(base + path, address)
@@ -66,7 +66,7 @@ Handler = Callable[[Call], Response | Awaitable[Response]]
 
 @dataclass(frozen=True)
 class Action:
-    """What stands behind an address; `listed`: the written interface [W4.4] has it."""
+    """Action behind an address; `listed`: the written interface [W4.4] has the address."""
 
     handler: Handler
     method: str
@@ -75,7 +75,7 @@ class Action:
 
 
 async def submitted(request: Request) -> multipart.Form:
-    """Fields and files of a form, whatever its encoding."""
+    """Return the fields and files of a form, in any encoding."""
     kind = request.headers.get("content-type", "")
     form = multipart.Form(await form_fields(request))
     if not kind.startswith("multipart/form-data"):
@@ -92,7 +92,7 @@ async def submitted(request: Request) -> multipart.Form:
 
 
 async def form_fields(request: Request) -> dict[str, list[str]]:
-    """Fields of the query and of an urlencoded body; a field may be repeated."""
+    """Return the fields of the query and of an urlencoded body; a field may be repeated."""
     sent = request.scope["query_string"].decode("latin-1")
     found = parse_qs(sent, keep_blank_values=True)
     if "x-www-form-urlencoded" in request.headers.get("content-type", ""):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The commands of the SSH interface, for an SSH server that forces this program upon a login.
+"""The commands of the SSH interface, for an SSH server that forces this program for a login.
 
     ForceCommand python -m sandbox.ci.commands SEED
 
-The file SEED is JSON: `plugins` and `scripts` as in a seed of the CI server, `state` (which is
-written back), `denied` (the account may do nothing), and `seconds` (how long a command takes).
-Server facts [ci-17]: there is no shell; `groovy =` reads the script from standard input; the exit
-codes are 0, 1 (exception, its trace on standard error), 2 (bad arguments), 3 (unknown plugin) and 6
-(no permission).
+The file SEED is JSON. It contains `plugins` and `scripts` as in a seed of the CI server, and
+`state`, which is written back. If `denied` is set, the account has no permission. `seconds` is the
+duration of a command. Server facts [ci-17]: there is no shell; `groovy =` reads the script from
+standard input. The exit codes are 0, 1 (exception, with its trace on standard error), 2 (bad
+arguments), 3 (unknown plugin) and 6 (no permission).
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from sandbox.ci.scripts import scripts
 
 
 def run(command: str, given: str, seed: dict[str, Any]) -> tuple[int, str, str]:
-    """Exit code, output and words on standard error; `seed["state"]` changes with the scripts."""
+    """Run a command; return the exit code, standard output and standard error.
+
+    Scripts change `seed["state"]`.
+    """
     name, _blank, arguments = command.partition(" ")
     if seed.get("denied"):
         return 6, "", "\nERROR: the account is missing the Overall/Administer permission\n"

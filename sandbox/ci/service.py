@@ -28,7 +28,7 @@ from sandbox.service import Answer, Service, route
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 FORMATS = ("json", "xml", "python")
-# Places of the server that have data as well as a page.
+# Addresses that have data as well as a page.
 _OBJECTS: tuple[list[str], ...] = (
     [],
     ["computer"],
@@ -37,8 +37,8 @@ _OBJECTS: tuple[list[str], ...] = (
     ["queue"],
     ["updateCenter"],
 )
-# Server fact [ci-1]: all else begins with the permission to look at the server. The crumb issuer
-# asks for it by itself, where it does [ci-2].
+# Server fact [ci-1]: all other addresses require read permission on the server. The crumb issuer
+# checks the permission itself if it needs it [ci-2].
 _OPEN = (["login"], ["crumbIssuer"])
 
 
@@ -47,39 +47,39 @@ class CiService(Service):
 
     name = "ci"
     defaults: ClassVar[dict[str, Any]] = {
-        # release that the header `X-Jenkins` names
+        # Release in the header `X-Jenkins`.
         "version": "2.479.3",
-        # the Java that it runs on
+        # Java version of the server.
         "java": "17",
-        # what the header `X-SSH-Endpoint` of the login page names; None: its SSH server is off
+        # Header `X-SSH-Endpoint` of the login page; None: the SSH server is off.
         "ssh_endpoint": None,
         "crumb_issuer": True,
         "crumb_field": "Jenkins-Crumb",
         "crumb_needs_session": True,
-        # base of the `url` fields; None: as the client addressed the server
+        # Base of the `url` fields; None: the address that the client used.
         "root_url": None,
-        # what lifts the hold on a copied job: config.xml, or with servers of long ago
-        # submitDescription, or nothing that is posted
+        # Request that releases a copied job: config.xml, submitDescription (very old servers), or
+        # no POST request.
         "copy_released_by": "config.xml",
-        # text results of an XPath, which a plugin can allow
+        # Whether an XPath may return strings, which a plugin can allow.
         "xpath_primitives": False,
-        # 400 from release 2.524 on, 500 before
+        # 400 since release 2.524, before that 500.
         "not_parameterized_status": 400,
-        # how long an item is known after it left the queue, and how long it lacks its build
+        # How long an item is known after it left the queue, and the delay until its build is shown.
         "queue_item_seconds": 300,
         "executable_lag_seconds": 0,
-        # the update centre: how long an installation takes, and whether its site is known from the
-        # start
+        # Update centre: duration of an installation, and whether its site is known from the start.
         "install_seconds": 0.2,
         "site_fetched": True,
-        # artifacts are in an object store
+        # Whether artifacts are in an object store.
         "artifact_redirect": False,
         "restart_supported": True,
         "restart_drain_seconds": 0.2,
         "restart_down_seconds": 0.3,
         "restart_refused_seconds": 0.2,
         "restart_boot_seconds": 0.3,
-        # endpoints that the written interface does not list: None: with the flavour `real` only
+        # Whether endpoints exist that the written interface does not list; None: only with the
+        # flavour `real`.
         "unlisted_endpoints": None,
         "scripts": [],
     }
@@ -88,7 +88,7 @@ class CiService(Service):
         super().__init__(context)
         self.crumbs = access.Crumbs(context)
         if not context.store.is_empty():
-            # the process has started anew over a state that it kept
+            # The process restarted with a saved state.
             self.crumbs.start()
         self._root, self._job, self._build = root_actions(), job_actions(), build_actions()
 
@@ -96,12 +96,14 @@ class CiService(Service):
         return [*object_store.routes(), route("/{path:path}", self._dispatch, *METHODS)]
 
     def tick(self) -> None:
-        """Let the builds advance; other services show what they leave behind."""
+        """Advance the builds, so that other services show their effects."""
         builds.advance(self.context)
         update_center.advance(self.context)
 
     def seed(self, data: dict[str, Any]) -> None:
-        """`jobs: {full name: definition}`, `plugins`, `update_site`, `builds`: lists, `state`."""
+        """Seed `jobs: {full name: definition}`, the lists `plugins`, `update_site` and `builds`,
+        and `state`.
+        """
         unknown = sorted(set(data) - {"jobs", "plugins", "update_site", "builds", "state"})
         if unknown:
             raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
@@ -117,8 +119,8 @@ class CiService(Service):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Every POST, save a wrapped script that says that it runs in check mode, and the question
-        which plugins are missing.
+        """Return true for each POST, except a wrapped script in check mode and the check for
+        missing plugins.
         """
         if method in ("GET", "HEAD", "OPTIONS"):
             return False
@@ -128,7 +130,9 @@ class CiService(Service):
         return wrapped is None or not wrapped[0].check_mode
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Restart phases, then the login, then the crumb, in the order of the server's filters."""
+        """Check the restart phase, the login and the crumb, in the order of the
+        server's filters.
+        """
         if object_store.asked(request, self.name):
             return None
         refusal = await self._refusal(request)
@@ -156,7 +160,7 @@ class CiService(Service):
         return self._stamped(pages.not_found())
 
     def _stamped(self, response: Response) -> Response:
-        """Server fact [ci-3]: version and session mark are on every answer."""
+        """Add version and session mark, which all responses have (server fact [ci-3])."""
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Hudson"] = "1.395"
         response.headers["X-Jenkins"] = self.settings["version"]
@@ -165,7 +169,7 @@ class CiService(Service):
         return response
 
     async def _dispatch(self, request: Request) -> Response:
-        """Every address of the server."""
+        """Handle all addresses of the server."""
         try:
             call = self._resolve(request)
             answer = self._act(call)
@@ -175,7 +179,7 @@ class CiService(Service):
         return self._stamped(response)
 
     def _resolve(self, request: Request) -> Call:
-        """Walk down the jobs and to the build that the path names; the rest is what to do there."""
+        """Find the job and the build in the path; the rest of the path is the action."""
         sent = request.scope["path"][len(self.name) + 2 :]
         parts = [unquote(part) for part in sent.split("/") if part != ""]
         base = self.settings["root_url"] or self.context.base_url(request, self.name)
@@ -193,7 +197,7 @@ class CiService(Service):
 
     def _find_job(self, call: Call, name: str) -> None:
         call.job = jobs.get(self.context, name)
-        # server fact [ci-1]: an item that is not visible is a 404, for the anonymous a 403
+        # server fact [ci-1]: an invisible item is a 404, for anonymous users a 403
         if call.login.user is None and not call.login.sees(name):
             raise Answer(pages.denied(None, access.ITEM_READ))
         if call.job is None or not call.login.sees(name):
@@ -220,7 +224,7 @@ class CiService(Service):
         if action is None or not self._has(action.listed):
             call.request.scope["sandbox.entry"].routed = action is not None
             raise Answer(pages.not_found())
-        # what else a method would ask for is not there
+        # A DELETE exists only for actions that are defined for it.
         if call.request.method == "DELETE" and action.method != "DELETE":
             raise Answer(pages.not_found())
         if action.method == "POST" and call.request.method != "POST":
@@ -230,7 +234,9 @@ class CiService(Service):
         return action.handler(call)
 
     def _action(self, call: Call) -> Action | None:
-        """The action of an address. It ignores what follows it, the format of data too [ci-11]."""
+        """Return the action of an address, which ignores the path behind it, including the data
+        format [ci-11].
+        """
         table = self._root
         if call.job is not None:
             table = self._job if call.build is None else self._build
@@ -248,7 +254,7 @@ class CiService(Service):
         return listed or (self.real if unlisted is None else bool(unlisted))
 
     def _api(self, call: Call) -> Response:
-        """`api/json`, `api/xml` and `api/python` of anything that is exported."""
+        """Handle `api/json`, `api/xml` and `api/python` of all exported objects."""
         if call.rest == ["crumbIssuer", "api", call.rest[-1]]:
             return self._crumb(call)
         call.require(access.READ if call.job is None else access.ITEM_READ)
@@ -294,12 +300,12 @@ class CiService(Service):
         return update_center.view(self.context) if target == [] else None
 
     def _crumb(self, call: Call) -> Response:
-        """The crumb issuer [W4.4, ci-2]."""
+        """Handle the crumb issuer [W4.4, ci-2]."""
         settings = self.settings
         if not settings["crumb_issuer"]:
             raise Answer(pages.not_found())
         if settings["crumb_needs_session"]:
-            # written interface [W9]: from 2.176.2 on the request needs credentials
+            # written interface [W9]: since 2.176.2 the request needs credentials
             call.require(access.READ)
         exported, cookie = self.crumbs.answer(call.login, call.request)
         xpath = call.request.query_params.get("xpath")
@@ -314,9 +320,9 @@ class CiService(Service):
 
 
 def _data_address(rest: list[str]) -> list[str] | None:
-    """The address up to the format of the data; what follows is ignored [ci-11].
+    """Return the address up to the data format; the path behind it is ignored [ci-11].
 
-    None where no data is asked for.
+    Return None if the address does not request data.
     """
     if rest[:1] == ["artifact"]:
         return None
@@ -327,7 +333,7 @@ def _data_address(rest: list[str]) -> list[str] | None:
 
 
 def _python_text(data: Any) -> str:
-    """Data as a Python literal with strings in double quotes, which is nearly JSON."""
+    """Format data as a Python literal with double-quoted strings, which is close to JSON."""
     if isinstance(data, dict):
         members = (f"{json.dumps(name)}:{_python_text(value)}" for name, value in data.items())
         return "{" + ",".join(members) + "}"
@@ -337,7 +343,7 @@ def _python_text(data: Any) -> str:
 
 
 def _rendered(call: Call, exported: Exported, primitives: bool) -> Response:
-    """Data in the format that the address names; 500 where `tree` or `depth` is malformed."""
+    """Return data in the requested format; 500 if `tree` or `depth` is malformed."""
     query = call.request.query_params
     try:
         tree = query.get("tree")

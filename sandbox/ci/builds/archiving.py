@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What builds keep: files, and the record of their digests [ci-24]."""
+"""Archived files of builds, and the fingerprints of their content [ci-24]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Artifact = dict[str, Any]
 
 
 def kept(context: Context, job: dict[str, Any] | None, build: dict[str, Any]) -> list[Artifact]:
-    """The files that a build leaves behind, as its job says."""
+    """Store the artifacts of a build, as defined by its job."""
     names = variables(build)
     found: list[Artifact] = []
     for entry in [] if job is None else job["artifacts"]:
@@ -37,7 +37,7 @@ def kept(context: Context, job: dict[str, Any] | None, build: dict[str, Any]) ->
 def _content(
     context: Context, build: dict[str, Any], entry: dict[str, Any], names: dict[str, str]
 ) -> bytes | None:
-    """The content that is written down, or the file that was given for a parameter."""
+    """Return the `content` of the entry, or the file that was sent for its `parameter`."""
     wanted = entry.get("parameter")
     if wanted is None:
         return filled(str(entry.get("content", "")), names).encode()
@@ -48,7 +48,7 @@ def _content(
 
 
 def exported(build: dict[str, Any]) -> list[Exported]:
-    """Server fact [ci-24]: names alone, neither sizes nor digests."""
+    """Return artifacts by name only, without sizes or digests (server fact [ci-24])."""
     return [
         Exported(
             None,
@@ -64,7 +64,7 @@ def exported(build: dict[str, Any]) -> list[Exported]:
 
 
 def fingerprints(job: dict[str, Any], build: dict[str, Any]) -> list[Exported]:
-    """The recorded digests, MD5, where the job records them."""
+    """Return the recorded MD5 digests if the job records them."""
     if not job["fingerprint"]:
         return []
     return [_fingerprint(build, artifact, []) for artifact in build.get("artifacts", [])]
@@ -84,7 +84,9 @@ def _fingerprint(
 
 
 def fingerprint_view(builds: Iterable[dict[str, Any]], md5: str) -> Exported | None:
-    """GET /fingerprint/{md5}/api/json: where a content comes from, and which builds had it."""
+    """Return GET /fingerprint/{md5}/api/json: the origin of a content, and the builds
+    that have it.
+    """
     origin: tuple[dict[str, Any], Artifact] | None = None
     usage: dict[str, list[dict[str, int]]] = {}
     for build in builds:

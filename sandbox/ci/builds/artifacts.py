@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a build as they are fetched [ci-24]."""
+"""Downloads of build artifacts [ci-24]."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _CHUNK = 1024 * 1024
 
 
 def get(call: Call) -> Response:
-    """GET and HEAD {build}/artifact/PATH: a file, an index of a folder, or all of it as an
-    archive.
+    """Handle GET and HEAD {build}/artifact/PATH: a file, the index of a folder, or a
+    zip archive.
     """
     build, path = call.found_build, call.name
     if ".." in re.split(r"[/\\]", path):
@@ -49,7 +49,7 @@ def get(call: Call) -> Response:
 
 
 def _zipped(context: Context, found: dict[str, Artifact], folder: str) -> Iterator[bytes]:
-    """Server fact [ci-24]: made on the way, without a length."""
+    """Create the archive while it is sent, without a length (server fact [ci-24])."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for path, artifact in found.items():
@@ -70,7 +70,7 @@ def _file(call: Call, build: dict[str, Any], artifact: Artifact) -> Response:
     span = _RANGE.match(request.headers.get("range", ""))
     path = str(context.store.blobs.path(artifact["sha256"]))
     if span is not None and int(span[1]) < size:
-        # server fact [ci-24]: one range; anything odd is ignored
+        # server fact [ci-24]: a single range; any other range header is ignored
         first, last = int(span[1]), min(int(span[2] or size), size - 1)
         headers["Content-Range"] = f"bytes {first}-{last}/{size}"
         headers["Content-Length"] = str(last - first + 1)

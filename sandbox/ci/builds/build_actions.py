@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands behind the addresses of a build: its end, its log, its files."""
+"""Actions behind the addresses of a build: stop it, return its log or files."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _number(call: Call) -> Response:
 
 
 def is_missing(call: Call) -> bool:
-    """Whether the address is one that only pipelines have."""
+    """Return whether the address exists for pipelines only, and this build is no pipeline."""
     return call.rest in (["term"], ["kill"]) and _definition(call)["kind"] != jobs.PIPELINE
 
 
 def missing(call: Call) -> Response:
-    """Server fact [ci-10]: a POST is sent to the same address with a slash, which is 404."""
+    """Redirect a POST to the same address with a slash, which is 404 (server fact [ci-10])."""
     here = call.request.scope["path"]
     if call.request.method != "POST" or here.endswith("/"):
         return pages.not_found()
@@ -55,7 +55,9 @@ def _definition(call: Call) -> dict[str, Any]:
 
 
 def _end(call: Call, how: str, words: str) -> Response:
-    """Server fact [ci-10]: 302 to the Referer or `.`, also when nothing was running."""
+    """End the build; respond 302 to the Referer or `.`, even if nothing was running (server fact
+    [ci-10]).
+    """
     context, build = call.world.context, call.found_build
     if not build["done"]:
         if how in _definition(call)["survives"]:
@@ -66,22 +68,22 @@ def _end(call: Call, how: str, words: str) -> Response:
 
 
 def _stop(call: Call) -> Response:
-    """POST {build}/stop [W4.4]."""
+    """Handle POST {build}/stop [W4.4]."""
     return _end(call, "stop", f"Aborted by {call.login.user}")
 
 
 def _term(call: Call) -> Response:
-    """POST {build}/term [W4.4]."""
+    """Handle POST {build}/term [W4.4]."""
     return _end(call, "term", "Click here to forcibly kill entire build")
 
 
 def _kill(call: Call) -> Response:
-    """POST {build}/kill [W4.4]."""
+    """Handle POST {build}/kill [W4.4]."""
     return _end(call, "kill", "Hard kill!")
 
 
 def _console_text(call: Call) -> Response:
-    """Server fact [ci-13]: the whole log, without a length."""
+    """Return the whole log, without a length (server fact [ci-13])."""
     data, _more = builds.console(call.world.context, call.found_build)
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -92,7 +94,10 @@ def _console_text(call: Call) -> Response:
 
 
 def _progressive_text(call: Call) -> Response:
-    """Server fact [ci-13]: `X-Text-Size` is the next offset; a start beyond it restarts from 0."""
+    """Return the log from an offset (server fact [ci-13]).
+
+    `X-Text-Size` is the next offset; a start beyond the end restarts from 0.
+    """
     data, more = builds.console(call.world.context, call.found_build)
     given = call.request.query_params.get("start") or "0"
     start = int(given) if given.isdigit() and int(given) <= len(data) else 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The queue and the builds, driven by the clock.
 
-Nothing happens in the background: `advance` replays, in the order of time, everything that was due
-since the last look. Each event runs once, at its own time, so that effects of a build's success are
-there when anybody asks for them.
+There is no background task: `advance` replays, in order of time, all events that are due since the
+last call. Each event runs once, at its scheduled time. The effects of a successful build therefore
+exist before a request can read them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Event = tuple[int, int, str, Callable[[], None]]
 
 
 def advance(context: Context) -> None:
-    """Let everything happen that is due by now."""
+    """Run all events that are due by now."""
     now = context.now_ms()
     while True:
         due = [*_finishes(context, now), *_starts(context, now)]
         if not due:
             break
-        # ends before starts at the same moment, so that a waiting build can take the place
+        # Ends come before starts at the same moment, so that a waiting build can start.
         happen = min(due, key=lambda event: event[:3])[3]
         with context.store.transaction():
             happen()
@@ -83,7 +83,7 @@ def _later(function: Callable[..., None], *arguments: Any) -> Callable[[], None]
 
 
 def _start_time(context: Context, item: dict[str, Any], job: dict[str, Any]) -> int | None:
-    """When the item leaves the queue; None while something holds it there."""
+    """Return the time when the item leaves the queue; None while it is blocked."""
     if job["offline"] or (not job["concurrent"] and running(context, item["job"])):
         return None
     end = context.store.get(ENDS, item["job"])
@@ -92,17 +92,17 @@ def _start_time(context: Context, item: dict[str, Any], job: dict[str, Any]) -> 
 
 
 def running(context: Context, job: str) -> list[str]:
-    """Keys of the job's running builds."""
+    """Return the keys of the running builds of a job."""
     return context.store.keys(RUNNING, f"{job}#")
 
 
 def all_running(context: Context) -> list[str]:
-    """Keys of all running builds."""
+    """Return the keys of all running builds."""
     return context.store.keys(RUNNING)
 
 
 def start(context: Context, key: str, at: int) -> None:
-    """A queue item becomes a build."""
+    """Turn a queue item into a build."""
     store = context.store
     item = store.get(QUEUE, key)
     if item is None:
@@ -130,7 +130,7 @@ def start(context: Context, key: str, at: int) -> None:
 
 
 def finish(context: Context, key: str) -> None:
-    """A build ends with its result; what its success brings about happens now, once."""
+    """Finish a build and carry out the effects of its success once."""
     build = context.store.get(BUILDS, key)
     if build is None:
         raise LookupError(key)
@@ -149,7 +149,7 @@ def finish(context: Context, key: str) -> None:
 
 
 def abort(context: Context, key: str, note: str) -> None:
-    """End a running build now."""
+    """Abort a running build now."""
     build = context.store.get(BUILDS, key)
     if build is None or build["done"]:
         return
@@ -160,7 +160,7 @@ def abort(context: Context, key: str, note: str) -> None:
 
 
 def note(context: Context, key: str, line: str) -> None:
-    """Add a line to the end of a build's log."""
+    """Append a line to the log of a build."""
     build = context.store.get(BUILDS, key)
     if build is not None:
         build["notes"].append(line)
@@ -168,7 +168,7 @@ def note(context: Context, key: str, line: str) -> None:
 
 
 def numbers(context: Context, job: str) -> list[int]:
-    """Numbers of the job's builds, newest first."""
+    """Return the numbers of the builds of a job, newest first."""
     keys = context.store.keys(BUILDS, f"{job}#")
     return [int(key.rpartition("#")[2]) for key in reversed(keys)]
 
@@ -178,7 +178,7 @@ def get(context: Context, job: str, number: int) -> dict[str, Any] | None:
 
 
 def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
-    """The log as far as it is written, and whether more is to come.
+    """Return the log written so far, and whether more will follow.
 
     The lines of the job are spread evenly over its duration.
     """
@@ -199,7 +199,9 @@ def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
 
 
 def in_progress(context: Context, build: dict[str, Any]) -> bool:
-    """Server fact [ci-9]: with its result set, a build may still be at work."""
+    """Return whether the build is still working; it may already have its result (server fact
+    [ci-9]).
+    """
     if not build["done"]:
         return True
     job = jobs.get(context, build["job"]) or jobs.DEFAULTS

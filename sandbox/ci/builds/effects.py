@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a successful build leaves on the artifact repository manager."""
+"""Effects of a successful build on the artifact repository manager."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KNOWN = ("publish_build", "push_image")
 def carry_out(
     context: Context, effects: dict[str, Any], names: dict[str, str], started_ms: int
 ) -> None:
-    """Carry out `on_success` of a job; `{NAME}` in its texts is a parameter or variable.
+    """Carry out `on_success` of a job; `{NAME}` in its strings is a parameter or variable.
 
-    Raises LookupError or ValueError where the repository manager cannot take it.
+    Raises LookupError or ValueError if the repository manager rejects an effect.
     """
     unknown = sorted(set(effects) - set(KNOWN))
     if unknown:

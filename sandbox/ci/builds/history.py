@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds of the past, as a seed tells them."""
+"""Past builds of a seed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sandbox.context import Context
 
 
 def put(context: Context, data: dict[str, Any]) -> None:
-    """A finished build of the past: `job, number, result, parameters, age_seconds, seconds`.
+    """Store a past build: `job, number, result, parameters, age_seconds, seconds`.
 
-    `repeat` makes that many of them; a job's own `on_success` is not carried out. One that is
-    `running` has begun `age_seconds` ago.
+    `repeat` is the number of such builds. The `on_success` of the job is not carried out. A build
+    with `running` started `age_seconds` ago.
     """
     job = jobs.get(context, data["job"])
     if job is None:

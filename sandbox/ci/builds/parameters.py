@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parameters: how the job defines them, how a trigger gives them, how a build shows them."""
+"""Build parameters: definitions of the job, values of a trigger, values shown for a build."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ VALUE_CLASSES = {
 
 
 class Unacceptable(Exception):
-    """The server's code throws over this value: status 500 [ci-7]."""
+    """Value for which the server throws an exception: status 500 [ci-7]."""
 
 
 def default(definition: dict[str, Any]) -> Any:
-    """The default value; a choice's is its first choice unless one is named."""
+    """Return the default value; for a choice without a default, the first choice."""
     if "default" in definition:
         return definition["default"]
     if definition["type"] == "choice":
@@ -47,11 +47,11 @@ def default(definition: dict[str, Any]) -> Any:
 
 
 def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
-    """`{name, type, value}` of one given value."""
+    """Return a value that was sent as `{name, type, value}`."""
     name, kind = definition["name"], definition["type"]
     value: Any = given
     if kind == "boolean":
-        # server fact [ci-7]: "true" only, whatever else is sent is false
+        # server fact [ci-7]: only "true" is true; any other value is false
         value = given is True or given == "true"
     elif kind == "multi":
         value = ",".join(map(as_text, given)) if isinstance(given, list) else as_text(given)
@@ -63,7 +63,9 @@ def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
 
 
 def file_value(name: str, upload: Upload) -> dict[str, Any]:
-    """The value of a file parameter: the digest of its content, and the name that was sent."""
+    """Return the value of a file parameter: the digest of its content, and the file
+    name as sent.
+    """
     sent = re.split(r"[/\\]", upload.name)[-1]
     return {"name": name, "type": "file", "value": upload.blob.sha256, "filename": sent}
 
@@ -73,10 +75,9 @@ def from_form(
     form: Mapping[str, Sequence[str]],
     files: Mapping[str, Upload],
 ) -> list[dict[str, Any]]:
-    """Values of `buildWithParameters`: unknown names are ignored, defaults fill in the rest.
+    """Return the values of `buildWithParameters`; ignore unknown names and fill in defaults.
 
-    Server fact [ci-26]: a file that is not given (also a part without a file name) is left
-    out.
+    Server fact [ci-26]: a missing file is left out, also a part without a file name.
     """
     found = []
     for definition in definitions:
@@ -101,7 +102,9 @@ def from_json(
     submitted: dict[str, Any],
     files: Mapping[str, Upload],
 ) -> list[dict[str, Any]]:
-    """Values of `build` with the form field `json`: what is named counts, nothing is filled in."""
+    """Return the values of `build` with the form field `json`: only the listed values, without
+    defaults.
+    """
     entries = submitted.get("parameter") or []
     by_name = {definition["name"]: definition for definition in definitions}
     found = []
@@ -121,14 +124,15 @@ def from_json(
 
 
 def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
-    """Server fact [ci-7]: a Boolean's value is a boolean, a password's is absent.
+    """Return a value as the server shows it (server fact [ci-7]).
 
-    The written interface [W2.4] has strings only: `as_string`.
+    The value of a Boolean is a boolean, that of a password is absent. The written interface [W2.4]
+    has only strings: `as_string`.
     """
     fields = constants(name=parameter["name"])
     value = parameter["value"]
     if parameter["type"] == "file":
-        # server fact [ci-26]: neither content nor size
+        # server fact [ci-26]: no content and no size
         fields |= constants(originalFileName=parameter["filename"])
     elif parameter["type"] != "password":
         fields |= constants(value=as_text(value) if as_string else value)
@@ -150,7 +154,7 @@ def shown_definition(definition: dict[str, Any], as_string: bool) -> Exported:
 
 
 def queue_text(parameters: Sequence[dict[str, Any]]) -> str:
-    """The `params` of a queue item: one line each, after a line break."""
+    """Return the `params` of a queue item: each parameter on a new line, after a line break."""
     return "".join(f"\n{entry['name']}={_brief(entry)}" for entry in parameters)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Putting builds into the queue and taking them out again [ci-6, ci-25, ci-8]."""
+"""Add builds to the queue and remove them [ci-6, ci-25, ci-8]."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def put(
     quiet_ms: int,
     base: str,
 ) -> tuple[dict[str, Any], bool]:
-    """The queue item for this build, and whether it was folded into one that waits already.
+    """Queue a build; return the item, and whether the build was merged into a waiting item.
 
-    `quiet_ms` is the quiet period, `base` the server's address as the client knows it.
+    `quiet_ms` is the quiet period, `base` the address of the server as seen by the client.
     """
     name = job["full_name"]
     for key in context.store.keys(builds.WAITING):
         item = context.store.get(builds.QUEUE, key)
         same = item is not None and item["job"] == name and item["parameters"] == parameters
-        # server fact [ci-26]: values that are files are never equal
+        # server fact [ci-26]: file values are never equal
         if item is not None and same and all(value["type"] != "file" for value in parameters):
             return item, True
     now = context.now_ms()
@@ -60,7 +60,7 @@ def put(
 
 
 def get(context: Context, number: int) -> dict[str, Any] | None:
-    """A queue item; None when it never was or has gone (after the setting `queue_item_seconds`)."""
+    """Return a queue item, or None if it is unknown or expired (setting `queue_item_seconds`)."""
     item = context.store.get(builds.QUEUE, builds.queue_key(number))
     if item is None or item["left_ms"] is None:
         return item
@@ -69,7 +69,7 @@ def get(context: Context, number: int) -> dict[str, Any] | None:
 
 
 def waiting(context: Context) -> list[dict[str, Any]]:
-    """Items in the queue, newest first as the server lists them."""
+    """Return the items in the queue, newest first as in the list of the server."""
     found = [
         context.store.get(builds.QUEUE, key) for key in reversed(context.store.keys(builds.WAITING))
     ]
@@ -77,13 +77,13 @@ def waiting(context: Context) -> list[dict[str, Any]]:
 
 
 def waiting_for(context: Context, job: str) -> dict[str, Any] | None:
-    """The item that is next for this job."""
+    """Return the next item for the job."""
     mine = [item for item in waiting(context) if item["job"] == job]
     return mine[-1] if mine else None
 
 
 def cancel(context: Context, item: dict[str, Any]) -> bool:
-    """Take an item out of the queue; false when it has left it already."""
+    """Take an item out of the queue; return false if it has already left the queue."""
     if item["left_ms"] is not None:
         return False
     key = builds.queue_key(item["id"])
@@ -94,14 +94,14 @@ def cancel(context: Context, item: dict[str, Any]) -> bool:
 
 
 def forget(context: Context, job: str) -> None:
-    """Cancel all that waits for a job."""
+    """Cancel all waiting items of a job."""
     for item in waiting(context):
         if item["job"] == job:
             cancel(context, item)
 
 
 def kind(context: Context, item: dict[str, Any]) -> str:
-    """The class that the server shows of an item."""
+    """Return the class of an item as the server shows it."""
     if item["left_ms"] is not None:
         return LEFT
     if item["ready_ms"] > context.now_ms():
@@ -111,12 +111,12 @@ def kind(context: Context, item: dict[str, Any]) -> str:
 
 
 def blocked(context: Context, item: dict[str, Any], job: dict[str, Any]) -> bool:
-    """Whether another build of the job is in the way."""
+    """Return whether another build of the job blocks the item."""
     return not job["concurrent"] and bool(builds.running(context, item["job"]))
 
 
 def why(context: Context, item: dict[str, Any], cls: str) -> str | None:
-    """The reason that the server gives for the waiting."""
+    """Return the reason for the wait, as the server shows it."""
     if cls == LEFT:
         return None
     if restart.quieting(context):

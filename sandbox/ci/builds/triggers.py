@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`build` and `buildWithParameters`, with all their statuses [ci-6]."""
+"""`build` and `buildWithParameters`, with all their response codes [ci-6]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DELAY = re.compile(r"(\d+)\s*(ms|s|secs?|seconds?|m|min|mins|minutes?)?\Z")
 
 
 def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Response:
-    """POST {job}/build [W4.4]."""
+    """Handle POST {job}/build [W4.4]."""
     refused = _not_buildable(world, job)
     if refused is not None:
         return refused
@@ -43,7 +43,9 @@ def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Re
 
 
 def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Response) -> Response:
-    """Server fact [ci-6]: `statusCode` and `redirectTo` inside `json` alter the answer."""
+    """Apply `statusCode` and `redirectTo` of the field `json` to the response (server
+    fact [ci-6]).
+    """
     if "statusCode" not in data or answer.status_code >= 400:
         return answer
     location = str(data.get("redirectTo", "."))
@@ -55,7 +57,7 @@ def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Re
 def build_with_parameters(
     world: World, job: dict[str, Any], sent: Form, user: str | None
 ) -> Response:
-    """POST {job}/buildWithParameters [W4.4]."""
+    """Handle POST {job}/buildWithParameters [W4.4]."""
     refused = _not_buildable(world, job)
     if refused is not None:
         return refused
@@ -72,8 +74,11 @@ def build_with_parameters(
 
 
 def _not_buildable(world: World, job: dict[str, Any]) -> Response | None:
-    """Server fact [ci-6]: 409 for a disabled job, or a copy that was not
-    saved; a queue handler's refusal is a mere 302."""
+    """Return the error for a job that cannot be built (server fact [ci-6]).
+
+    409 for a disabled job, or for a copy that was not saved. If a queue handler rejects the build,
+    the response is only a 302.
+    """
     if job["disabled"] or job["hold_off"]:
         return pages.failed(f"{job['full_name']} is not buildable", 409)
     if job["refuse"]:
@@ -94,12 +99,15 @@ def _schedule(
         return pages.failed(str(error))
     item, folded = queue.put(world.context, job, values, user, quiet_ms=quiet_ms, base=world.base)
     location = f"{world.base}/queue/item/{item['id']}/"
-    # server fact [ci-6]: 303 since 2.308 when it is folded into an item that waits
+    # server fact [ci-6]: 303 since 2.308 if the build is merged into a waiting item
     return pages.redirect(location, 303 if folded else 201)
 
 
 def _delay_ms(given: Sequence[str], job: dict[str, Any]) -> int:
-    """Server fact [ci-6]: `5sec`; a bare number is milliseconds, cut to whole seconds."""
+    """Parse a delay such as `5sec`.
+
+    Server fact [ci-6]: a number without a unit is milliseconds, cut to whole seconds.
+    """
     if not given:
         return int(float(job["quiet_period"]) * 1000)
     found = _DELAY.match(given[0].strip())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a build knows of itself: parameters and variables as text."""
+"""Parameters and variables of a build as strings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 
 def variables(build: dict[str, Any]) -> dict[str, str]:
-    """What a build can put into its log and effects: parameters, job, number, address."""
+    """Return the names for the log and the effects of a build: parameters, job, number, address."""
     found = {entry["name"]: _shown(entry) for entry in build["parameters"]}
     path = "".join(f"/job/{quote(part, safe='')}" for part in build["job"].split("/"))
     return {
@@ -33,5 +33,5 @@ def as_text(value: Any) -> str:
 
 
 def filled(text: str, names: dict[str, str]) -> str:
-    """A text with `${NAME}` of a build filled in."""
+    """Replace each `${NAME}` in a string with the variable of the build."""
     return re.sub(r"\$\{(\w+)\}", lambda found: names.get(found[1], found[0]), text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the CI server shows of its objects: exported fields, cut by `depth` or by `tree`.
+"""Exported fields of CI server objects, limited by `depth` or by `tree`.
 
-Server fact [ci-11]: a nested object shows its fields only as far as `depth` reaches, or those that
-`tree` names; unknown names are skipped; a range cuts a list; a malformed tree is a 500.
+Server fact [ci-11]: the fields of a nested object are shown down to `depth`, or if `tree` names
+them. Unknown names are skipped, a range limits a list, and a malformed tree is a 500.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ Getter = Callable[[], Any]
 
 
 class TreeError(ValueError):
-    """The `tree` parameter cannot be parsed."""
+    """The `tree` parameter is malformed."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """One object of the server.
+    """An object of the server.
 
-    `fields` are read only when they are shown. `brief` names what is shown of the object where it
-    is nested below the depth that was asked for; `hidden` fields are shown only when `tree` names
-    them.
+    `fields` are read only if they are shown. `brief` lists the fields shown for an object nested
+    deeper than the requested depth. `hidden` fields are shown only if `tree` names them.
     """
 
     cls: str | None
@@ -36,7 +35,7 @@ class Exported:
 
 @dataclass
 class Selector:
-    """One node of a parsed `tree`: children by name, and the range `[first, last)` of a list."""
+    """Node of a parsed `tree`: children by name, and the range `[first, last)` of a list."""
 
     children: dict[str, Selector] = field(default_factory=dict)
     first: int = 0
@@ -47,7 +46,7 @@ class Selector:
 
 
 class _Reader:
-    """Recursive descent over `name[child,child]{m,n},name`."""
+    """Recursive descent parser for `name[child,child]{m,n},name`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -92,7 +91,7 @@ class _Reader:
 
 
 def _bounds(text: str) -> tuple[int, int | None]:
-    """`m,n` from m to before n; `m,` from m on; `,n` before n; `n` the one at n."""
+    """Parse a range: `m,n` from m to before n; `m,` from m on; `,n` before n; `n` only entry n."""
     try:
         if "," not in text:
             return int(text), int(text) + 1
@@ -103,7 +102,7 @@ def _bounds(text: str) -> tuple[int, int | None]:
 
 
 def parse_tree(text: str) -> Selector:
-    """Parse a `tree` parameter; raises TreeError."""
+    """Parse a `tree` parameter; raise TreeError if it is malformed."""
     reader = _Reader(text)
     node = Selector(children=reader.children())
     if reader.at != len(text):
@@ -112,7 +111,7 @@ def parse_tree(text: str) -> Selector:
 
 
 def by_tree(value: Any, selector: Selector) -> Any:
-    """The plain data of `value` that the selector names."""
+    """Return the plain data of `value` that the selector names."""
     if isinstance(value, list):
         return [by_tree(entry, selector) for entry in value[selector.first : selector.last]]
     if not isinstance(value, Exported):
@@ -128,7 +127,7 @@ def by_tree(value: Any, selector: Selector) -> Any:
 
 
 def by_depth(value: Any, depth: int) -> Any:
-    """The plain data of `value`, nested objects shown in full `depth` levels down."""
+    """Return the plain data of `value`, with nested objects shown in full `depth` levels down."""
     if isinstance(value, list):
         return [by_depth(entry, depth) for entry in value]
     if not isinstance(value, Exported):
@@ -141,7 +140,7 @@ def by_depth(value: Any, depth: int) -> Any:
 
 
 def constants(**values: Any) -> dict[str, Getter]:
-    """Fields whose values are known already."""
+    """Return fields with known values."""
 
     def getter(value: Any) -> Getter:
         return lambda: value

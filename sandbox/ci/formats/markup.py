@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The XML face of the CI server's data, and its XPath rules.
+"""XML format of the CI server's data, and its XPath rules.
 
-Server fact [ci-11]: the root element is named after the class, list entries carry the singular of
-the field's name; an XPath that ends in text is refused (403), no match is 404, several matches
+Server fact [ci-11]: the class names the root element, and list entries have the singular of the
+field name. An XPath with a string result is rejected (403), no match is 404, and several matches
 without `wrapper` are 500.
 """
 
@@ -20,7 +20,7 @@ WRAPPER = re.compile(r"[A-Za-z_][\w.-]*\Z")
 
 
 class XPathRefused(Exception):
-    """An XPath request that is answered with an error: `status` and the server's words."""
+    """Error response to an XPath request: `status` and the error message of the server."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -30,10 +30,10 @@ class XPathRefused(Exception):
 
 @dataclass(frozen=True)
 class Selection:
-    """What to take out of a document: `xpath`, `exclude` (repeatable), `wrapper`.
+    """Options of an XPath request: `xpath`, `exclude` (repeatable), `wrapper`.
 
-    `primitives` allows text results (the lifted ban of a plugin); `relative` reads a relative path
-    from the root element, as the example of the written interface [W4.4] does.
+    `primitives` allows string results, as a plugin can. `relative` resolves a relative path from
+    the root element, as in the example of the written interface [W4.4].
     """
 
     xpath: str | None
@@ -44,7 +44,9 @@ class Selection:
 
 
 def root_name(cls: str | None) -> str:
-    """`org.x.WorkflowJob$Inner` becomes `inner`, `hudson.model.FreeStyleBuild` `freeStyleBuild`."""
+    """Return the root element: `org.x.WorkflowJob$Inner` gives `inner`,
+    `hudson.model.FreeStyleBuild` `freeStyleBuild`.
+    """
     simple = re.split(r"[.$]", cls or "object")[-1]
     return simple[:1].lower() + simple[1:]
 
@@ -83,7 +85,7 @@ def _add(parent: etree._Element, name: str, value: Any) -> None:
 
 
 def render(root: etree._Element, selection: Selection) -> tuple[str, str]:
-    """The document, or what the XPath selects, as `(text, media type)`; raises XPathRefused."""
+    """Return the document or the XPath result as `(text, media type)`; raise XPathRefused."""
     _exclude(root, selection.excludes)
     if selection.xpath is None:
         return etree.tostring(root, encoding="unicode"), "application/xml"
@@ -94,7 +96,9 @@ def render(root: etree._Element, selection: Selection) -> tuple[str, str]:
 
 
 def _evaluate(root: etree._Element, xpath: str, relative: bool = False) -> Any:
-    """Relative paths start at the document, above the root element, unless `relative`."""
+    """Evaluate an XPath; a relative path starts above the root element unless
+    `relative` is true.
+    """
     try:
         if xpath.startswith("/") or relative:
             return root.xpath(xpath)

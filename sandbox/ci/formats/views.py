@@ -34,7 +34,7 @@ COLORS = {
 
 @dataclass(frozen=True)
 class World:
-    """What the views need: the sandbox, the base of `url` fields, and the flavour."""
+    """Context of the views: the sandbox, the base of `url` fields, the flavour, and the login."""
 
     context: Context
     base: str
@@ -50,7 +50,7 @@ class World:
 
 
 def permalink(world: World, job: str, name: str) -> int | None:
-    """The number behind a permalink; None when there is no such build."""
+    """Return the build number of a permalink, or None if there is no such build."""
     results, unfinished = PERMALINKS[name]
     for number in builds.numbers(world.context, job):
         if unfinished:
@@ -71,7 +71,7 @@ def color(world: World, name: str, job: dict[str, Any]) -> str:
 
 
 def job_view(world: World, job: dict[str, Any]) -> Exported:
-    """A job, or a folder with its jobs."""
+    """Return a job, or a folder with its jobs."""
     return _folder(world, job) if jobs.is_container(job) else _job(world, job)
 
 
@@ -103,7 +103,7 @@ def _folder(world: World, job: dict[str, Any]) -> Exported:
 
 
 def children_of(world: World, folder: str) -> list[Exported]:
-    """The jobs of a folder that the user may read."""
+    """Return the jobs of a folder that the user may read."""
     return [
         job_view(world, child)
         for child in jobs.below(world.context, folder)
@@ -157,7 +157,7 @@ def _queued(world: World, job: str) -> Exported | None:
 
 
 def build_list(world: World, job: str, limit: int | None) -> list[Exported]:
-    """Builds, newest first; they are read one by one where they are shown."""
+    """Return builds, newest first; a build is read only if it is shown."""
     cls = _build_class(world, job)
     return [
         _lazy_build(world, job, number, cls)
@@ -202,7 +202,7 @@ def _lazy_build(world: World, job: str, number: int, cls: str) -> Exported:
         changes = "changeSet" if freestyle else "changeSets"
         fields[changes] = lazy(changes)
         if not freestyle:
-            # server fact [ci-11]: only freestyle builds tell where they ran
+            # server fact [ci-11]: only freestyle builds show their node
             del fields["builtOn"]
     else:
         # the written interface [W2.4] spells the field `artifact`
@@ -240,7 +240,7 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
             building=not done,
             description=None,
             displayName=f"#{number}",
-            # server fact [ci-9]: 0 while running
+            # server fact [ci-9]: the duration is 0 while the build runs
             duration=build["end_ms"] - build["start_ms"] if done else 0,
             estimatedDuration=int(definition["build_seconds"] * 1000),
             fullDisplayName=f"{shown} #{number}",
@@ -263,7 +263,9 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
 
 
 def _changes(definition: dict[str, Any]) -> Exported:
-    """Server fact [ci-27]. The first line of a message is its C(msg)."""
+    """Return the commits of a build (server fact [ci-27]); `msg` is the first line of
+    the message.
+    """
     items = [
         Exported(
             "hudson.plugins.git.GitChangeSet",
@@ -289,7 +291,9 @@ def _neighbour(world: World, job: str, number: int, step: int) -> Exported | Non
 
 
 def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
-    """Server fact [ci-11]: empty objects are among them, and they are not in a fixed order."""
+    """Return the actions, which include empty objects and have no fixed order (server fact
+    [ci-11]).
+    """
     user = entry["user"]
     cause = Exported(
         "hudson.model.Cause$UserIdCause",
@@ -308,7 +312,9 @@ def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
 
 
 def queue_view(world: World, item: dict[str, Any]) -> Exported:
-    """A queue item [ci-8]; only one that left shows `cancelled` and `executable`."""
+    """Return a queue item [ci-8]; only an item that left the queue shows `cancelled` and
+    `executable`.
+    """
     context = world.context
     cls = queue.kind(context, item)
     job = jobs.get(context, item["job"]) or {**jobs.DEFAULTS, "full_name": item["job"]}
@@ -351,7 +357,10 @@ def _by_class(world: World, item: dict[str, Any], cls: str) -> dict[str, Getter]
 
 
 def _executable(world: World, item: dict[str, Any]) -> Exported | None:
-    """Server fact [ci-8]: for a moment an item has left without an executable."""
+    """Return the build of an item that left the queue.
+
+    Server fact [ci-8]: for a moment after the item leaves the queue, it has no executable.
+    """
     lag = int(float(world.context.settings("ci")["executable_lag_seconds"]) * 1000)
     if item["number"] is None or world.context.now_ms() < item["left_ms"] + lag:
         return None

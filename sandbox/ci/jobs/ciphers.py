@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets in configurations: shown as `{AQAA...}`, another text at each save.
+"""Secrets in configurations: shown as `{AQAA...}`, with a different string after each save.
 
-Server facts [ci-15, ci-21]. No real cipher, but nobody reads the secret by looking.
+Server facts [ci-15, ci-21]. This is not a real cipher, but the secret is not readable at a glance.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import binascii
 import hashlib
 import secrets
 
-# what the server's own texts begin with: a version, and the length of the initialization vector;
-# then the length of the data, the vector, the data
+# First bytes of the server's encrypted strings: a version, and the length of the initialization
+# vector. The length of the data, the vector and the data follow.
 _HEAD = bytes.fromhex("0100000010")
 _IV = _BLOCK = 16
 MASK = "********"
 
 
 def encrypt(value: str, iv: bytes | None = None) -> str:
-    """The secret as it is written; without an initialization vector with a new one."""
+    """Encrypt a secret; without an initialization vector, create a new vector."""
     iv = secrets.token_bytes(_IV) if iv is None else iv
     plain = value.encode("utf-8")
     rest = _BLOCK - len(plain) % _BLOCK
@@ -29,7 +29,7 @@ def encrypt(value: str, iv: bytes | None = None) -> str:
 
 
 def decrypt(text: str) -> str | None:
-    """The secret; None where the text is none of ours, hence a secret in plain text."""
+    """Decrypt a secret; return None if the string is not encrypted and hence a plain secret."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`config.xml` of a job, written and read [ci-14, ci-15, ci-21].
+"""Read and write `config.xml` of a job [ci-14, ci-15, ci-21].
 
-A job that a seed made shows what the seed says of it. Once it was saved from a text, it also shows
-the elements that came with it (`parts`), and the defaults.
+A job from a seed shows the values of the seed. After a configuration was posted, the job also shows
+the posted elements (`parts`) and the defaults.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sandbox.ci.builds import parameters
 from sandbox.ci.builds.variables import as_text
 from sandbox.ci.jobs import ciphers, jobs, schema
 
-# Server fact [ci-14]: the header says version 1.1, which Python's expat refuses.
+# Server fact [ci-14]: the header has version 1.1, which Python's expat rejects.
 HEADER = "<?xml version='1.1' encoding='UTF-8'?>\n"
 ROOTS = {
     jobs.FREESTYLE: "project",
@@ -25,7 +25,7 @@ ROOTS = {
     jobs.FOLDER: jobs.CLASSES[jobs.FOLDER],
     jobs.MULTIBRANCH: jobs.CLASSES[jobs.MULTIBRANCH],
 }
-# An element says which release of which plugin has written it.
+# An element names the plugin and the release that wrote it.
 PLUGINS = {
     jobs.PIPELINE: "workflow-job@1436.vfa_244484591f",
     jobs.FOLDER: "cloudbees-folder@6.959.v4ed5cc9e2dd4",
@@ -36,11 +36,11 @@ _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 
 
 class Unreadable(Exception):
-    """The server's code throws over this text: status 500 [ci-21]."""
+    """XML for which the server throws an exception: status 500 [ci-21]."""
 
 
 def document(job: dict[str, Any], with_secrets: bool) -> str:
-    """The configuration; secrets are masked for users who may only read it."""
+    """Return the configuration; secrets are masked for users with read access only."""
     root = _root(job)
     shown = root if with_secrets else schema.masked(root)
     return HEADER + etree.tostring(shown, encoding="unicode", pretty_print=True)
@@ -68,7 +68,9 @@ def _root(job: dict[str, Any]) -> etree._Element:
 
 
 def _own(job: dict[str, Any]) -> dict[str, Callable[[etree._Element], None]]:
-    """What the sandbox knows of a job by itself, by the names of the elements."""
+    """Return writers for the elements that the sandbox derives from the job record, by element
+    name.
+    """
     texts = {"description": job["description"] or ""}
     if not jobs.is_container(job):
         texts |= {
@@ -111,7 +113,7 @@ def _definition(parent: etree._Element, parameter: dict[str, Any], save: str) ->
         return
     value = as_text(parameters.default(parameter))
     if parameter["type"] == "password":
-        # the same text until the next save
+        # Derive the vector from the save number: the string stays the same until the next save.
         value = ciphers.encrypt(value, f"{save}:{parameter['name']}".encode().ljust(16)[-16:])
     if parameter["type"] == "choice":
         choices = etree.SubElement(
@@ -124,7 +126,7 @@ def _definition(parent: etree._Element, parameter: dict[str, Any], save: str) ->
 
 
 def kind_of(root: etree._Element) -> str:
-    """The kind of job that a text describes; Unreadable where the server has no such class."""
+    """Return the kind of the described job; raise Unreadable if the server has no such class."""
     for kind, name in ROOTS.items():
         if root.tag in (name, jobs.CLASSES[kind]):
             return kind
@@ -132,7 +134,7 @@ def kind_of(root: etree._Element) -> str:
 
 
 def parsed(text: str) -> etree._Element:
-    """The root element; Unreadable where the text is no XML."""
+    """Parse the XML; raise Unreadable if it is malformed."""
     try:
         parser = etree.XMLParser(resolve_entities=False, remove_comments=True)
         return etree.fromstring(_DECLARATION.sub("", text, count=1), parser)
@@ -141,7 +143,7 @@ def parsed(text: str) -> etree._Element:
 
 
 def read(root: etree._Element, plugins: schema.Plugins, save: int) -> dict[str, Any]:
-    """What a text says of a job, as the sandbox keeps it; what is not known is left out."""
+    """Convert the XML to a job record; unknown elements are omitted."""
     kind = kind_of(root)
     known = schema.ELEMENTS[kind]
     parts = {
@@ -172,7 +174,7 @@ def _is_true(root: etree._Element, name: str) -> bool:
 def _read_properties(
     root: etree._Element, plugins: schema.Plugins
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Properties as text, and the parameters' definitions."""
+    """Return the properties as XML strings, and the definitions of the parameters."""
     texts: list[str] = []
     definitions: list[dict[str, Any]] = []
     found = root.find("properties")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Making, changing, renaming and deleting jobs and folders [ci-21]."""
+"""Create, change, rename and delete jobs and folders [ci-21]."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _CHARSET = re.compile(r"(?i)charset=\"?([\w-]+)")
 
 
 def _quoted(text: str) -> str:
-    """In the quotation marks of the server's messages."""
+    """Quote a name with the quotation marks of the server's messages."""
     return f"\N{LEFT SINGLE QUOTATION MARK}{text}\N{RIGHT SINGLE QUOTATION MARK}"
 
 
 def _bad_name(name: str) -> str | None:
-    """What is wrong with a name, in the server's words."""
+    """Return the server's error message for an invalid name, else None."""
     if name == "":
         return "No name is specified"
     if name in (".", ".."):
@@ -48,7 +48,7 @@ def _below(folder: str, name: str) -> str:
 
 
 async def create(call: Call) -> Response:
-    """POST {folder}/createItem?name=: 200 for a text, 302 for a copy or a folder."""
+    """Handle POST {folder}/createItem?name=: 200 for XML, 302 for a copy or a folder."""
     folder = ""
     if call.job is not None:
         folder = call.job["full_name"]
@@ -59,14 +59,14 @@ async def create(call: Call) -> Response:
     is_xml = kind.partition(";")[0].strip() in ("application/xml", "text/xml")
     if not kind and mode != "copy":
         return pages.failed("No Content-Type header set")
-    # of a text the name can only stand in the address
+    # With an XML body, the name can only be in the query.
     given = call.request.query_params.get("name") if is_xml else fields.get("name")
     if given is None:
         return pages.failed("Query parameter 'name' is required")
     words = _bad_name(given)
     if words is not None:
         return pages.failed(words)
-    # server fact [ci-21]: blanks are cut after the check
+    # server fact [ci-21]: blanks are removed after the check
     name = _below(folder, given.strip())
     if jobs.get(call.world.context, name) is not None:
         return pages.failed(f"A job already exists with the name {_quoted(given.strip())}")
@@ -84,7 +84,7 @@ def _made(call: Call, name: str) -> Response:
 
 
 def _copy(call: Call, folder: str, given: str, name: str) -> Response:
-    """Server fact [ci-21]: held back from building until it was saved once."""
+    """Copy a job; the copy cannot be built until it was saved once (server fact [ci-21])."""
     context = call.world.context
     source = given.strip("/") if given.startswith("/") else _below(folder, given)
     job = jobs.get(context, source)
@@ -128,14 +128,14 @@ def _typed(call: Call, mode: str, name: str) -> Response:
 
 
 def read_config(call: Call) -> Response:
-    """GET {job}/config.xml."""
+    """Handle GET {job}/config.xml."""
     with_secrets = call.login.may(access.ITEM_CONFIGURE, call.found_job["full_name"])
     text = configuration.document(call.found_job, with_secrets)
     return Response(text, 200, None, "application/xml")
 
 
 async def write_config(call: Call) -> Response:
-    """POST {job}/config.xml: 200; 500 for another kind of job or a text that cannot be read."""
+    """Handle POST {job}/config.xml: 200; 500 for another kind of job or unreadable XML."""
     job, context = call.found_job, call.world.context
     try:
         found = await _described(call)
@@ -152,13 +152,15 @@ async def write_config(call: Call) -> Response:
 
 
 def _holds_off(call: Call, request: str) -> bool:
-    """Whether a copied job is held back from building after this request [ci-21]."""
+    """Return whether a copied job still cannot be built after this request [ci-21]."""
     released_by = call.world.context.settings("ci")["copy_released_by"]
     return bool(call.found_job["hold_off"]) and released_by != request
 
 
 def switch(disabled: bool) -> Any:
-    """POST {job}/enable and {job}/disable: 302 to the job, whether or not it was so already."""
+    """Return the handler of POST {job}/enable or {job}/disable: always 302 to the job, even without
+    a change.
+    """
 
     def handler(call: Call) -> Response:
         job, context = call.found_job, call.world.context
@@ -175,7 +177,10 @@ def switch(disabled: bool) -> Any:
 
 
 def delete(call: Call) -> Response:
-    """POST {job}/doDelete (302) and DELETE {job}/ (204): with builds, and all that is below."""
+    """Handle POST {job}/doDelete (302) and DELETE {job}/ (204).
+
+    Deletes the builds, and all jobs below a folder.
+    """
     name = call.found_job["full_name"]
     remove(call.world.context, name)
     if call.request.method == "DELETE":
@@ -198,7 +203,7 @@ def remove(context: Context, name: str) -> None:
 
 
 async def rename(call: Call) -> Response:
-    """POST {job}/confirmRename?newName=: 302 to the job's new address."""
+    """Handle POST {job}/confirmRename?newName=: 302 to the new address of the job."""
     context, name = call.world.context, call.found_job["full_name"]
     given = (await form_fields(call.request)).get("newName", [""])[-1].strip()
     folder = name.rpartition("/")[0]
@@ -226,7 +231,7 @@ def _renamed(doc: dict[str, Any], name: str, new: str) -> dict[str, Any]:
 
 
 async def describe(call: Call) -> Response:
-    """POST {job}/submitDescription."""
+    """Handle POST {job}/submitDescription."""
     job, context = call.found_job, call.world.context
     text = (await form_fields(call.request)).get("description", [""])[-1]
     held = _holds_off(call, "submitDescription")
@@ -236,7 +241,7 @@ async def describe(call: Call) -> Response:
 
 
 def delete_build(call: Call) -> Response:
-    """POST {build}/doDelete: 302 to the job."""
+    """Handle POST {build}/doDelete: 302 to the job."""
     context, build = call.world.context, call.found_build
     builds.abort(context, call.build_key, "Aborted: the build is deleted")
     context.store.delete(builds.BUILDS, call.build_key)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs, folders and multibranch projects as the sandbox keeps them.
+"""Records of jobs, folders and multibranch projects.
 
-A job's key is its full name: stored names joined with `/`. A branch `feature/x` is stored as
-`feature%2Fx` [ci-5], so that no stored name holds a slash.
+The key of a job is its full name: stored names joined with `/`. A branch `feature/x` is stored as
+`feature%2Fx` [ci-5], so that no stored name contains a slash.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ BUILD_CLASSES = {
 }
 CONTAINERS = (FOLDER, MULTIBRANCH)
 
-# What a seed may say of a job, with the defaults. Times are seconds.
+# Keys of a job in a seed, with the defaults. Times are seconds.
 #
-# `refuse`: a trigger is answered 302 to the job and nothing is queued; `offline`: no node can run
-# it; `concurrent`: builds do not wait for each other; `survives`: of `stop` and `term`, what a
-# running build takes no notice of; `post_production_seconds`: how long a build with a result still
-# works; `on_success`: `publish_build: {name, number}`, `push_image: {repo, image, tag}`;
-# `artifacts`: what a build keeps, `{path, content or parameter, recorded_as}`; `fingerprint`:
-# whether their digests are recorded; `changes`: the commits that a build takes in first, `{id,
-# message, author, timestamp}`. `parts`, `properties`, `save` and `hold_off` are of the
-# configuration, see `configuration.read`.
+# `refuse`: a trigger gets a 302 to the job and nothing is queued. `offline`: no node can run the
+# job. `concurrent`: builds do not wait for each other. `survives`: which of `stop` and `term` a
+# running build ignores. `post_production_seconds`: how long a build still works after it has a
+# result. `on_success`: `publish_build: {name, number}`, `push_image: {repo, image, tag}`.
+# `artifacts`: the archived files, `{path, content or parameter, recorded_as}`. `fingerprint`:
+# whether their digests are recorded. `changes`: the commits that a build includes for the first
+# time, `{id, message, author, timestamp}`. `parts`, `properties`, `save` and `hold_off` belong to
+# the configuration, see `configuration.read`.
 DEFAULTS: dict[str, Any] = {
     "kind": FREESTYLE,
     "description": None,
@@ -65,7 +65,7 @@ PARAMETER_TYPES = ("string", "text", "boolean", "choice", "password", "multi", "
 
 
 def put(context: Context, name: str, definition: dict[str, Any]) -> None:
-    """Create or replace a job; ValueError for a definition that cannot be played."""
+    """Create or replace a job; raise ValueError for a definition that cannot be simulated."""
     unknown = sorted(set(definition) - set(DEFAULTS))
     if unknown:
         raise ValueError(f"job {name}: unknown {', '.join(unknown)}")
@@ -86,7 +86,7 @@ def get(context: Context, name: str) -> dict[str, Any] | None:
 
 
 def below(context: Context, folder: str) -> list[dict[str, Any]]:
-    """The direct children of a folder ("" is the server itself), by name."""
+    """Return the direct children of a folder ("" is the server itself), by name."""
     prefix = f"{folder}/" if folder else ""
     return [
         job for name, job in context.store.items(JOBS, prefix) if "/" not in name[len(prefix) :]
@@ -94,7 +94,7 @@ def below(context: Context, folder: str) -> list[dict[str, Any]]:
 
 
 def subtree(context: Context, name: str) -> list[str]:
-    """The full names of a job and of all that is below it."""
+    """Return the full names of a job and of all jobs below it."""
     return [name, *(key for key in context.store.keys(JOBS, f"{name}/"))]
 
 
@@ -107,13 +107,13 @@ def is_container(job: dict[str, Any]) -> bool:
 
 
 def next_number(context: Context, name: str) -> int:
-    """The number of the next build (not taken)."""
+    """Return the number of the next build without taking it."""
     counter = context.store.get(NUMBERS, name)
     return 1 if counter is None else int(counter["next"])
 
 
 def take_number(context: Context, name: str, number: int | None = None) -> int:
-    """Take the next number, or this one; later builds get higher ones."""
+    """Take the next build number, or `number`; later builds get higher numbers."""
     following = next_number(context, name)
     taken = following if number is None else number
     context.store.put(NUMBERS, name, {"next": max(following, taken + 1)})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the server knows of a `config.xml`: elements and their order, defaults, classes of plugins.
+"""Schema of `config.xml`: elements and their order, defaults, classes of plugins.
 
-Server facts [ci-15, ci-21]: what is saved is what the server's own objects are written
-as. Elements that it does not know are dropped in silence, others come with their defaults.
+Server facts [ci-15, ci-21]: the server saves the objects that it loaded, not the XML that was sent.
+It drops unknown elements silently and adds defaults to the other elements.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lxml import etree
 from sandbox.ci.jobs import ciphers, jobs
 
 _GENERIC_FIRST = ("description", "displayName", "keepDependencies", "properties")
-#: Elements below the root, in the order in which they are written.
+#: Elements below the root, in the order of the saved file.
 ELEMENTS: dict[str, tuple[str, ...]] = {
     jobs.FREESTYLE: (
         "actions",
@@ -61,7 +61,7 @@ ELEMENTS: dict[str, tuple[str, ...]] = {
         "factory",
     ),
 }
-#: What a saved configuration has although nobody wrote it.
+#: Elements that a saved configuration has even if they were not sent.
 DEFAULTS: dict[str, dict[str, str]] = {
     jobs.FREESTYLE: {
         "actions": "<actions/>",
@@ -82,7 +82,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     jobs.FOLDER: {"actions": "<actions/>"},
     jobs.MULTIBRANCH: {"actions": "<actions/>"},
 }
-#: Classes whose members are known, with their defaults (None: not written unless it was sent).
+#: Classes with known members, and the defaults (None: written only if the member was sent).
 _MEMBERS: dict[str, dict[str, str | None]] = {
     "hudson.tasks.Shell": {"command": "", "configuredLocalRules": "", "unstableReturn": None},
     "hudson.tasks.BatchFile": {"command": "", "configuredLocalRules": "", "unstableReturn": None},
@@ -102,7 +102,7 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
 }
 _CORE = ("hudson.model.", "hudson.tasks.", "hudson.triggers.", "hudson.scm.", "hudson.security.")
 _ALSO_CORE = ("jenkins.model.", "jenkins.triggers.", "java.", "com.cloudbees.hudson.plugins.folder")
-#: Packages of plugins: where the plugin is not installed, its elements are not known.
+#: Packages of plugins: if a plugin is not installed, its elements are unknown.
 _PACKAGES = {
     "hudson.plugins.git": "git",
     "hudson.tasks.Ant": "ant",
@@ -124,7 +124,7 @@ def _plugin(name: str) -> str | None:
 
 
 def is_known(name: str, plugins: Plugins) -> bool:
-    """Whether the server can load an object of this class; a name without a package is a member."""
+    """Return whether the server can load this class; a name without a package is a member."""
     if "." not in name:
         return True
     plugin = _plugin(name)
@@ -132,7 +132,7 @@ def is_known(name: str, plugins: Plugins) -> bool:
 
 
 def normalized(element: etree._Element, plugins: Plugins) -> etree._Element:
-    """An element as it is written after it was loaded; secrets are encrypted anew."""
+    """Return an element as the server saves it after loading; secrets are encrypted again."""
     found = _copy(element, plugins)
     etree.indent(found)
     found.tail = None
@@ -177,7 +177,7 @@ def _text(name: str, text: str | None) -> str | None:
 
 
 def masked(element: etree._Element) -> etree._Element:
-    """Without its secrets, for who may only read it."""
+    """Return a copy with masked secrets, for users with read access only."""
     found = deepcopy(element)
     for node in found.iter():
         if node.text and ciphers.decrypt(node.text) is not None:

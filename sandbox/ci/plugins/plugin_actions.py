@@ -15,7 +15,7 @@ from sandbox.ci.server import access, pages
 
 
 def plugin_actions() -> dict[str, Action]:
-    """None of them is in the written interface; all want an administrator."""
+    """Return the actions; none is in the written interface, and all require an administrator."""
 
     def post(handler: Callable[[Call], Response]) -> Action:
         return Action(handler, "POST", access.ADMINISTER, listed=False)
@@ -51,8 +51,9 @@ def _to_updates(call: Call) -> Response:
 
 
 async def _wanted(call: Call) -> dict[str, str] | None:
-    """Every attribute `plugin="name@version"` of whatever XML is sent; None where one has no
-    version, or where it is no XML.
+    """Return each attribute `plugin="name@version"` of any XML.
+
+    Return None if the body is not XML, or if an attribute has no version.
     """
     try:
         root = etree.fromstring(await call.request.body())
@@ -65,7 +66,10 @@ async def _wanted(call: Call) -> dict[str, str] | None:
 
 
 async def _install_necessary(call: Call) -> Response:
-    """302, whatever becomes of it: unknown names and too old sites are lines of the log alone."""
+    """Install missing plugins; always respond 302.
+
+    Unknown names and outdated update sites only appear in the server's log.
+    """
     wanted = await _wanted(call)
     if wanted is None:
         return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
@@ -77,7 +81,7 @@ async def _install_necessary(call: Call) -> Response:
 
 
 async def _prevalidate(call: Call) -> Response:
-    """What would be installed; changes nothing."""
+    """Return the plugins that would be installed, without a change."""
     wanted = await _wanted(call)
     if wanted is None:
         return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
@@ -85,7 +89,7 @@ async def _prevalidate(call: Call) -> Response:
 
 
 async def _install_json(call: Call) -> Response:
-    """Those before an unknown one are queued already when it is refused."""
+    """Install plugins; plugins before an unknown name are already queued when the request fails."""
     try:
         data = json.loads(await call.request.body())
         names = [str(name) for name in data["plugins"]]
@@ -103,7 +107,7 @@ async def _install_json(call: Call) -> Response:
 
 
 async def _install_form(call: Call) -> Response:
-    """The form of the page: `plugin.NAME.default=on`."""
+    """Install the plugins of the HTML form: `plugin.NAME.default=on`."""
     context = call.world.context
     for field in await form_fields(call.request):
         if field.startswith("plugin."):

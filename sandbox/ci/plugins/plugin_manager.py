@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The plugins: what is installed, and what a restart brings about [ci-18].
+"""Installed plugins, and the effects of a restart [ci-18].
 
-A seed may say of a plugin, beside the members that the server shows: `update_waiting: version` (an
-update is installed and needs a restart) and `fails_to_load: true`.
+In addition to the members that the server shows, a plugin in a seed may have `update_waiting:
+version` (an update is installed and needs a restart) and `fails_to_load: true`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sandbox.context import Context
 
 _PLUGINS = "ci.plugin"
 _OWN = ("update_waiting", "fails_to_load", "comes_with_restart")
-# Server fact [ci-18]: the members of a plugin; a seed names those that differ.
+# Server fact [ci-18]: the members of a plugin; a seed lists only different values.
 _DEFAULTS: dict[str, Any] = {
     "active": True,
     "backupVersion": None,
@@ -44,24 +44,24 @@ def _all(context: Context) -> list[dict[str, Any]]:
 
 
 def installed(context: Context) -> list[dict[str, Any]]:
-    """What is shown; a plugin that comes with the next start is not."""
+    """Return the visible plugins; a plugin that comes with the next start is hidden."""
     return [plugin for plugin in _all(context) if not plugin.get("comes_with_restart")]
 
 
 def versions(context: Context) -> dict[str, str]:
-    """Versions of the installed plugins: until the restart those that run."""
+    """Return the versions of the installed plugins; until a restart, the running versions."""
     return {plugin["shortName"]: plugin["version"] for plugin in installed(context)}
 
 
 def updates_wait(context: Context) -> bool:
-    """Whether an update waits for a restart."""
+    """Return whether an update waits for a restart."""
     return any("update_waiting" in plugin for plugin in _all(context))
 
 
 def receive(context: Context, offered: dict[str, Any]) -> bool:
-    """A plugin of the update site is installed; true where that needs a restart.
+    """Install a plugin of the update site; return true if a restart is needed.
 
-    Server fact [ci-22]: an update of what is loaded always does.
+    Server fact [ci-22]: an update of a loaded plugin always needs a restart.
     """
     name, version = offered["name"], offered["version"]
     there = {plugin["shortName"]: plugin for plugin in installed(context)}.get(name)
@@ -78,12 +78,12 @@ def receive(context: Context, offered: dict[str, Any]) -> bool:
 
 
 def switch(context: Context, name: str, enabled: bool) -> bool:
-    """Enable or disable at the next start; false where there is no such plugin."""
+    """Enable or disable a plugin at the next start; return false if it does not exist."""
     return _change(context, name, enabled=enabled)
 
 
 def uninstall(context: Context, name: str) -> bool:
-    """Server fact [ci-22]: loaded and listed until the restart."""
+    """Uninstall a plugin; it stays loaded and listed until the restart (server fact [ci-22])."""
     return _change(context, name, deleted=True)
 
 
@@ -95,7 +95,7 @@ def _change(context: Context, name: str, **changes: bool) -> bool:
 
 
 def settle(context: Context) -> None:
-    """The server starts: what waited for that is done."""
+    """Carry out the changes that wait for a start of the server."""
     for plugin in _all(context):
         plugin.pop("comes_with_restart", None)
         if plugin["deleted"]:
@@ -107,7 +107,9 @@ def settle(context: Context) -> None:
 
 
 def manager_view(context: Context) -> Exported:
-    """Server fact [ci-18]: without `depth` or `tree` the entries are nearly empty."""
+    """Return the plugin list; without `depth` or `tree`, entries are almost empty (server fact
+    [ci-18]).
+    """
     entries = [
         Exported(None, constants(**{k: v for k, v in plugin.items() if k not in _OWN}), ())
         for plugin in installed(context)
@@ -116,8 +118,10 @@ def manager_view(context: Context) -> Exported:
 
 
 def lines(plugins: list[dict[str, Any]]) -> str:
-    """What the SSH command `list-plugins` prints [ci-17]: padded name and title, the
-    version, and behind it the newer one in parentheses where there is one.
+    """Return the output of the SSH command `list-plugins` [ci-17].
+
+    A line has the padded name and title, and the version. If there is a newer version, it follows
+    in parentheses.
     """
     shown = [{**_DEFAULTS, **plugin} for plugin in plugins]
     name_width = max((len(plugin["shortName"]) for plugin in shown), default=1)

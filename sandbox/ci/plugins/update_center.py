@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The update centre: what it offers, and its jobs, one at a time [ci-23].
+"""The update centre: the offered plugins, and its jobs, which run one after the other [ci-23].
 
-A seed says `update_site: [{name, version, title, dependencies: [names], fails, needs_restart}]`;
-`fails` is the reason why the installation fails. Only this says that a plugin cannot be loaded
-without a restart: `needs_restart`.
+Seed format: `update_site: [{name, version, title, dependencies: [names], fails, needs_restart}]`.
+`fails` is the reason for a failed installation. `needs_restart` is the only sign that a plugin
+cannot be loaded without a restart.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ def put(context: Context, plugin: dict[str, Any]) -> None:
 
 
 def fetch(context: Context) -> None:
-    """The site is asked for what it offers."""
+    """Fetch the offers of the update site."""
     context.store.put(_STATE, "site", {"fetched": True})
 
 
 def site(context: Context) -> dict[str, dict[str, Any]]:
-    """What is offered; nothing until the site was fetched (setting `site_fetched`)."""
+    """Return the offered plugins; none until the site was fetched (setting `site_fetched`)."""
     fetched = context.settings("ci")["site_fetched"] or context.store.get(_STATE, "site")
     return {each["name"]: each for each in context.store.values(_SITE)} if fetched else {}
 
 
 def needed(context: Context, wanted: dict[str, str]) -> list[dict[str, str]]:
-    """Which of these plugins are missing or older than wanted: `name`, `version`, `mode`."""
+    """Return the wanted plugins that are missing or too old: `name`, `version`, `mode`."""
     there = plugin_manager.versions(context)
     found = []
     for name, version in wanted.items():
@@ -49,8 +49,10 @@ def needed(context: Context, wanted: dict[str, str]) -> list[dict[str, str]]:
 
 
 def install_necessary(context: Context, wanted: dict[str, str]) -> None:
-    """Server fact [ci-22]: what the site does not have, or only older, is left out; nobody is
-    told.
+    """Install the wanted plugins.
+
+    Server fact [ci-22]: a plugin that the site lacks, or has only in an older version, is skipped
+    without an error.
     """
     offered = site(context)
     for each in needed(context, wanted):
@@ -60,7 +62,7 @@ def install_necessary(context: Context, wanted: dict[str, str]) -> None:
 
 
 def install(context: Context, plugin: dict[str, Any], correlation: str | None) -> None:
-    """Queue the installation of what the site offers, what it needs first."""
+    """Queue the installation of an offered plugin, after its dependencies."""
     offered = site(context)
     there = plugin_manager.versions(context)
     for name in plugin.get("dependencies") or []:
@@ -75,7 +77,7 @@ def new_correlation() -> str:
 
 
 def batch_done(context: Context) -> None:
-    """The last job of a batch."""
+    """Queue the last job of a batch."""
     _queue(context, "CompleteBatchJob", {"name": "", "version": ""}, None)
 
 
@@ -106,7 +108,7 @@ def _all(context: Context) -> list[dict[str, Any]]:
 
 
 def advance(context: Context) -> None:
-    """Finish what is due by now."""
+    """Finish the jobs that are due by now."""
     now = context.now_ms()
     for job in _all(context):
         if not job["done"] and job["end_ms"] <= now:
@@ -128,7 +130,10 @@ def _finish(context: Context, job: dict[str, Any]) -> None:
 
 
 def _missing(context: Context, plugin: dict[str, Any]) -> str | None:
-    """Server fact [ci-23]: what needs a plugin that failed fails, too."""
+    """Return the error for a missing dependency.
+
+    Server fact [ci-23]: a plugin fails if a plugin that it needs has failed.
+    """
     there = plugin_manager.versions(context)
     missing = [name for name in plugin.get("dependencies") or [] if name not in there]
     if not missing:
@@ -141,13 +146,13 @@ def restart_pending(context: Context) -> bool:
 
 
 def forget(context: Context) -> None:
-    """The server starts anew: its jobs are gone [ci-23]."""
+    """Remove all jobs, because the server restarts [ci-23]."""
     for job in _all(context):
         context.store.delete(_JOBS, f"{job['id']:09d}")
 
 
 def status(context: Context, correlation: str | None) -> dict[str, Any]:
-    """GET /updateCenter/installStatus: all jobs since the start, or those of one request."""
+    """Return GET /updateCenter/installStatus: all jobs since the start, or those of a request."""
     jobs = [job for job in _all(context) if job["type"] == "InstallationJob"]
     chosen = [job for job in jobs if correlation in (None, job["correlation"])]
     shown = [
@@ -170,8 +175,9 @@ def _phase(context: Context, job: dict[str, Any]) -> str:
 
 
 def view(context: Context) -> Exported:
-    """GET /updateCenter/api/json; whether an installed update needs a restart
-    (`isRestartRequiredForCompletion`).
+    """Return GET /updateCenter/api/json.
+
+    It includes whether an installed update needs a restart (`isRestartRequiredForCompletion`).
     """
     waiting = restart_pending(context) or plugin_manager.updates_wait(context)
     fields = {
@@ -203,7 +209,7 @@ def _job_view(context: Context, job: dict[str, Any]) -> Exported:
 
 
 def site_view(context: Context) -> Exported:
-    """GET /updateCenter/site/default/api/json: what can be installed, and what can be updated."""
+    """Return GET /updateCenter/site/default/api/json: available plugins and available updates."""
     there = plugin_manager.versions(context)
     offered = list(site(context).values())
     updates = [

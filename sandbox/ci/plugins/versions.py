@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The order of versions, as the CI server has it [ci-22]."""
+"""Order of versions on the CI server [ci-22]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ def _parts(version: str) -> list[tuple[int, int, str]]:
 
 
 def older(version: str, other: str) -> bool:
-    """Numbers count as numbers; a text comes before nothing, and nothing is 0."""
+    """Return whether a version is older than another version.
+
+    Numbers are compared as numbers. A string sorts before a missing part, and a missing part is 0.
+    """
     for mine, theirs in zip_longest(_parts(version), _parts(other), fillvalue=_NONE):
         if mine != theirs:
             return mine < theirs

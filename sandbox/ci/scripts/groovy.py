@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A few words of Groovy: enough for demonstrations, never a guess at the rest.
+"""A small subset of Groovy for demonstrations; it never guesses unknown constructs.
 
 Known: `println`/`print` of an expression, `return`, `throw new X("text")`, `def name = ...`,
 `System.exit(n)`, `System.getProperty(name)`, `Jenkins.VERSION`, `state.put(k, v)`, `state.get(k)`,
-literals, lists, maps, `args.name`, `+`, `==`, `!=`. Anything else raises Unknown, so that a script
-is never answered with an invented result.
+literals, lists, maps, `args.name`, `+`, `==`, `!=`. Anything else raises Unknown, so that no script
+gets an invented result.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ COMMENTS = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 class Unknown(Exception):
-    """The script uses more of the language than is known here."""
+    """The script uses unsupported parts of the language."""
 
 
 class Thrown(Exception):
-    """The script threw: `exception` is `class: message`, `line` counts from 1."""
+    """The script threw an exception: `exception` is `class: message`, `line` counts from 1."""
 
     def __init__(self, exception: str, line: int | None) -> None:
         super().__init__(exception)
@@ -45,20 +45,20 @@ class Thrown(Exception):
 
 
 class Exited(Exception):
-    """The script ended the server's process."""
+    """The script ended the server process."""
 
 
 class Constants(dict[str, Any]):
-    """A class of the server of which some constants are known."""
+    """A server class with some known constants."""
 
 
 class Properties(dict[str, Any]):
-    """The class `System`, of which some properties are known."""
+    """The class `System` with some known properties."""
 
 
 @dataclass
 class Run:
-    """One evaluation: the names that the script sees, and what it printed so far."""
+    """An evaluation: the names that the script can use, and its output so far."""
 
     names: dict[str, Any]
     state: dict[str, Any]
@@ -66,14 +66,14 @@ class Run:
     value: Any = None
 
     def run(self, script: str) -> Any:
-        """The script's value; raises Unknown, Thrown or Exited."""
+        """Run the script and return its value; raise Unknown, Thrown or Exited."""
         for line, statement in _statements(script):
             if self._statement(statement, line):
                 break
         return self.value
 
     def _statement(self, text: str, line: int) -> bool:
-        """Carry out one statement; true when it was a `return`."""
+        """Run a statement; return true for a `return`."""
         self.value = None
         if EXIT.match(text):
             raise Exited
@@ -111,7 +111,7 @@ def _statements(script: str) -> list[tuple[int, str]]:
 
 
 def _split(line: str) -> list[str]:
-    """The statements of one line: parted at `;`, ended by `//`, both outside of quotes."""
+    """Split a line into statements at `;`, up to `//`; quoted strings are not split."""
     parts, start, quote, at = [], 0, "", 0
     while at < len(line):
         char = line[at]
@@ -132,7 +132,7 @@ def _split(line: str) -> list[str]:
 
 
 class Expression:
-    """Recursive descent over one expression; `line` is that of the statement."""
+    """Recursive descent parser for a single expression; `line` is the line of the statement."""
 
     def __init__(self, text: str, run: Run) -> None:
         self.run = run
@@ -148,7 +148,7 @@ class Expression:
         return value
 
     def take(self, *texts: str) -> str | None:
-        """The next token when it is one of these operators."""
+        """Return the next token if it is one of the operators."""
         if self.at < len(self.tokens) and self.tokens[self.at] in [("op", text) for text in texts]:
             self.at += 1
             return self.tokens[self.at - 1][1]
@@ -294,7 +294,7 @@ def _number(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value as `println` prints it: maps as `[a:1]`."""
+    """Format a value like `println`: maps as `[a:1]`."""
     if isinstance(value, dict):
         return "[" + (", ".join(f"{k}:{shown(v)}" for k, v in value.items()) or ":") + "]"
     if isinstance(value, list):
@@ -303,7 +303,7 @@ def shown(value: Any) -> str:
 
 
 def java_text(value: Any) -> str:
-    """A value as `String.valueOf` shows it: maps as `{a=1}`."""
+    """Format a value like `String.valueOf`: maps as `{a=1}`."""
     if value is None:
         return "null"
     if isinstance(value, bool):

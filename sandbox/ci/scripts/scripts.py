@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How `/scriptText` plays scripts: rules first, then the few words of `groovy.py`.
+"""Simulation of scripts for `/scriptText`: rules first, then the Groovy subset of `groovy.py`.
 
-The sandbox has no Groovy. A rule of the setting `scripts` answers for every script that its regular
-expression `match` finds (all optional but `match`):
+The sandbox has no Groovy. A rule of the setting `scripts` applies to all scripts in which its
+regular expression `match` is found. All keys but `match` are optional:
 
     match: regular expression, searched in the script's text
     when: {key: value}     only while the key-value state holds these values (null: not set)
-    args: {name: value}    only when the script was given these arguments
-    output: text           what is printed; `{name}` in braces after a dollar sign is an argument
+    args: {name: value}    only if the script was given these arguments
+    output: text           the output; `{name}` in braces after a dollar sign is an argument
     result: value          the script's value
-    throws: "class: text"  the script throws instead
-    line: number           where it throws
-    sets: {key: value}     what the key-value state holds afterwards, unless it is check mode
+    throws: "class: text"  the script throws an exception instead
+    line: number           the line of the exception
+    sets: {key: value}     changes of the key-value state, unless the script runs in check mode
 
-A script with the comment `// toolchain-wrapper v1` carries the real script as data, and is
-answered with marker lines; any other script is answered as the server does [ci-16]:
-the printed text, `Result: <value>` when there is one, a stack trace when it throws, always with
-status 200.
+A script with the comment `// toolchain-wrapper v1` carries the real script as data; the response
+contains marker lines. The response to any other script is that of the server [ci-16]: the output,
+`Result: <value>` if there is a value, and a stack trace after an exception. The status is always
+200.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from typing import Any
 from sandbox.ci.scripts import groovy
 
 WRAPPED = re.compile(r"^[ \t]*// toolchain-wrapper v1[ \t]*$", re.MULTILINE)
-# a long payload is written in pieces: `payload = '...'`, then `payload += '...'`
-# (the comment of the wrapper shows the script, whatever that has)
+# A long payload is split into chunks: `payload = '...'`, then `payload += '...'`. The comment of
+# the wrapper shows the script, which may contain anything.
 PAYLOAD = re.compile(r"^(?:def )?payload\s*\+?=\s*['\"]([A-Za-z0-9+/=]*)['\"]", re.MULTILINE)
 MARKER = re.compile(r"^(?:def )?marker\s*=\s*['\"]([0-9A-Fa-f]+)['\"]", re.MULTILINE)
 TRAILER = re.compile(r"\n\s*(print(?:ln)?\s*\(?\s*(\"[^\"$]*\"|'[^']*')\s*\)?)\s*\Z")
@@ -44,7 +44,7 @@ UNKNOWN = (
 
 @dataclass(frozen=True)
 class Call:
-    """A script as the server is to run it."""
+    """A script with its arguments and its mode."""
 
     script: str
     args: dict[str, Any]
@@ -53,7 +53,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Server:
-    """What scripts find out about the server that they run on."""
+    """Server properties that scripts can read."""
 
     version: str = "2.479.3"
     java: str = "17"
@@ -65,7 +65,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a script: its value, or what it threw; `exited` when the process ended."""
+    """Result of a script: its value or its exception; `exited` if the process ended."""
 
     output: str
     value: Any = None
@@ -75,7 +75,7 @@ class Outcome:
 
 
 def wrapped_call(script: str) -> tuple[Call, str] | None:
-    """The script inside the wrapper, and the marker; None when there is no readable wrapper."""
+    """Return the script inside the wrapper, and the marker; None without a readable wrapper."""
     pieces, marker = PAYLOAD.findall(script), MARKER.search(script)
     if WRAPPED.search(script) is None or not pieces or marker is None:
         return None
@@ -92,7 +92,7 @@ def wrapped_call(script: str) -> tuple[Call, str] | None:
 def play(
     script: str, rules: list[dict[str, Any]], state: dict[str, Any], server: Server | None = None
 ) -> str:
-    """The text that `/scriptText` answers; `state` is changed where the script changes it."""
+    """Return the response of `/scriptText`; a script may change `state`."""
     names = (server or Server()).names()
     found = wrapped_call(script)
     if found is None:
@@ -104,9 +104,9 @@ def play(
 def command(
     script: str, rules: list[dict[str, Any]], state: dict[str, Any]
 ) -> tuple[str, str | None]:
-    """What the SSH command `groovy =` prints, and the stack trace where the script throws.
+    """Return the output of the SSH command `groovy =`, and the stack trace of an exception.
 
-    Unlike `/scriptText` it does not show the script's value [ci-16].
+    Unlike `/scriptText`, the output does not include the value of the script [ci-16].
     """
     if wrapped_call(script) is not None:
         return play(script, rules, state), None
@@ -165,10 +165,10 @@ def _evaluated(call: Call, state: dict[str, Any], names: dict[str, Any]) -> Outc
 def _raw_outcome(
     script: str, rules: list[dict[str, Any]], state: dict[str, Any], names: dict[str, Any]
 ) -> Outcome:
-    """A last line that only prints a literal is played after the rule's answer.
+    """Run a script; a last line that only prints a literal runs after the rule's response.
 
-    Clients add such a line to see whether the script came to its end; it must not be printed when
-    the script before it threw.
+    Clients append such a line to check whether the script finished. The line must not be printed if
+    the script before it threw an exception.
     """
     trailer = TRAILER.search(script)
     if trailer is None:
@@ -189,7 +189,9 @@ def _raw_answer(outcome: Outcome) -> str:
 
 
 def _wrapped_answer(outcome: Outcome, marker: str) -> str:
-    """A script that ended the process leaves no marker line."""
+    """Format the response to a wrapped script; a script that ended the process leaves no marker
+    line.
+    """
     if outcome.exited:
         return outcome.output
     parted = outcome.output == "" or outcome.output.endswith("\n")

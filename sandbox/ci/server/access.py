@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Logins and anti-forgery tokens [W5, ci-1, ci-2]."""
+"""Logins and crumbs (CSRF tokens) [W5, ci-1, ci-2]."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _SESSIONS, _STATE = "ci.session", "ci.state"
 
 @dataclass(frozen=True)
 class Login:
-    """The user of a request (None: anonymous), what he may do, and whether a token proved him."""
+    """User of a request (None: anonymous), its permissions, and whether it used an API token."""
 
     user: str | None
     permissions: frozenset[str]
     by_token: bool = False
-    #: Globs on full names of jobs, and what is granted there alone.
+    #: Globs for full names of jobs, with the permissions granted only for these jobs.
     on_jobs: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def may(self, permission: str, job: str | None = None) -> bool:
-        """Whether this is granted, everywhere or on the job of this full name."""
+        """Return whether the permission is granted globally or for the job with this full name."""
         if ADMINISTER in self.permissions or permission in self.permissions:
             return True
         return job is not None and any(
@@ -52,14 +52,14 @@ class Login:
         )
 
     def sees(self, job: str) -> bool:
-        """Whether a job and all the folders on the way to it may be read."""
+        """Return whether the user may read the job and all its parent folders."""
         parts = job.split("/")
         ways = ("/".join(parts[: n + 1]) for n in range(len(parts)))
         return all(self.may(ITEM_READ, way) for way in ways)
 
 
 def log_in(context: Context, request: Request) -> Login | None:
-    """The login of a request; None when its Basic credentials are wrong.
+    """Return the login of a request, or None for wrong Basic credentials.
 
     Credentials of the seed: `users: {name: {password, api_tokens, permissions, job_permissions}}`
     and `anonymous_permissions`; `job_permissions` is `{glob on full names: [permission]}`.
@@ -88,14 +88,14 @@ def _decoded(coded: str) -> str:
 
 
 class Crumbs:
-    """Sessions and the crumbs that are bound to them; both die with a restart."""
+    """Sessions, and the crumbs bound to them; a restart invalidates both."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     @property
     def mark(self) -> str:
-        """What `X-Jenkins-Session` shows: another one after each start of the server."""
+        """Return the value of `X-Jenkins-Session`, which changes with each start of the server."""
         return str(self._boot()["mark"])
 
     def _boot(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Crumbs:
         return self.start() if boot is None else boot
 
     def start(self) -> dict[str, Any]:
-        """The server starts: a new mark, no sessions."""
+        """Start the server: create a new mark and remove all sessions."""
         store = self.context.store
         for session in store.keys(_SESSIONS):
             store.delete(_SESSIONS, session)
@@ -113,16 +113,18 @@ class Crumbs:
 
     @property
     def cookie(self) -> str:
-        """Server fact [ci-2]: the session cookie's name carries a hash of the installation."""
+        """Return the name of the session cookie, which includes a hash of the installation (server
+        fact [ci-2]).
+        """
         return f"JSESSIONID.{self.mark}"
 
     def session(self, request: Request) -> str | None:
-        """The live session that the request's cookies name."""
+        """Return the valid session in the cookies of the request."""
         value = request.cookies.get(self.cookie)
         return value if value and self.context.store.get(_SESSIONS, value) is not None else None
 
     def open_session(self, request: Request) -> tuple[str, str | None]:
-        """The request's session, or a new one with the `Set-Cookie` header that hands it out."""
+        """Return the session of the request, or a new session with its `Set-Cookie` header."""
         session = self.session(request)
         if session is not None:
             return session, None
@@ -131,7 +133,9 @@ class Crumbs:
         return session, f"{self.cookie}={session}; Path=/ci; HttpOnly"
 
     def crumb(self, login: Login, session: str) -> str:
-        """Server fact [ci-2]: a hash over user and session; once without the session."""
+        """Return a hash over user and session; earlier releases omit the session (server fact
+        [ci-2]).
+        """
         bound = f"{login.user};{session}"
         if not self.context.settings("ci")["crumb_needs_session"]:
             bound = ""
@@ -139,7 +143,9 @@ class Crumbs:
         return hashlib.sha256(f"{bound};{salt}".encode()).hexdigest()
 
     def accepts(self, login: Login, request: Request, form: dict[str, str]) -> bool:
-        """Whether a POST may pass: by API token, with its crumb, or because crumbs are off."""
+        """Return whether to accept a POST: by API token, with its crumb, or because
+        crumbs are off.
+        """
         settings = self.context.settings("ci")
         if login.by_token or not settings["crumb_issuer"]:
             return True
@@ -151,7 +157,7 @@ class Crumbs:
         return secrets.compare_digest(given.encode(), self.crumb(login, session or "").encode())
 
     def answer(self, login: Login, request: Request) -> tuple[dict[str, Any], str | None]:
-        """What the issuer exports, and the cookie to set."""
+        """Return the exported fields of the crumb issuer, and the cookie to set."""
         session, cookie = self.open_session(request)
         exported = {
             "_class": "hudson.security.csrf.DefaultCrumbIssuer",
@@ -171,10 +177,10 @@ _ANY_SEPARATOR = re.compile(
 
 
 def separator(xpath: str, real: bool) -> str | None:
-    """The separator of the crumb's XPath; None when the server refuses the expression.
+    """Return the separator in the crumb's XPath, or None if the server rejects the expression.
 
-    Server fact [ci-2]: real servers answer two exact texts; the written interface [W4.4] shows
-    any separator.
+    Server fact [ci-2]: real servers accept two exact expressions; the written interface [W4.4]
+    shows any separator.
     """
     if real:
         return _EXACT.get(xpath)

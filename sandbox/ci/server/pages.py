@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The CI server's answers that are not data: HTML pages, refusals, redirects."""
+"""Responses of the CI server without data: HTML pages, errors, redirects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import uuid
 
 from starlette.responses import Response
 
-# Server fact [ci-1]: what implies a permission is listed in a repeated header.
+# Server fact [ci-1]: a repeated header lists the permissions that imply a permission.
 IMPLIED_BY = ("hudson.security.Permission.GenericWrite", "hudson.model.Hudson.Administer")
 RETRY_FORM = (
     "<form method='POST' action='.'>This URL requires POST. "
@@ -19,7 +19,7 @@ RETRY_FORM = (
 def page(
     title: str, body: str, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
-    """A page of the server; `body` is HTML."""
+    """Return a page of the server; `body` is HTML."""
     text = (
         f"<!DOCTYPE html><html><head><title>{html.escape(title)}</title></head>"
         f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
@@ -32,7 +32,7 @@ def not_found() -> Response:
 
 
 def oops(message: str) -> Response:
-    """Server fact [ci-4]: an uncaught exception shows a logging id and hides the trace."""
+    """Return the page for an uncaught exception: a logging id, no trace (server fact [ci-4])."""
     body = (
         "<h2>Oops!</h2><p>A problem occurred while processing the request.</p>"
         f"<p>Logging ID={uuid.uuid4()}</p><!-- {html.escape(message)} -->"
@@ -41,25 +41,25 @@ def oops(message: str) -> Response:
 
 
 def failed(message: str, status: int = 400) -> Response:
-    """Server fact [ci-4]: an error page carries its words in the header `X-Error`."""
+    """Return an error page with the message in the header `X-Error` (server fact [ci-4])."""
     headers = {"X-Error": message.encode("ascii", "replace").decode("ascii")}
     return page("Error - Jenkins", f"<p>{html.escape(message)}</p>", status, headers)
 
 
 def no_crumb() -> Response:
-    """Server fact [ci-2]: the refusal of a POST without a valid crumb."""
+    """Return the error for a POST without a valid crumb (server fact [ci-2])."""
     message = "No valid crumb was included in the request"
     return page(f"Error 403 {message}", f"<h2>HTTP ERROR 403 {message}</h2>", 403)
 
 
 def bad_credentials() -> Response:
-    """Server fact [ci-1]: wrong Basic credentials are a 401 with a challenge."""
+    """Return a 401 with a challenge for wrong Basic credentials (server fact [ci-1])."""
     challenge = {"WWW-Authenticate": 'Basic realm="Jenkins"'}
     return page("Error 401 Unauthorized", "<p>Invalid password/token for user</p>", 401, challenge)
 
 
 def denied(user: str | None, permission: str) -> Response:
-    """Server fact [ci-1]: 403 names the permission that is missing, never a challenge."""
+    """Return a 403 with the missing permission and without a challenge (server fact [ci-1])."""
     headers = {
         "X-You-Are-Authenticated-As": user or "anonymous",
         "X-Required-Permission": permission,
@@ -79,7 +79,7 @@ def denied(user: str | None, permission: str) -> Response:
 
 
 def post_only() -> Response:
-    """Server fact [ci-4]: GET on an address that wants POST."""
+    """Return the error for a GET of an address that requires POST (server fact [ci-4])."""
     return page("Form post required", RETRY_FORM, 405, {"Allow": "POST"})
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Quiet-down and safe restart, driven by the clock [ci-19].
 
-After a safe restart was asked for: running builds drain, then 503 "restarting", then no answers at
-all, then 503 "getting ready to work", then a new session mark and no old sessions. The lengths are
-settings.
+Phases of a safe restart: running builds drain, 503 "restarting", no response, 503 "getting ready to
+work". Then the server has a new session mark and no old sessions. The durations are settings.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ def quiet_down(context: Context) -> None:
 
 
 def cancel_quiet_down(context: Context) -> None:
-    """Also calls off a safe restart that still drains."""
+    """Cancel a quiet-down, or a safe restart that still drains."""
     if quieting(context):
         _resume(context, context.now_ms())
 
 
 def quieting(context: Context) -> bool:
-    """Whether new builds have to wait."""
+    """Return whether new builds have to wait."""
     store = context.store
     return store.get(_STATE, "restart") is not None or store.get(_STATE, "quiet") is not None
 
 
 def resumed_ms(context: Context) -> int:
-    """When builds were last allowed to start again."""
+    """Return the last time at which builds were allowed to start again."""
     resumed = context.store.get(_STATE, "resumed")
     return 0 if resumed is None else int(resumed["at"])
 
@@ -56,7 +55,7 @@ def _milliseconds(context: Context, setting: str) -> int:
 
 
 def advance(context: Context, now: int) -> None:
-    """Called when no build runs (any more)."""
+    """Advance a restart; called if no build is running."""
     state = context.store.get(_STATE, "restart")
     if state is None:
         return
@@ -79,7 +78,7 @@ def _up_ms(context: Context, state: dict[str, Any]) -> int:
 
 
 def phase(context: Context) -> str:
-    """What a client sees of the server now."""
+    """Return the current state of the server as seen by a client."""
     state = context.store.get(_STATE, "restart")
     if state is None or state["down_ms"] is None:
         return NORMAL

@@ -14,7 +14,7 @@ from sandbox.ci.server import restart
 
 
 def server_view(world: views.World) -> Exported:
-    """The server itself, with its top-level jobs."""
+    """Return the server itself, with its top-level jobs."""
 
     def children() -> list[Exported]:
         return views.children_of(world, "")
@@ -43,7 +43,7 @@ def server_view(world: views.World) -> Exported:
 
 
 def computers_view(world: views.World) -> Exported:
-    """The executors and what they run: pipelines on one-off executors, the rest on others."""
+    """Return the executors and their builds; pipelines run on one-off executors."""
 
     def executors(pipelines: bool) -> list[Exported]:
         found = []
