@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _flavours(values: Sequence[str]) -> dict[str, str]:
-    """`real` means all services, `ci=real` one of them; later ones count."""
+    """Parse flavours: `real` sets all services, `ci=real` a single service; later values win."""
     chosen: dict[str, str] = {}
     for value in values:
         service, equals, flavour = value.rpartition("=")
@@ -83,7 +83,7 @@ def main() -> int:
     try:
         _run(_arguments())
     except (OSError, OverflowError, ValueError, sqlite3.Error) as error:
-        # a port that is taken, a seed or a database that cannot be read
+        # The port is taken, or a seed or the database cannot be read.
         print(f"python -m sandbox: {error}", file=sys.stderr)
         return 1
     return 0

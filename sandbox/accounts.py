@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How issue tracker and wiki take a login: basic, bearer, OAuth 1.0a [W5].
+"""Logins of issue tracker and wiki: basic, bearer, OAuth 1.0a [W5].
 
-Server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed:
-`{users: {name: password}, tokens: {token: name}, oauth: {consumer_key, access_token, user}}`; a
-user may be `{password, permissions}` too (`sandbox.rights`).
+Server facts [tracker-1, tracker-2, tracker-14]. Credentials in the seed: `{users: {name: password},
+tokens: {token: name}, oauth: {consumer_key, access_token, user}}`. A user may also be `{password,
+permissions}` (`sandbox.rights`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sandbox.oauth import Consumer, OAuthProblem, SignedRequest, header_paramete
 from sandbox.rights import Rights, password_of
 from sandbox.service import Service
 
-# `logins`: which kinds the administrator allows. `refusal`: the shape of a refused login, one of
-# html, text, json, or empty (200 without a body). `anonymous_on_bad_login`: a wrong login counts
-# as none, with 200. `captcha`: the lock-out after too many wrong logins is in force.
+# `logins`: the kinds that the administrator allows. `refusal`: the format of the login error: html,
+# text, json, or empty (200 without a body). `anonymous_on_bad_login`: a wrong login is treated as
+# anonymous, with 200. `captcha`: the lock-out after too many failed logins is active.
 SETTINGS: dict[str, Any] = {
     "logins": ["basic", "bearer", "oauth"],
     "refusal": "html",
@@ -40,7 +40,7 @@ _SCOPE_KEY = "sandbox.login"
 
 @dataclass(frozen=True)
 class Login:
-    """Who asks; `user` None is anonymous, `reason` what the server says about the login."""
+    """User of a request: `user` None is anonymous, `reason` is the login result of the server."""
 
     user: str | None
     reason: str | None = None
@@ -53,18 +53,18 @@ class _Refused(Exception):
 
 
 def login_of(request: Request) -> Login:
-    """The login that `Accounts.authenticate` accepted."""
+    """Return the login that `Accounts.authenticate` accepted."""
     found: Login = request.scope[_SCOPE_KEY]
     return found
 
 
 def rights_of(request: Request, service: Service) -> Rights:
-    """What the account that asks may do."""
+    """Return the rights of the account that sent the request."""
     return Rights(service.context.credentials(service.name), login_of(request).user)
 
 
 class Accounts:
-    """The login check of one service."""
+    """Login check of a service."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -74,8 +74,11 @@ class Accounts:
         self._nonces.clear()
 
     def authenticate(self, request: Request) -> Response | None:
-        """None when the request may go on, else its refusal; the URL limit comes first, as the
-        web server in front of the application sets it [tracker-10]."""
+        """Return None if the request may proceed, else the error response.
+
+        The URL limit is checked first, because the web server in front of the application sets it
+        [tracker-10].
+        """
         query = request.scope["query_string"].decode("latin-1")
         if len(request.scope["path"]) + len(query) > self.service.settings["max_url"]:
             return HTMLResponse(_page(414, "Request-URI Too Long"), 414)
@@ -167,7 +170,7 @@ class Accounts:
         return HTMLResponse(_page(403, text), 403, headers)
 
     def note(self, request: Request, response: Response) -> None:
-        """Say in the headers whom the server took the client for [tracker-3]."""
+        """Add headers that name the authenticated user [tracker-3]."""
         login = request.scope.get(_SCOPE_KEY)
         if login is None:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The application: the five services and the control interface under one root."""
+"""The application: the five services and the control interface under a single root."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
     from sandbox.store import Snapshot, Store
 
-# Each package `sandbox.<name>` offers its service as `SERVICE`.
+# Each package `sandbox.<name>` exports its service as `SERVICE`.
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 SEEDS = Path(__file__).parent / "seeds"
-# What a seed tells is as long ago as it says; by this many seconds more nobody sees.
+# Seeds contain relative times; a reset within this many seconds reuses the snapshot, because nobody
+# notices such a shift.
 _SEEDED_LATELY = 10.0
 
 Seed = dict[str, Any]
 
 
 def load_seed(path: Path) -> Seed:
-    """A seed file: YAML, `{service: {settings, credentials, ...}}`."""
+    """Load a seed file: YAML, `{service: {settings, credentials, ...}}`."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
@@ -47,17 +48,17 @@ def load_seed(path: Path) -> Seed:
 
 
 def default_seeds() -> list[Seed]:
-    """The seed of the demo: one file per service."""
+    """Return the seeds of the demo: a file per service."""
     return [load_seed(SEEDS / f"{name}.yml") for name in SERVICES]
 
 
 def build_app(
     store: Store, seeds: Sequence[Seed] | None = None, flavours: dict[str, str] | None = None
 ) -> Starlette:
-    """The sandbox over this store.
+    """Build the sandbox application over this store.
 
-    `seeds` (None: the default seeds) fill an empty store, in order; a store with content is left as
-    it is. `flavours` (service: `written` or `real`) count in both cases, and again after a reset.
+    `seeds` (None: the default seeds) fill an empty store, in order. A store with content is not
+    changed. `flavours` (service: `written` or `real`) apply in both cases, and again after a reset.
     """
     current = Context(store)
     for name in SERVICES:
@@ -65,7 +66,7 @@ def build_app(
     chosen_seeds = default_seeds() if seeds is None else list(seeds)
 
     def fill(with_seeds: bool) -> None:
-        # all or nothing: a database that is filled by half would never be filled again
+        # All or nothing: a half-filled database would never be filled completely.
         with store.transaction():
             for seed in chosen_seeds if with_seeds else ():
                 current.seed(seed)
@@ -86,7 +87,7 @@ def build_app(
 
 
 def _resetting(current: Context, fill: Callable[[bool], None]) -> Callable[[], None]:
-    """A function that puts everything back to the seeds; one after the other costs less."""
+    """Return a function that restores the seeds; repeated resets use a snapshot and are faster."""
     lately: list[tuple[float, Snapshot]] = []
 
     def reset() -> None:
@@ -101,7 +102,7 @@ def _resetting(current: Context, fill: Callable[[bool], None]) -> Callable[[], N
 
 
 def _outside(apps: dict[str, ServiceApp]) -> Mount:
-    """What services answer outside of their prefix."""
+    """Route addresses outside of a service's prefix to the service that serves them."""
 
     async def find(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["raw_path"].decode("latin-1")
@@ -117,7 +118,7 @@ def _outside(apps: dict[str, ServiceApp]) -> Mount:
 
 
 async def _context_root(request: Request) -> Response:
-    """A servlet container answers the bare context path with its folder."""
+    """Redirect the bare context path to its folder, as a servlet container does."""
     return RedirectResponse(f"{request.scope['path']}/", 302)
 
 
@@ -139,7 +140,10 @@ async def _health(request: Request) -> Response:
 
 
 async def _requests(request: Request) -> Response:
-    """GET: `?service=&since=&writes=1` gives `requests`, `last`, `forgotten`. DELETE: clear."""
+    """Return or clear the log.
+
+    GET `?service=&since=&writes=1` returns `requests`, `last`, `forgotten`. DELETE clears the log.
+    """
     log = context(request).log
     if request.method == "DELETE":
         log.clear()
@@ -154,7 +158,7 @@ async def _requests(request: Request) -> Response:
 
 
 async def _faults(request: Request) -> Response:
-    """GET: pending ones. POST: one fault or a list. DELETE: forget them."""
+    """Handle faults. GET: pending faults. POST: add a fault or a list. DELETE: remove all."""
     current = context(request)
     faults = current.faults
     if request.method == "DELETE":
@@ -172,7 +176,7 @@ async def _faults(request: Request) -> Response:
 
 
 async def _settings(request: Request) -> Response:
-    """GET: all. PATCH: `{service: {key: value}}`; answers with all."""
+    """Handle settings. GET: all. PATCH: `{service: {key: value}}`; returns all settings."""
     current = context(request)
     if request.method == "PATCH":
         try:
@@ -186,13 +190,13 @@ async def _settings(request: Request) -> Response:
 
 
 async def _reset(request: Request) -> Response:
-    """Everything back to the seed."""
+    """Restore the seed."""
     request.app.state.reset()
     return Response(status_code=204)
 
 
 async def _seed(request: Request) -> Response:
-    """Merge more data; the shape of a seed file, as JSON."""
+    """Merge more seed data: JSON in the format of a seed file."""
     try:
         context(request).seed(_mapping(await request.json(), "a seed"))
     except ValueError as error:

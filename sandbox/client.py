@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""For tests: start a sandbox as a process of its own, order faults, read its log."""
+"""Test client: start a sandbox in a separate process, add faults, read its log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CALL_SECONDS = 10.0
 
 
 class Sandbox:
-    """A running sandbox, a context manager; `urls` has the base address per service."""
+    """A running sandbox, a context manager; `urls` contains the base address of each service."""
 
     def __init__(
         self,
@@ -49,15 +49,15 @@ class Sandbox:
         database: str | None = None,
         settings: dict[str, dict[str, Any]] | None = None,
     ) -> Sandbox:
-        """Start on a free port and wait until it listens.
+        """Start the sandbox on a free port and wait until it listens.
 
-        `seed` is merged into the default seed, `flavour` counts for all services (None: as seeded),
-        `settings` are `{service: {key: value}}`. RuntimeError with the process's own words when it
-        does not come up.
+        `seed` is merged into the default seed. `flavour` applies to all services (None: as seeded).
+        `settings` are `{service: {key: value}}`. Raises RuntimeError with the error message of the
+        process if it does not start.
         """
         folder = tempfile.TemporaryDirectory(prefix="sandbox-client-")
         ready_file = Path(folder.name) / "ready.json"
-        # The sandbox need not run on the Python and the libraries that the tests are run with.
+        # The sandbox may run on another Python, with other libraries, than the tests.
         python = os.environ.get("SANDBOX_PYTHON", sys.executable)
         command = [python, "-m", "sandbox", "--port", "0", "--ready-file", str(ready_file)]
         if seed is not None:
@@ -88,9 +88,11 @@ class Sandbox:
     def requests(
         self, service: str | None = None, writes: bool | None = None, since: int = 0
     ) -> list[dict[str, Any]]:
-        """Logged requests after `since`; `writes=True` gives only writes, `False` only reads.
+        """Return logged requests after `since`.
 
-        RuntimeError when the log no longer holds all of them.
+        `writes=True` returns only writes, `False` only reads.
+
+        Raises RuntimeError if the log no longer contains all of these requests.
         """
         log = self._call("GET", "/requests", service=service or "", since=since)
         if log["forgotten"] > since:
@@ -99,11 +101,11 @@ class Sandbox:
         return [entry for entry in found if writes is None or entry["write"] == writes]
 
     def mark(self) -> int:
-        """Number of the newest request; give it as `since` later."""
+        """Return the number of the newest request; pass it as `since` later."""
         return int(self._call("GET", "/requests", since=2**60)["last"])
 
     def fault(self, **fault: Any) -> None:
-        """Order a fault, see `sandbox.faults.Fault`."""
+        """Add a fault, see `sandbox.faults.Fault`."""
         self._call("POST", "/faults", fault)
 
     def pending_faults(self) -> list[dict[str, Any]]:
@@ -114,21 +116,21 @@ class Sandbox:
         self._call("DELETE", "/faults")
 
     def settings(self, service: str, **changes: Any) -> dict[str, Any]:
-        """Change settings of a service; returns all of its settings."""
+        """Change settings of a service; return all of its settings."""
         all_settings: dict[str, dict[str, Any]] = self._call(
             "PATCH", "/settings", {service: changes}
         )
         return all_settings[service]
 
     def reset(self) -> None:
-        """Everything back to the seed (and to the flavours that it was started with)."""
+        """Restore the seed and the flavours of the start."""
         self._call("POST", "/reset")
 
     def seed(self, data: dict[str, Any]) -> None:
         self._call("POST", "/seed", data)
 
     def stop(self) -> int:
-        """End the process and return its exit code (0 when it ended cleanly)."""
+        """End the process and return its exit code (0 after a clean end)."""
         self._session.close()
         if self._process.poll() is None:
             self._process.terminate()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the handlers of all services share: store, settings, credentials, log, faults, clock."""
+"""Shared state of all services: store, settings, credentials, log, faults, clock."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _SETTINGS, _CREDENTIALS = "sandbox.settings", "sandbox.credentials"
 
 
 class Context:
-    """One sandbox. Handlers reach it by `context(request)`, a service by `self.context`."""
+    """State of a sandbox. Handlers use `context(request)`, a service uses `self.context`."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.log = Log()
         self.faults = Faults()
-        #: How often everything was forgotten.
+        #: Number of resets.
         self.resets = 0
         self.services: dict[str, Service] = {}
         self._settings: dict[str, dict[str, Any]] = {}
         self._credentials: dict[str, dict[str, Any]] = {}
 
     def add_service(self, service: Service) -> None:
-        """Register a service, with the settings and credentials that the store remembers."""
+        """Register a service with its stored settings and credentials."""
         self.services[service.name] = service
         self._settings[service.name] = {
             "flavour": "written",
@@ -48,20 +48,20 @@ class Context:
         self._credentials[service.name] = self.store.get(_CREDENTIALS, service.name) or {}
 
     def known_services(self, names: Iterable[Any]) -> None:
-        """ValueError where a name is none of a service."""
+        """Raise ValueError if a name is not the name of a service."""
         unknown = sorted(set(map(str, names)) - set(self.services))
         if unknown:
             raise ValueError(f"unknown services: {', '.join(unknown)}")
 
     def settings(self, service: str) -> dict[str, Any]:
-        """Live settings of a service: its defaults, then the seed, then changes at run time.
+        """Return the current settings: the service's defaults, the seed, then changes at run time.
 
-        To change them use `update_settings`.
+        To change settings, use `update_settings`.
         """
         return self._settings[service]
 
     def update_settings(self, service: str, changes: dict[str, Any]) -> None:
-        """Change settings; ValueError for a name or a flavour that the service does not have."""
+        """Change settings; raise ValueError for an unknown name or flavour."""
         settings = self._settings[service]
         unknown = sorted(set(changes) - set(settings))
         if unknown:
@@ -74,18 +74,19 @@ class Context:
         )
 
     def credentials(self, service: str) -> dict[str, Any]:
-        """Credentials as the seed gave them (the service defines the shape)."""
+        """Return the credentials of the seed; the service defines their format."""
         return self._credentials[service]
 
     def update_credentials(self, service: str, changes: dict[str, Any]) -> None:
-        """Merge into the credentials (dicts deeply, anything else is replaced)."""
+        """Merge into the credentials: dicts are merged deeply, other values are replaced."""
         _merge(self._credentials[service], deepcopy(changes))
         self.store.put(_CREDENTIALS, service, self._credentials[service])
 
     def seed(self, data: dict[str, Any]) -> None:
         """Merge a seed, `{service: {settings, credentials, ...}}`.
 
-        ValueError where it names an unknown service, or where its service cannot read it.
+        Raises ValueError if the seed names an unknown service, or if the service cannot read its
+        data.
         """
         self.known_services(data)
         with self.store.transaction():
@@ -99,9 +100,9 @@ class Context:
                     raise ValueError(f"the seed of {name} cannot be read: {error!r}") from error
 
     def reset(self, state: Snapshot) -> None:
-        """Forget faults and log; documents, settings and credentials are as in a snapshot.
+        """Clear faults and log; restore documents, settings and credentials from a snapshot.
 
-        Requests that a fault still delays are not carried out any more.
+        Requests that are still delayed by a fault are dropped.
         """
         self.resets += 1
         self.store.restore(state)
@@ -112,20 +113,20 @@ class Context:
             self.add_service(service)
 
     def real(self, service: str) -> bool:
-        """Whether it behaves as real servers do; otherwise it knows only the written interface."""
+        """Return whether the service simulates real servers, not only the written interface."""
         return bool(self._settings[service]["flavour"] == "real")
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
     def base_url(self, request: Request, service: str) -> str:
-        """Base address of a service as this client reaches it, without a trailing slash."""
+        """Return the base address of a service for this client, without a trailing slash."""
         host = request.headers.get("host") or "127.0.0.1"
         return f"{request.scope['scheme']}://{host}/{service}"
 
 
 def context(request: Request) -> Context:
-    """The sandbox that answers this request."""
+    """Return the sandbox that handles this request."""
     found: Context = request.app.state.context
     return found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults that were ordered for the next matching requests."""
+"""Faults for the next matching requests."""
 
 from __future__ import annotations
 
@@ -16,22 +16,31 @@ if TYPE_CHECKING:
 
 @dataclass
 class Fault:
-    """A fault; every condition that is given must hold, the first match in order counts.
+    """A fault; all given conditions must match, and the first matching fault is used.
 
     Conditions: `service`; `method`; `path` (regex, searched in the path as sent, without the
-    service's prefix); `match` (regex, searched in a textual body and in its decoded `name=value`
-    form lines); `write` (whether the log counts the request as a write); `times` (how many requests
-    it hits); `skip` (how many pass before it).
+    service's prefix); `match` (regex, searched in a text body and in its decoded `name=value` form
+    lines); `write` (whether the log counts the request as a write); `times` (number of affected
+    requests); `skip` (number of matching requests that pass first).
 
-    Effects: `delay` (seconds before anything happens); `status`, `headers`, `body` (text, or an
-    object sent as JSON), `content_type`; `redirect` (a Location, status 302 unless given); `cut`
-    (the connection closes without an answer); `truncate` (only that many bytes of the body, then
-    the connection closes; of the fault's own `body`, else of the real answer); `after` (the request
-    is carried out first, then `status`, `redirect`, `body` or `cut` takes its answer's place: a
-    lost answer); `late` (seconds after which the answer to what was carried out comes). A fault
-    with nothing but `delay` or `late` only slows the request down. `bomb`: a body of so many MiB of
-    blanks, packed; `trickle`: seconds before each byte of the body; `cut_head`: the connection
-    closes inside the head of the response, after the status line and so many headers (-1: all).
+    Effects:
+
+    - `delay`: seconds before anything happens.
+    - `status`, `headers`, `body` (a string, or an object sent as JSON), `content_type`: the
+      response.
+    - `redirect`: a Location, with status 302 unless `status` is given.
+    - `cut`: the connection closes without a response.
+    - `truncate`: only this many bytes of the body are sent, then the connection closes. It applies
+      to the `body` of the fault, else to the real response.
+    - `after`: the request is carried out first, then `status`, `redirect`, `body` or `cut` replaces
+      its response (a lost response).
+    - `late`: seconds before the response is sent after the request was carried out.
+    - `bomb`: a compressed body of this many MiB of blanks.
+    - `trickle`: seconds before each byte of the body.
+    - `cut_head`: the connection closes inside the response head, after the status line and this
+      many headers (-1: all).
+
+    A fault with only `delay` or `late` delays the request or its response.
     """
 
     service: str
@@ -62,7 +71,7 @@ class Fault:
 
     @property
     def answers(self) -> bool:
-        """Whether the fault answers in place of the service."""
+        """Return whether the fault responds instead of the service."""
         return (
             self.cut
             or self.status is not None
@@ -83,14 +92,14 @@ class Fault:
 
 @lru_cache(maxsize=2)
 def packed_blanks(size: int) -> bytes:
-    """So many MiB of blanks, as gzip packs them."""
+    """Return `size` MiB of blanks, compressed with gzip."""
     packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     block = b" " * 1024 * 1024
     return b"".join([*(packer.compress(block) for _number in range(size)), packer.flush()])
 
 
 def trickling(send: Send, seconds: float) -> Send:
-    """Sends the bytes of the body one by one, with pauses."""
+    """Send the bytes of the body individually, with pauses."""
 
     async def slow(message: Message) -> None:
         if message["type"] != "http.response.body":
@@ -105,7 +114,7 @@ def trickling(send: Send, seconds: float) -> Send:
 
 
 def truncating(send: Send, size: int, transport: Any) -> Send:
-    """Sends the headers as they are, `size` bytes of the body, then closes the connection."""
+    """Send the headers unchanged and `size` bytes of the body, then close the connection."""
     left = size
 
     async def some(message: Message) -> None:
@@ -126,7 +135,7 @@ def truncating(send: Send, size: int, transport: Any) -> Send:
 
 
 def cutting_head(send: Send, count: int, transport: Any) -> Send:
-    """Sends the status line and `count` headers (-1: all), then closes the connection."""
+    """Send the status line and `count` headers (-1: all), then close the connection."""
 
     async def head(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -137,13 +146,13 @@ def cutting_head(send: Send, count: int, transport: Any) -> Send:
 
 
 class Faults:
-    """The faults that are still to come."""
+    """The pending faults."""
 
     def __init__(self) -> None:
         self._pending: list[Fault] = []
 
     def add(self, data: dict[str, Any]) -> Fault:
-        """Order a fault; ValueError names what is wrong with it."""
+        """Add a fault; raise ValueError with the reason if it is invalid."""
         known = {item.name for item in fields(Fault)}
         unknown = sorted(set(data) - known)
         if unknown:
@@ -158,7 +167,7 @@ class Faults:
     def take(
         self, service: str, method: str, path: str, text: str, *, write: bool = False
     ) -> Fault | None:
-        """The fault for this request; counts it down."""
+        """Return the fault for this request and decrement its counter."""
         for fault in self._pending:
             if fault.hits(service, method, path, text, write):
                 if fault.skip > 0:

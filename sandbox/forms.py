@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Multipart forms, read as older servers do."""
+"""Multipart forms, parsed like older servers do."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 
 _BOUNDARY = re.compile(r'boundary="?([^";,]+)"?')
-# `filename*=` is not read [tracker-27]
+# `filename*=` is ignored [tracker-27].
 _PARAMETER = re.compile(rb'[; ](name|filename)="([^"]*)"')
 
 
 @dataclass(frozen=True)
 class Part:
-    """One field of a form; `filename` None where it is no file."""
+    """A field of a form; `filename` is None if the field is not a file."""
 
     name: str
     filename: str | None
@@ -22,7 +22,7 @@ class Part:
 
 
 def parts_of(content_type: str, body: bytes) -> list[Part] | None:
-    """The fields in their order; None where it is no multipart form."""
+    """Return the fields in order, or None if the body is not a multipart form."""
     found = _BOUNDARY.search(content_type)
     if not content_type.startswith("multipart/form-data") or found is None:
         return None
@@ -39,5 +39,5 @@ def parts_of(content_type: str, body: bytes) -> list[Part] | None:
 
 
 def base_name(filename: str) -> str:
-    """A path in a name is cut to its last part [tracker-27, wiki-15]."""
+    """Return the last part of a path in a file name [tracker-27, wiki-15]."""
     return re.split(r"[/\\]", filename)[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Log of all requests to the five services, without credentials."""
+"""Request log of the five services, without credentials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 BODY_LIMIT = 64 * 1024
-# So many requests are kept; a sandbox that runs for weeks must not grow.
+# Maximum number of entries; a sandbox that runs for weeks must not grow.
 KEPT = 10_000
 
 _SECRETS = "password|ltoken|sourcePassword"
@@ -26,7 +26,7 @@ _SECRET_HEADER = re.compile(r"(?i)^(x-.*-art-api|cookie|proxy-authorization|.*cr
 
 
 def mask(text: str) -> str:
-    """The text of a form, query, JSON or XML body with `***` in place of the known secrets."""
+    """Replace known secrets in a form, query, JSON or XML body with `***`."""
     text = _FORM_SECRET.sub(r"\1\2=***", text)
     text = _PASSWORD_PARAMETER.sub(lambda found: _DEFAULT.sub(r"\1***", found[0]), text)
     text = _XML_SECRET.sub(r"\1***", text)
@@ -34,7 +34,7 @@ def mask(text: str) -> str:
 
 
 def mask_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by lower-case name; of a credential only its kind is kept (`Basic ***`)."""
+    """Return headers by lower-case name; a credential is reduced to its kind (`Basic ***`)."""
     shown: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -48,12 +48,13 @@ def mask_headers(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @dataclass
 class Entry:
-    """One request. `path` and `query` are as sent (percent-encoded), without the service's prefix.
+    """A request. `path` and `query` are as sent (percent-encoded), without the service's prefix.
 
-    `time` is epoch milliseconds, `status` None until the answer starts (and stays so when the
-    connection was cut), `connection` the client's port. `served` is the status that the service
-    itself gave, None where it was not asked: what the client saw may be that of a fault. `routed`:
-    whether the sandbox knows the address, or the action that the form names.
+    `time` is epoch milliseconds. `status` is None until the response starts, and remains None if
+    the connection was cut. `connection` is the client's port. `served` is the status that the
+    service itself returned, None if the service was not called: a fault may have sent another
+    status to the client. `routed`: whether the sandbox knows the address, or the action in the
+    form.
     """
 
     service: str
@@ -73,10 +74,10 @@ class Entry:
 
 
 class Log:
-    """The newest requests, `KEPT` of them, in the order of their arrival.
+    """The newest `KEPT` requests, in order of arrival.
 
-    `last` is the `seq` of the newest one, `forgotten` that of the newest one which had to make room
-    (0: none): what was asked since an earlier request is no longer complete.
+    `last` is the `seq` of the newest request. `forgotten` is the `seq` of the newest discarded
+    request (0: none): a selection since an earlier request is incomplete.
     """
 
     def __init__(self) -> None:
@@ -95,7 +96,7 @@ class Log:
     def select(
         self, service: str | None = None, since: int = 0, writes: bool = False
     ) -> list[dict[str, Any]]:
-        """Entries with `seq` above `since`, of one service or all, all or only the writes."""
+        """Return entries with `seq` above `since`, of all services or one, or only writes."""
         return [
             asdict(entry)
             for entry in self._entries
@@ -105,6 +106,6 @@ class Log:
         ]
 
     def clear(self) -> None:
-        """Forget the entries; `seq` goes on counting."""
+        """Remove all entries; `seq` continues to count."""
         self._entries.clear()
         self.forgotten = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A multipart form as it arrives: fields as text, files into the store, however large they are."""
+"""Streaming parser for multipart forms: fields as strings, files of any size into the store."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PARAMETER = re.compile(rb'(?i)\b(name|filename)="((?:[^"\\]|\\.)*)"')
 
 
 class Broken(ValueError):
-    """The body is no multipart form, or ends too early."""
+    """The body is not a multipart form, or ends too early."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file of a form."""
+    """A file in a form."""
 
     name: str
     blob: Blob
@@ -37,7 +37,7 @@ class Form:
 
 
 class _Reader:
-    """Takes a stream apart at a delimiter, with no more than a part of it at hand."""
+    """Splits a stream at a delimiter, with only a part of the stream in memory."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -51,14 +51,14 @@ class _Reader:
         raise Broken("the form ends too early")
 
     async def until(self, delimiter: bytes) -> AsyncIterator[bytes]:
-        """What comes before the delimiter, piece by piece; the delimiter is taken, too."""
+        """Yield the chunks before the delimiter, and consume the delimiter."""
         while True:
             head, found, rest = self._buffer.partition(delimiter)
             if found:
                 self._buffer = rest
                 yield head
                 return
-            # the end may be the beginning of the delimiter
+            # The end of the buffer may be the start of the delimiter.
             safe = max(len(self._buffer) - len(delimiter), 0)
             yield self._buffer[:safe]
             self._buffer = self._buffer[safe:]
@@ -75,7 +75,7 @@ class _Reader:
 
 
 async def read(content_type: str, chunks: AsyncIterator[bytes], blobs: Blobs) -> Form:
-    """The form; a part without a file name is a field."""
+    """Parse the form; a part without a file name is a field."""
     boundary = _BOUNDARY.search(content_type)
     if boundary is None:
         raise Broken("the form has no boundary")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""OAuth 1.0a as tracker and wiki check it: requests signed with a consumer's RSA key.
+"""OAuth 1.0a verification of tracker and wiki: requests signed with a consumer's RSA key.
 
-RFC 5849, sections 3.4 (signature) and 3.2 (verification); the signature covers the query but no
+RFC 5849, sections 3.4 (signature) and 3.2 (verification). The signature covers the query, but not a
 JSON body [tracker-14].
 """
 
@@ -32,12 +32,12 @@ _CLOCK_SECONDS = 300
 
 
 class OAuthProblem(Exception):
-    """Why a signed request is refused: an `oauth_problem` word."""
+    """Reason for rejecting a signed request: an `oauth_problem` word."""
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """What the server knows of the consumer; `public_key` is PEM (a key or a certificate)."""
+    """A registered consumer; `public_key` is PEM (a key or a certificate)."""
 
     key: str
     access_token: str
@@ -47,7 +47,10 @@ class Consumer:
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """`url` is absolute and without query, `query` as sent, `parameters` of the header."""
+    """A signed request.
+
+    `url` is absolute and without query, `query` is as sent, `parameters` are those of the header.
+    """
 
     method: str
     url: str
@@ -56,7 +59,7 @@ class SignedRequest:
 
 
 def header_parameters(authorization: str) -> dict[str, str]:
-    """The parameters of an `Authorization: OAuth ...` header."""
+    """Parse the parameters of an `Authorization: OAuth ...` header."""
     parameters = {}
     for part in authorization.partition(" ")[2].split(","):
         name, _equals, value = part.strip().partition("=")
@@ -65,7 +68,7 @@ def header_parameters(authorization: str) -> dict[str, str]:
 
 
 def verify(request: SignedRequest, consumer: Consumer, now_s: int) -> str:
-    """The nonce of a request whose signature is right; raises `OAuthProblem`."""
+    """Verify the signature and return the nonce; raise `OAuthProblem` if it is invalid."""
     parameters = request.parameters
     if any(name not in parameters for name in _NEEDED):
         raise OAuthProblem("parameter_absent")
@@ -107,7 +110,7 @@ def _public_key(pem: str) -> rsa.RSAPublicKey:
 
 
 def _base_string(request: SignedRequest) -> str:
-    """RFC 5849, section 3.4.1."""
+    """Return the signature base string of RFC 5849, section 3.4.1."""
     pairs = parse_qsl(request.query, keep_blank_values=True)
     pairs += [
         (name, value)

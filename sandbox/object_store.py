@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An object store on another host, to which services send the clients for large contents.
+"""An object store on another host, to which services redirect clients for large contents.
 
-Its addresses are signed and good for a while, for GET alone. It takes no other login beside: server
-facts [repo-26, ci-24].
+Its addresses are signed, valid for a limited time, and only for GET. The store rejects any
+additional login: server facts [repo-26, ci-24].
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 PREFIX = "/_store/"
 _SECONDS = 60
 _KEY = secrets.token_bytes()
-# This machine under another name is another origin.
+# This machine under another name, which is another origin.
 _OTHER_NAMES = {"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
 
 
 def address(request: Request, service: str, sha256: str) -> str:
-    """A signed address of a stored content."""
+    """Return a signed address of a stored content."""
     host, _colon, port = (request.headers.get("host") or "127.0.0.1").partition(":")
     expires = str(int(time.time()) + _SECONDS)
     where = f"{_OTHER_NAMES.get(host, '127.0.0.1')}:{port}".rstrip(":")
@@ -45,13 +45,13 @@ def _signature(sha256: str, expires: str) -> str:
 
 
 def asked(request: Request, service: str) -> bool:
-    """Whether a request goes to the store, which needs no login."""
+    """Return whether a request goes to the store, which needs no login."""
     path: str = request.scope["path"]
     return path.startswith(f"/{service}{PREFIX}")
 
 
 def routes() -> list[Route]:
-    """Routes of the store below the prefix of a service."""
+    """Return the routes of the store below the prefix of a service."""
     return [route(f"{PREFIX}{{sha256}}", _get)]
 
 

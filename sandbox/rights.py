@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an account of issue tracker or wiki may do in which project or space.
+"""Permissions of a tracker or wiki account per project or space.
 
-Credentials in the seed: `users: {name: password}` may do everything, `users: {name: {password,
-permissions: {PLACE: [permission]}}}` only what is listed; `*` as a place stands for those that are
-not named.
+Credentials in the seed: `users: {name: password}` grants all permissions. `users: {name: {password,
+permissions: {PLACE: [permission]}}}` grants only the listed permissions; `*` as a place matches all
+places that are not listed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ EVERYWHERE = "*"
 
 
 class Rights:
-    """The rights of `user`; None is anonymous, who may do nothing."""
+    """Rights of `user`; None is anonymous, without any permission."""
 
     def __init__(self, credentials: dict[str, Any], user: str | None) -> None:
         self.user = user
@@ -31,12 +31,12 @@ class Rights:
         return permission in self._granted.get(place, self._granted.get(EVERYWHERE, []))
 
     def may_anywhere(self, permission: str) -> bool:
-        """Whether there is a place where the account has the permission."""
+        """Return whether the account has the permission in any place."""
         if self.user is None or self._granted is None:
             return self.user is not None
         return any(permission in granted for granted in self._granted.values())
 
 
 def password_of(known: Any) -> Any:
-    """The password in an entry of `users`."""
+    """Return the password in an entry of `users`."""
     return known.get("password") if isinstance(known, dict) else known

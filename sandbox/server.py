@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The HTTP server: uvicorn on one socket, each answer in one segment."""
+"""The HTTP server: uvicorn on a single socket, with each response in a single segment."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SEGMENT_LIMIT = 64 * 1024
 
 
 class SegmentTransport(asyncio.Transport):
-    """Collects the writes of one turn of the event loop and hands them over together.
+    """Collects the writes of an event loop iteration and sends them together.
 
-    Headers and body then leave in one segment; a client on a kept-alive connection would otherwise
-    wait for a delayed acknowledgement between the two.
+    Headers and body are then sent in a single segment. Otherwise, a client on a keep-alive
+    connection would wait for a delayed acknowledgement between headers and body.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -43,7 +43,7 @@ class SegmentTransport(asyncio.Transport):
             self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Hand over what was collected."""
+        """Send the collected data."""
         self._scheduled = False
         if self._buffer and not self._transport.is_closing():
             self._transport.write(bytes(self._buffer))
@@ -54,8 +54,9 @@ class SegmentTransport(asyncio.Transport):
         self._transport.close()
 
     def close_inside_head(self, count: int | None) -> None:
-        """Send the status line and `count` headers (None: all) of the head that was written, and
-        close: the head is never whole.
+        """Send the status line and `count` headers (None: all) of the written head, then close.
+
+        The client never gets a complete head.
         """
         status, *headers, _blank, _body = bytes(self._buffer).split(b"\r\n")
         self._buffer[:] = b"".join(line + b"\r\n" for line in [status, *headers[:count]])
@@ -79,7 +80,7 @@ class SegmentTransport(asyncio.Transport):
 
 
 class SegmentProtocol(H11Protocol):
-    """HTTP/1.1 over a `SegmentTransport`, which the scope carries as `sandbox.transport`."""
+    """HTTP/1.1 over a `SegmentTransport`, available as `sandbox.transport` in the scope."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         segments = SegmentTransport(transport, self.loop)
@@ -93,14 +94,14 @@ class SegmentProtocol(H11Protocol):
         self.app = with_transport
 
     def on_response_complete(self) -> None:
-        """An answer that is whole leaves at once: it does not wait for others that are due, too."""
+        """Send a complete response at once, without waiting for other pending responses."""
         if isinstance(self.transport, SegmentTransport):
             self.transport.flush()
         super().on_response_complete()
 
 
 class _Server(uvicorn.Server):
-    """Ends with exit code 0 on SIGTERM and SIGINT (uvicorn itself would raise the signal again)."""
+    """Server with exit code 0 on SIGTERM and SIGINT (uvicorn would raise the signal again)."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -124,7 +125,8 @@ class _Server(uvicorn.Server):
 def serve(app: ASGIApp, host: str, port: int, ready: Callable[[int], None]) -> None:
     """Serve until SIGTERM or SIGINT.
 
-    `ready` is called with the port (for port 0 the one that the system chose) once it listens.
+    `ready` is called with the port when the server listens. For port 0, the system chooses the
+    port.
     """
     config = uvicorn.Config(
         app,

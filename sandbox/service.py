@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a service of the sandbox is, and the application that runs one."""
+"""Base class of the sandbox services, and the application that runs a service."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
-# Textual bodies up to this size are read before the service sees the request (for log, faults
-# and login); all other bodies are streamed.
+# Text bodies up to this size are read before the service gets the request (for log, faults and
+# login); all other bodies are streamed.
 BUFFER_LIMIT = 8 * 1024 * 1024
 
 _logger = logging.getLogger("sandbox")
@@ -43,7 +43,7 @@ class Answer(Exception):
 
 
 class _WholePath(PathConvertor):
-    """The rest of a path, line breaks included: names of items have them [repo-26]."""
+    """The rest of a path, including line breaks: item names may contain them [repo-26]."""
 
     regex = "(?s:.*)"
 
@@ -52,12 +52,12 @@ register_url_convertor("path", _WholePath())
 
 
 def route(path: str, handler: Handler, *methods: str) -> Route:
-    """A route below the service's prefix; `methods` default to GET (which answers HEAD too).
+    """Return a route below the service's prefix; `methods` default to GET (which includes HEAD).
 
-    `{name}` takes one segment, `{name:path}` the rest. The path is matched as it was sent, so that
-    an encoded slash (`%2F`) stays inside its segment; the handler finds the decoded values in
+    `{name}` matches a single segment, `{name:path}` the rest. The path is matched as sent, so that
+    an encoded slash (`%2F`) stays inside its segment. The handler finds the decoded values in
     `request.path_params`. A handler that is not a coroutine function runs on the event loop itself,
-    hence alone.
+    so no other handler runs at the same time.
     """
 
     async def endpoint(request: Request) -> Response:
@@ -74,8 +74,8 @@ def route(path: str, handler: Handler, *methods: str) -> Route:
 class Service:
     """Base of the five services. `name` is also the prefix of its addresses.
 
-    `defaults` are its settings with their defaults; `flavour` (`written` or `real`) and `delay_ms`
-    (added to each answer) exist in every service.
+    `defaults` are the settings with their defaults. Every service also has `flavour` (`written` or
+    `real`) and `delay_ms` (a delay before each response).
     """
 
     name: str
@@ -93,59 +93,59 @@ class Service:
         return self.context.real(self.name)
 
     def routes(self) -> list[Route]:
-        """Routes in order; the first match counts. Build them with `route()`."""
+        """Return the routes in order; the first match is used. Build them with `route()`."""
         raise NotImplementedError
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Check the login before routing; a response refuses the request.
+        """Check the login before routing; a returned response rejects the request.
 
-        It may read the (textual) body.
+        The check may read a text body.
         """
         raise NotImplementedError
 
     def seed(self, data: dict[str, Any]) -> None:
         """Merge seed data (without `settings` and `credentials`).
 
-        What exists under the same key is replaced.
+        An existing object with the same key is replaced.
         """
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Forget what is kept outside the store; the store is empty already."""
+        """Clear any state outside the store; the store is already empty."""
 
     def tick(self) -> None:
-        """Let happen what is due by now; called before every request to any of the services."""
+        """Process the events that are due; called before every request to any of the services."""
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Whether a request may change the state.
+        """Return whether a request may change the state.
 
         `path` is as sent, `form` the parameters of query and urlencoded body (last value per name).
         """
         return method not in ("GET", "HEAD", "OPTIONS")
 
     def headers(self) -> dict[str, str]:
-        """Headers of every answer that the service itself gives."""
+        """Return the headers of every response of the service itself."""
         return {}
 
     def inside(self, path: str) -> str | None:
-        """Where an address outside of the service's prefix is served; None where it is not."""
+        """Return the inner path of an address outside of the service's prefix, or None."""
         return None
 
     def not_found(self, request: Request) -> Response:
-        """The answer where no route matches."""
+        """Return the response if no route matches."""
         return PlainTextResponse("Not Found", 404)
 
     def not_a_write(self, request: Request) -> None:
-        """Note in the log that this request could not change anything after all (a dry run)."""
+        """Record in the log that this request could not change anything (a dry run)."""
         request.scope["sandbox.entry"].write = False
 
     def method_not_allowed(self, request: Request, allowed: str) -> Response:
-        """The answer where a route matches but not its method."""
+        """Return the response if a route matches, but not its method."""
         return PlainTextResponse("Method Not Allowed", 405, {"Allow": allowed})
 
 
 class _Body:
-    """The request body: buffered when it is text of moderate size, else handed on as it arrives."""
+    """The request body: buffered if it is text of moderate size, else streamed."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         headers = dict(scope["headers"])
@@ -174,19 +174,19 @@ class _Body:
             yield (await self.receive_stream()).get("body", b"")
 
     async def drain(self) -> None:
-        """Read what nobody wants of the body, so that the client gets its answer in order."""
+        """Read the unused rest of the body, so that the client gets its response in order."""
         async for _chunk in self._chunks():
             pass
 
     async def receive_stream(self) -> Message:
         message = await self._receive()
         self.size += len(message.get("body", b""))
-        # a client that went away ends the body too
+        # A disconnected client also ends the body.
         self._complete = not message.get("more_body", False)
         return message
 
     def receive(self) -> Receive:
-        """A receive channel; of a buffered body as many as one likes, each from the start."""
+        """Return a receive channel; each channel replays a buffered body from the start."""
         if self.data is None:
             return self.receive_stream
         pending: list[Message] = [{"type": "http.request", "body": self.data, "more_body": False}]
@@ -210,7 +210,7 @@ def _query(scope: Scope) -> dict[str, str]:
 
 
 class ServiceApp:
-    """ASGI application of one service: log, faults, login, routes."""
+    """ASGI application of a single service: log, faults, login, routes."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -222,7 +222,7 @@ class ServiceApp:
         await self.service.not_found(Request(scope, receive))(scope, receive, send)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Routes see the path as it was sent: an encoded slash must not split a segment.
+        # Routes match the path as sent: an encoded slash must not split a segment.
         raw_path: str = scope["raw_path"].decode("latin-1")
         scope["path"] = raw_path
         path = raw_path[len(self.service.name) + 1 :] or "/"
@@ -283,7 +283,7 @@ class ServiceApp:
             await body.drain()
             await self._refusal(request, error)(scope, body.receive(), send)
         except ClientDisconnect:
-            # nobody is left to be answered
+            # The client is gone.
             return
         except Exception:
             _logger.exception("%s %s", scope["method"], scope["path"])
@@ -302,7 +302,7 @@ class ServiceApp:
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if self.context.resets != resets:
-            # it was sent to a server that is no more
+            # The request was sent to the server before the reset.
             _transport(scope).abort()
             return
         noting = _noting_status(entry, "status", _late(fault.late, send))
@@ -373,16 +373,16 @@ def _with_headers(send: Send, headers: dict[str, str]) -> Send:
 
 
 async def _swallow(message: Message) -> None:
-    """The answer that gets lost."""
+    """Drop the message: the response is lost."""
 
 
 def _transport(scope: Scope) -> Any:
-    """The connection (put there by `sandbox.server`)."""
+    """Return the connection, which `sandbox.server` puts into the scope."""
     return scope["sandbox.transport"]
 
 
 def json_body(data: bytes) -> Any:
-    """A JSON body, or None where it cannot be read as JSON."""
+    """Parse a JSON body; return None if it is invalid."""
     try:
         return json.loads(data)
     except ValueError:

@@ -31,7 +31,7 @@ class Blob:
 
 
 class _Digests:
-    """The three digests that the servers show, computed in one pass."""
+    """The three digests that the servers show, computed in a single pass."""
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
@@ -52,14 +52,14 @@ class _Digests:
 
 
 class Blobs:
-    """Contents by their SHA-256, one file each; the same content is kept once."""
+    """Contents by their SHA-256, as files; equal contents are stored only once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, sha256: str) -> Path:
-        """The file that holds the content (it exists only when the content was stored)."""
+        """Return the path of the content's file, which exists only if the content was stored."""
         return self._folder / sha256[:2] / sha256
 
     def read(self, sha256: str) -> bytes:
@@ -77,7 +77,7 @@ class Blobs:
         return blob
 
     def put_file(self, file: IO[bytes]) -> Blob:
-        """Store what is left to read in a file."""
+        """Store the rest of an open file."""
         digests = _Digests()
         with self._incoming() as incoming:
             while chunk := file.read(_CHUNK):
@@ -86,7 +86,7 @@ class Blobs:
             return self._keep(incoming, digests.blob())
 
     async def put_stream(self, chunks: AsyncIterator[bytes]) -> Blob:
-        """Store a content of any size chunk by chunk; a stream that breaks off leaves nothing."""
+        """Store a content of any size chunk by chunk; an interrupted stream leaves nothing."""
         digests = _Digests()
         with self._incoming() as incoming:
             async for chunk in chunks:
@@ -96,7 +96,7 @@ class Blobs:
 
     @contextlib.contextmanager
     def _incoming(self) -> Iterator[IO[bytes]]:
-        """A file that is gone afterwards unless it was kept."""
+        """Provide a temporary file that is deleted unless it was stored."""
         with tempfile.NamedTemporaryFile(
             dir=self._folder, prefix="incoming-", delete=False
         ) as file:
@@ -114,11 +114,11 @@ class Blobs:
         return blob
 
     def names(self) -> frozenset[str]:
-        """The SHA-256 of each content."""
+        """Return the SHA-256 of all contents."""
         return frozenset(path.name for path in self._folder.glob("*/*"))
 
     def keep(self, names: frozenset[str]) -> None:
-        """Remove all contents but these."""
+        """Remove all contents except `names`."""
         for name in self.names() - names:
             self.path(name).unlink()
         for entry in self._folder.iterdir():
@@ -128,7 +128,7 @@ class Blobs:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that a store held at a time: rows of its tables, and its contents by their SHA-256."""
+    """Snapshot of a store: rows of its tables, and the SHA-256 of its contents."""
 
     documents: list[tuple[str, str, str]]
     counters: list[tuple[str, int]]
@@ -141,8 +141,8 @@ NOTHING = Snapshot([], [], frozenset())
 class Store:
     """Documents by (kind, key), persistent counters and blobs.
 
-    `kind` is written `service.kind`, for example `ci.build`. Documents are JSON objects; what is
-    read is a fresh copy, a change counts once it is `put`. With a path the state survives a
+    `kind` has the format `service.kind`, for example `ci.build`. Documents are JSON objects.
+    Reading returns a new copy; a change is stored by `put`. With a path, the state survives a
     restart.
     """
 
@@ -170,9 +170,9 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Many changes as one (all or nothing, and faster).
+        """Group changes into a transaction (all or nothing, and faster).
 
-        May be nested; must not span an `await`.
+        Transactions may be nested, but must not span an `await`.
         """
         if self._depth == 0:
             self._db.execute("BEGIN")
@@ -200,14 +200,14 @@ class Store:
         )
 
     def delete(self, kind: str, key: str) -> bool:
-        """True when there was such a document."""
+        """Delete a document; return true if it existed."""
         return (
             self._db.execute("DELETE FROM documents WHERE kind=? AND key=?", (kind, key)).rowcount
             > 0
         )
 
     def keys(self, kind: str, prefix: str = "") -> list[str]:
-        """Keys in order (by code point)."""
+        """Return the keys in order (by code point)."""
         rows = self._db.execute(
             "SELECT key FROM documents WHERE kind=? AND key>=? AND key<? ORDER BY key",
             (kind, prefix, prefix + _LAST_CHARACTER),
@@ -215,7 +215,7 @@ class Store:
         return [row[0] for row in rows]
 
     def items(self, kind: str, prefix: str = "") -> list[tuple[str, dict[str, Any]]]:
-        """(key, document) pairs in the order of the keys (by code point)."""
+        """Return (key, document) pairs in the order of the keys (by code point)."""
         rows = self._db.execute(
             "SELECT key, doc FROM documents WHERE kind=? AND key>=? AND key<? ORDER BY key",
             (kind, prefix, prefix + _LAST_CHARACTER),
@@ -223,12 +223,13 @@ class Store:
         return [(row[0], _load(row[1])) for row in rows]
 
     def values(self, kind: str, prefix: str = "") -> list[dict[str, Any]]:
-        """Documents in the order of their keys (by code point)."""
+        """Return documents in the order of their keys (by code point)."""
         return [doc for _key, doc in self.items(kind, prefix)]
 
     def mentioning(self, kind: str, text: str) -> list[tuple[str, dict[str, Any]]]:
-        """(key, document) pairs in whose documents a text stands as a whole value or name: the
-        others are not even read.
+        """Return (key, document) pairs whose documents contain a string as a whole value or name.
+
+        Other documents are not parsed.
         """
         rows = self._db.execute(
             "SELECT key, doc FROM documents WHERE kind=? AND instr(doc, ?) > 0 ORDER BY key",
@@ -237,7 +238,7 @@ class Store:
         return [(row[0], _load(row[1])) for row in rows]
 
     def next_id(self, name: str) -> int:
-        """1, 2, 3, ... per name; survives a restart."""
+        """Return 1, 2, 3, ... per name; the counter survives a restart."""
         row = self._db.execute(
             "INSERT INTO counters VALUES (?, 1)"
             " ON CONFLICT(name) DO UPDATE SET value=value+1 RETURNING value",
@@ -249,17 +250,17 @@ class Store:
         return self._db.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None
 
     def clear(self) -> None:
-        """Everything is gone: documents, counters, blobs."""
+        """Delete all documents, counters and blobs."""
         self.restore(NOTHING)
 
     def snapshot(self) -> Snapshot:
-        """What can be restored later, by this store, while it has the contents still."""
+        """Return a snapshot for `restore`, valid for this store while it still has the contents."""
         documents = self._db.execute("SELECT kind, key, doc FROM documents").fetchall()
         counters = self._db.execute("SELECT name, value FROM counters").fetchall()
         return Snapshot(documents, counters, self.blobs.names())
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Everything is as it was when the snapshot was taken."""
+        """Restore the state of the snapshot."""
         with self.transaction():
             self._db.execute("DELETE FROM documents")
             self._db.execute("DELETE FROM counters")

@@ -19,8 +19,9 @@ SERVER = "(server configuration)"
 
 
 def seed_source(context: Context, data: dict[str, Any]) -> None:
-    """Store another server of the seed: `url, username, password` and its `projects`, in the format
-    of the seed.
+    """Store another server of the seed: `url, username, password` and its `projects`.
+
+    A project has the same format as in the seed.
     """
     context.store.put(SOURCES, data["url"].rstrip("/"), data)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions of a user: its roles, direct or through a group, global or per project
+"""Permissions of a user: its roles, direct or through a group, in a project or all
 [analysis-10].
 """
 

@@ -73,9 +73,7 @@ def named(call: Call) -> dict[str, Any]:
 
 
 def id_of(call: Call, given: str) -> str:
-    """Return the id of the project that a client sent; the written interface accepts the name as
-    well.
-    """
+    """Return the id of a project; the written interface also accepts the project name."""
     for name, project in call.context.store.items(PROJECTS):
         if project["id"] == given or (not call.real and name == given):
             return str(project["id"])
@@ -134,8 +132,9 @@ def delete_project(call: Call) -> None:
 
 
 def builds(call: Call) -> list[Record]:
-    """Return `id`, `name`, `date` (epoch ms) and `keepit`, newest first (written
-    interface [W2.5]).
+    """Return builds, newest first.
+
+    Written interface [W2.5]: `id`, `name`, `date` (epoch ms), `keepit`.
     """
     found = inside(call, BUILDS)
     keys = ("id", "name", "date", "keepit")
@@ -217,8 +216,9 @@ def _view(call: Call) -> tuple[str, dict[str, Any]]:
 
 
 def update_view(call: Call) -> None:
-    """Change a view: `tags` only in the written interface [W4.5]; real servers change the query as
-    well [analysis-13].
+    """Change a view.
+
+    Written interface [W4.5]: `tags` only; real servers change the query as well [analysis-13].
     """
     key, view = _view(call)
     new_name = call.text("new_name")
@@ -260,8 +260,9 @@ def defect_types(call: Call) -> list[Record]:
 
 
 def modules(call: Call) -> list[Record]:
-    """Return modules; older servers do not show `allowAll` and `tags` (server fact
-    [analysis-8]).
+    """Return modules.
+
+    Server fact [analysis-8]: older servers do not show `allowAll` and `tags`.
     """
     shown = []
     for module in inside(call, MODULES):

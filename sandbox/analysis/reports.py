@@ -77,9 +77,7 @@ def _require_build(call: Call, name: str) -> None:
 
 
 def metrics(call: Call) -> list[Record]:
-    """Return metrics; only the keyword `file:` has an effect, `aggregate` returns sums
-    per metric.
-    """
+    """Return metrics; only the keyword `file:` is used, `aggregate` returns sums per metric."""
     wanted, _warnings = search.conditions(call.text("query") or "")
     files = {keyword: values for keyword, values in wanted.items() if keyword == "file"}
     found = [
@@ -104,8 +102,9 @@ def _aggregated(tag: str, found: list[dict[str, Any]]) -> Record:
 
 
 def fchurns(call: Call) -> list[Record]:
-    """Return the changed files per build. Server fact [analysis-14]: real servers require
-    `project`.
+    """Return the changed files per build.
+
+    Server fact [analysis-14]: real servers require `project`.
 
     The written interface has only `component` and does not define its project, so all projects are
     counted.

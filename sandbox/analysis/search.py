@@ -65,8 +65,10 @@ def _view_query(call: Call, name: str) -> str:
 
 
 def _records(issues: list[dict[str, Any]], *, folded: bool) -> list[Record]:
-    """Return records of issues; without `grouping:off`, a group is a single record that lists all
-    its issues (server fact [analysis-15]).
+    """Return records of issues.
+
+    Server fact [analysis-15]: without `grouping:off`, a group is a single record that lists all its
+    issues.
     """
     members: dict[Any, list[int]] = {}
     for issue in issues:
@@ -132,8 +134,9 @@ def _matches(call: Call, issue: dict[str, Any], keyword: str, value: str) -> boo
 
 
 def _of_severity(issue: dict[str, Any], wanted: str) -> bool:
-    """Match a severity by name, number or range, for example `1-3` ([analysis-16]: example of the
-    reference page).
+    """Match a severity by name, number or range.
+
+    Example of the reference page [analysis-16]: `1-3`.
     """
     limits = _RANGE.fullmatch(wanted)
     if limits:

@@ -174,9 +174,7 @@ class AnalysisService(Service):
         ]
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Seed lists of `users`, `groups`, `roles`, `projects`, `sources`, `licenses`
-        and `tasks`.
-        """
+        """Store the lists of a seed: users, groups, roles, projects, sources, licenses, tasks."""
         known = {"users", "groups", "roles", "projects", "sources", "licenses", "tasks"}
         unknown = sorted(set(data) - known)
         if unknown:
@@ -206,8 +204,8 @@ class AnalysisService(Service):
         return method == "POST" and (action is None or action.writes)
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Check `user` and `ltoken` of the form (written interface [W5]); the reference page needs
-        no login.
+        """Check `user` and `ltoken` of the form; the reference page is open (written interface
+        [W5]).
         """
         if request.method != "POST" or not self.settings["access_control"]:
             return None
@@ -218,8 +216,9 @@ class AnalysisService(Service):
         return None
 
     def _log_in(self, form: Mapping[str, str]) -> None:
-        """Check the login against the credentials of the seed: `users: {name: {ltoken, web_api,
-        read_only}}`.
+        """Check the login.
+
+        Credentials of the seed: `users: {name: {ltoken, web_api, read_only}}`.
         """
         known: dict[str, Any] = self.context.credentials(self.name).get("users") or {}
         user = known.get(form.get("user", ""))

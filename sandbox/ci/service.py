@@ -101,8 +101,9 @@ class CiService(Service):
         update_center.advance(self.context)
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Seed `jobs: {full name: definition}`, the lists `plugins`, `update_site` and `builds`,
-        and `state`.
+        """Store a seed: `jobs: {full name: definition}`, `state`, and lists.
+
+        The lists are `plugins`, `update_site` and `builds`.
         """
         unknown = sorted(set(data) - {"jobs", "plugins", "update_site", "builds", "state"})
         if unknown:
@@ -119,8 +120,9 @@ class CiService(Service):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Return true for each POST, except a wrapped script in check mode and the check for
-        missing plugins.
+        """Return true for each POST that may change something.
+
+        Exceptions: a wrapped script in check mode, and the check for missing plugins.
         """
         if method in ("GET", "HEAD", "OPTIONS"):
             return False
@@ -130,9 +132,7 @@ class CiService(Service):
         return wrapped is None or not wrapped[0].check_mode
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Check the restart phase, the login and the crumb, in the order of the
-        server's filters.
-        """
+        """Check restart phase, login and crumb, in the order of the server's filters."""
         if object_store.asked(request, self.name):
             return None
         refusal = await self._refusal(request)
@@ -234,8 +234,9 @@ class CiService(Service):
         return action.handler(call)
 
     def _action(self, call: Call) -> Action | None:
-        """Return the action of an address, which ignores the path behind it, including the data
-        format [ci-11].
+        """Return the action of an address.
+
+        The action ignores the rest of the path, including the data format [ci-11].
         """
         table = self._root
         if call.job is not None:

@@ -84,9 +84,7 @@ def _fingerprint(
 
 
 def fingerprint_view(builds: Iterable[dict[str, Any]], md5: str) -> Exported | None:
-    """Return GET /fingerprint/{md5}/api/json: the origin of a content, and the builds
-    that have it.
-    """
+    """Handle GET /fingerprint/{md5}/api/json: the origin of a content, and the builds with it."""
     origin: tuple[dict[str, Any], Artifact] | None = None
     usage: dict[str, list[dict[str, int]]] = {}
     for build in builds:

@@ -25,9 +25,7 @@ _CHUNK = 1024 * 1024
 
 
 def get(call: Call) -> Response:
-    """Handle GET and HEAD {build}/artifact/PATH: a file, the index of a folder, or a
-    zip archive.
-    """
+    """Handle GET and HEAD {build}/artifact/PATH: a file, a folder index, or a zip archive."""
     build, path = call.found_build, call.name
     if ".." in re.split(r"[/\\]", path):
         raise Answer(pages.failed("Relative paths are not allowed"))

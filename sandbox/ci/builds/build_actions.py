@@ -55,8 +55,9 @@ def _definition(call: Call) -> dict[str, Any]:
 
 
 def _end(call: Call, how: str, words: str) -> Response:
-    """End the build; respond 302 to the Referer or `.`, even if nothing was running (server fact
-    [ci-10]).
+    """End the build.
+
+    Server fact [ci-10]: 302 to the Referer or `.`, even if nothing was running.
     """
     context, build = call.world.context, call.found_build
     if not build["done"]:

@@ -199,8 +199,9 @@ def console(context: Context, build: dict[str, Any]) -> tuple[bytes, bool]:
 
 
 def in_progress(context: Context, build: dict[str, Any]) -> bool:
-    """Return whether the build is still working; it may already have its result (server fact
-    [ci-9]).
+    """Return whether the build is still working.
+
+    Server fact [ci-9]: the build may still be working after its result is set.
     """
     if not build["done"]:
         return True

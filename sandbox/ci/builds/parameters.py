@@ -47,7 +47,7 @@ def default(definition: dict[str, Any]) -> Any:
 
 
 def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
-    """Return a value that was sent as `{name, type, value}`."""
+    """Convert a value that was sent to `{name, type, value}`."""
     name, kind = definition["name"], definition["type"]
     value: Any = given
     if kind == "boolean":
@@ -63,9 +63,7 @@ def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
 
 
 def file_value(name: str, upload: Upload) -> dict[str, Any]:
-    """Return the value of a file parameter: the digest of its content, and the file
-    name as sent.
-    """
+    """Return the value of a file parameter: its digest, and the file name as sent."""
     sent = re.split(r"[/\\]", upload.name)[-1]
     return {"name": name, "type": "file", "value": upload.blob.sha256, "filename": sent}
 
@@ -102,8 +100,8 @@ def from_json(
     submitted: dict[str, Any],
     files: Mapping[str, Upload],
 ) -> list[dict[str, Any]]:
-    """Return the values of `build` with the form field `json`: only the listed values, without
-    defaults.
+    """Return the values of `build` with the form field `json`: only the listed values,
+    no defaults.
     """
     entries = submitted.get("parameter") or []
     by_name = {definition["name"]: definition for definition in definitions}

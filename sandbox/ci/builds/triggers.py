@@ -43,9 +43,7 @@ def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Re
 
 
 def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Response) -> Response:
-    """Apply `statusCode` and `redirectTo` of the field `json` to the response (server
-    fact [ci-6]).
-    """
+    """Apply `statusCode` and `redirectTo` inside `json` to the response (server fact [ci-6])."""
     if "statusCode" not in data or answer.status_code >= 400:
         return answer
     location = str(data.get("redirectTo", "."))

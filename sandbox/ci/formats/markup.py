@@ -44,8 +44,9 @@ class Selection:
 
 
 def root_name(cls: str | None) -> str:
-    """Return the root element: `org.x.WorkflowJob$Inner` gives `inner`,
-    `hudson.model.FreeStyleBuild` `freeStyleBuild`.
+    """Return the name of the root element.
+
+    `org.x.WorkflowJob$Inner` gives `inner`, `hudson.model.FreeStyleBuild` gives `freeStyleBuild`.
     """
     simple = re.split(r"[.$]", cls or "object")[-1]
     return simple[:1].lower() + simple[1:]
@@ -96,9 +97,7 @@ def render(root: etree._Element, selection: Selection) -> tuple[str, str]:
 
 
 def _evaluate(root: etree._Element, xpath: str, relative: bool = False) -> Any:
-    """Evaluate an XPath; a relative path starts above the root element unless
-    `relative` is true.
-    """
+    """Evaluate an XPath; relative paths start above the root element unless `relative`."""
     try:
         if xpath.startswith("/") or relative:
             return root.xpath(xpath)

@@ -263,9 +263,7 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
 
 
 def _changes(definition: dict[str, Any]) -> Exported:
-    """Return the commits of a build (server fact [ci-27]); `msg` is the first line of
-    the message.
-    """
+    """Return the commits; `msg` is the first line of the message (server fact [ci-27])."""
     items = [
         Exported(
             "hudson.plugins.git.GitChangeSet",
@@ -291,8 +289,9 @@ def _neighbour(world: World, job: str, number: int, step: int) -> Exported | Non
 
 
 def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
-    """Return the actions, which include empty objects and have no fixed order (server fact
-    [ci-11]).
+    """Return the actions.
+
+    Server fact [ci-11]: the list includes empty objects and has no fixed order.
     """
     user = entry["user"]
     cause = Exported(
@@ -312,9 +311,7 @@ def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
 
 
 def queue_view(world: World, item: dict[str, Any]) -> Exported:
-    """Return a queue item [ci-8]; only an item that left the queue shows `cancelled` and
-    `executable`.
-    """
+    """Return a queue item; `cancelled` and `executable` only after it left the queue [ci-8]."""
     context = world.context
     cls = queue.kind(context, item)
     job = jobs.get(context, item["job"]) or {**jobs.DEFAULTS, "full_name": item["job"]}

@@ -68,9 +68,7 @@ def _root(job: dict[str, Any]) -> etree._Element:
 
 
 def _own(job: dict[str, Any]) -> dict[str, Callable[[etree._Element], None]]:
-    """Return writers for the elements that the sandbox derives from the job record, by element
-    name.
-    """
+    """Return writers, by element name, for the elements derived from the job record."""
     texts = {"description": job["description"] or ""}
     if not jobs.is_container(job):
         texts |= {

@@ -158,8 +158,9 @@ def _holds_off(call: Call, request: str) -> bool:
 
 
 def switch(disabled: bool) -> Any:
-    """Return the handler of POST {job}/enable or {job}/disable: always 302 to the job, even without
-    a change.
+    """Return the handler of POST {job}/enable or {job}/disable.
+
+    The response is a 302 to the job, even if nothing changed.
     """
 
     def handler(call: Call) -> Response:

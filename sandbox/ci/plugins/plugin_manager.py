@@ -107,8 +107,9 @@ def settle(context: Context) -> None:
 
 
 def manager_view(context: Context) -> Exported:
-    """Return the plugin list; without `depth` or `tree`, entries are almost empty (server fact
-    [ci-18]).
+    """Return the plugin list.
+
+    Server fact [ci-18]: without `depth` or `tree` the entries are almost empty.
     """
     entries = [
         Exported(None, constants(**{k: v for k, v in plugin.items() if k not in _OWN}), ())

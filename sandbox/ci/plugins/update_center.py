@@ -152,7 +152,7 @@ def forget(context: Context) -> None:
 
 
 def status(context: Context, correlation: str | None) -> dict[str, Any]:
-    """Return GET /updateCenter/installStatus: all jobs since the start, or those of a request."""
+    """Handle GET /updateCenter/installStatus: all jobs since the start, or those of a request."""
     jobs = [job for job in _all(context) if job["type"] == "InstallationJob"]
     chosen = [job for job in jobs if correlation in (None, job["correlation"])]
     shown = [
@@ -175,7 +175,7 @@ def _phase(context: Context, job: dict[str, Any]) -> str:
 
 
 def view(context: Context) -> Exported:
-    """Return GET /updateCenter/api/json.
+    """Handle GET /updateCenter/api/json.
 
     It includes whether an installed update needs a restart (`isRestartRequiredForCompletion`).
     """
@@ -209,7 +209,7 @@ def _job_view(context: Context, job: dict[str, Any]) -> Exported:
 
 
 def site_view(context: Context) -> Exported:
-    """Return GET /updateCenter/site/default/api/json: available plugins and available updates."""
+    """Handle GET /updateCenter/site/default/api/json: available plugins and available updates."""
     there = plugin_manager.versions(context)
     offered = list(site(context).values())
     updates = [

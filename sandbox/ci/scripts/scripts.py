@@ -189,9 +189,7 @@ def _raw_answer(outcome: Outcome) -> str:
 
 
 def _wrapped_answer(outcome: Outcome, marker: str) -> str:
-    """Format the response to a wrapped script; a script that ended the process leaves no marker
-    line.
-    """
+    """Format the response to a wrapped script; without a marker if it ended the process."""
     if outcome.exited:
         return outcome.output
     parted = outcome.output == "" or outcome.output.endswith("\n")

@@ -113,8 +113,9 @@ class Crumbs:
 
     @property
     def cookie(self) -> str:
-        """Return the name of the session cookie, which includes a hash of the installation (server
-        fact [ci-2]).
+        """Return the name of the session cookie.
+
+        Server fact [ci-2]: the name includes a hash of the installation.
         """
         return f"JSESSIONID.{self.mark}"
 
@@ -133,8 +134,9 @@ class Crumbs:
         return session, f"{self.cookie}={session}; Path=/ci; HttpOnly"
 
     def crumb(self, login: Login, session: str) -> str:
-        """Return a hash over user and session; earlier releases omit the session (server fact
-        [ci-2]).
+        """Return the crumb.
+
+        Server fact [ci-2]: a hash over user and session; earlier releases omit the session.
         """
         bound = f"{login.user};{session}"
         if not self.context.settings("ci")["crumb_needs_session"]:
@@ -143,9 +145,7 @@ class Crumbs:
         return hashlib.sha256(f"{bound};{salt}".encode()).hexdigest()
 
     def accepts(self, login: Login, request: Request, form: dict[str, str]) -> bool:
-        """Return whether to accept a POST: by API token, with its crumb, or because
-        crumbs are off.
-        """
+        """Return whether to accept a POST: by API token, with its crumb, or with crumbs off."""
         settings = self.context.settings("ci")
         if login.by_token or not settings["crumb_issuer"]:
             return True
