@@ -14,7 +14,7 @@ Artifact = dict[str, Any]
 
 
 def kept(context: Context, job: dict[str, Any] | None, build: dict[str, Any]) -> list[Artifact]:
-    """Store the artifacts of a build, as defined by its job."""
+    """Store and return the artifacts of a build, as defined by its job."""
     names = variables(build)
     found: list[Artifact] = []
     for entry in [] if job is None else job["artifacts"]:
