@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers that several parts of the repository manager give, and who asks."""
+"""Common responses of the artifact repository manager, and the account of the request."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ VERSION_HEADER = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
 
 def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
-    """The usual error body, server fact [repo-2]; raise it."""
+    """Return an error with the usual JSON body, server fact [repo-2]. The caller raises it."""
     body = {"errors": [{"status": status, "message": message}]}
     return Answer(JSONResponse(body, status, headers))
 
 
 def empty(status: int, headers: dict[str, str] | None = None) -> Answer:
-    """An error without a body, server fact [repo-2]; raise it."""
+    """Return an error without a body, server fact [repo-2]. The caller raises it."""
     return Answer(Response(status_code=status, headers=headers))
 
 
 def registry_error(status: int, code: str, message: str, detail: Any) -> Answer:
-    """The shape of container registries, server fact [repo-2]."""
+    """Return an error in the format of container registries, server fact [repo-2]."""
     body = {"errors": [{"code": code, "message": message, "detail": detail}]}
     return Answer(JSONResponse(body, status, VERSION_HEADER))
 
 
 def user_name(request: Request) -> str:
-    """Who is logged in (set by the login check)."""
+    """Return the name of the authenticated user (set by the login check)."""
     name: str = request.scope["sandbox.user"]
     return name
 
 
 def account(request: Request) -> dict[str, Any]:
-    """The user's account: `password`, optional `admin` and `permissions`."""
+    """Return the account of the user: `password`, optional `admin` and `permissions`."""
     users: dict[str, dict[str, Any]] = context(request).credentials(SERVICE).get("users", {})
     return users.get(user_name(request), {})
 
 
 def require_admin(request: Request) -> None:
-    """403 for anyone but an administrator, server fact [repo-3]."""
+    """Raise a 403 if the user is not an administrator, server fact [repo-3]."""
     if not account(request).get("admin", False):
         raise error(403, f"The user: '{user_name(request)}' is not an administrator")
 
 
 def raw_tail(request: Request, prefix: str) -> str:
-    """What follows a literal prefix of the path, still percent-encoded."""
+    """Return the part of the path after a literal prefix, still percent-encoded."""
     path: str = request.scope["path"]
     return path.removeprefix(f"/{SERVICE}{prefix}")
 
 
 def iso(milliseconds: int) -> str:
-    """`2024-01-02T03:04:05.678Z`"""
+    """Format a time as `2024-01-02T03:04:05.678Z`."""
     moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
 def java_time(milliseconds: int) -> str:
-    """`2024-01-02T03:04:05.678+0000`, server fact [repo-11]."""
+    """Format a time as `2024-01-02T03:04:05.678+0000`, server fact [repo-11]."""
     return iso(milliseconds)[:-1] + "+0000"
 
 
@@ -77,12 +77,12 @@ def http_time(milliseconds: int) -> str:
 
 
 def quote(text: str) -> str:
-    """One path segment, percent-encoded."""
+    """Percent-encode a path segment."""
     return urllib.parse.quote(text, safe="")
 
 
 def flag(request: Request, name: str, default: int = 0) -> int:
-    """A query parameter that is a number; 400 where it is none."""
+    """Parse a numeric query parameter. Raise a 400 if the value is not a number."""
     text = request.query_params.get(name)
     if text is None or text == "":
         return default

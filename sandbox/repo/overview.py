@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What there is: the repositories, and how much they hold."""
+"""Requests about repositories: list, details and storage summary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def repository_list(request: Request) -> Response:
     """GET /api/repositories: written interface [W4.1]; server fact [repo-9]: filters, fields."""
     current = context(request)
-    # server fact [repo-9]: filtered by what the user may see
+    # server fact [repo-9]: the list contains only repositories that the user may read
     every = [
         doc
         for doc in current.store.values(repositories.KIND)
@@ -45,8 +45,9 @@ def repository_list(request: Request) -> Response:
 
 
 def repository(request: Request) -> Response:
-    """GET /api/repositories/{key} [W4.1]; server fact [repo-9]: `rclass`, 400 for
-    an unknown key, a partial object for non-administrators."""
+    """GET /api/repositories/{key} [W4.1]; server fact [repo-9]: `rclass`, 400 for an unknown key, a
+    partial object for non-administrators.
+    """
     current = context(request)
     doc = repositories.find(current, request.path_params["key"])
     if not current.real(SERVICE):
@@ -121,7 +122,7 @@ def summary(request: Request) -> Response:
 
 
 def human(size: int) -> str:
-    """`1,234 bytes`, `3.48 GB`"""
+    """Format a size like the server: `1,234 bytes`, `3.48 GB`."""
     if size < 1024:
         return f"{size:,} bytes"
     power = min((size.bit_length() - 1) // 10, 4)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may do what in which repository.
+"""Permissions of users by repository.
 
-An account has `permissions`: a list that holds in every repository, or a mapping of globs on the
-repository's key to such lists. Build records have a repository of their own, so that its key counts
-for them. An administrator may do everything; what nobody granted is refused.
+The `permissions` of an account are a list for every repository, or a mapping from globs (on the
+repository key) to such lists. Build records have their own repository; its key counts for them.
+Administrators have all permissions. Permissions that are not granted are denied.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ READ, DEPLOY, DELETE, ANNOTATE = "read", "deploy", "delete", "annotate"
 
 
 def may(request: Request, permission: str, repo: str) -> bool:
-    """Whether the user has this permission in the (local) repository."""
+    """Return whether the user has this permission in the (local) repository."""
     user = account(request)
     if user.get("admin", False):
         return True
@@ -38,17 +38,17 @@ def may(request: Request, permission: str, repo: str) -> bool:
 
 
 def may_read(request: Request, repo: str) -> bool:
-    """Whether the repository shows anything to the user, a virtual one by any of its members."""
+    """Return whether the user may read the repository, or any member of a virtual repository."""
     if may(request, READ, repo):
         return True
     return any(may(request, READ, key) for key in repositories.members(context(request), repo))
 
 
 def refused(request: Request, permission: str, place: str) -> Answer:
-    """The refusal; raise it.
+    """Return the error for a missing permission. The caller raises it.
 
-    Server fact [repo-3]: 403, or for what may not be read 404 where the server hides that
-    (setting `hide_unauthorized`).
+    Server fact [repo-3]: 403, or 404 for reads if the server hides unauthorized resources (setting
+    `hide_unauthorized`).
     """
     if permission == READ and context(request).settings(SERVICE)["hide_unauthorized"]:
         return error(404, "Unable to find item")
@@ -60,13 +60,15 @@ def refused(request: Request, permission: str, place: str) -> Answer:
 
 
 def require(request: Request, permission: str, repo: str, path: str = "") -> None:
-    """Go no further without this permission."""
+    """Raise an error if the user does not have this permission."""
     if not may(request, permission, repo):
         raise refused(request, permission, f"{repo}:{path}")
 
 
 def readable(request: Request, repo: str) -> list[str]:
-    """The members of a repository that the user may read; refused where there are only others."""
+    """Return the members of a repository that the user may read. Raise an error if
+    there are none.
+    """
     members = repositories.members(context(request), repo)
     found = [key for key in members if may(request, READ, key)]
     if members and not found:
@@ -77,10 +79,10 @@ def readable(request: Request, repo: str) -> list[str]:
 def refused_relocation(
     request: Request, node: Node, target: tuple[str, str], copy: bool
 ) -> str | None:
-    """Why the user may not copy or move a file there, in the server's words; None where he may.
+    """Return the server's error message if the user may not copy or move the file, else None.
 
-    Server fact [repo-28]: what is there is overwritten with DELETE only, and a move needs it at
-    the source.
+    Server fact [repo-28]: overwriting needs DELETE at the target, and a move needs DELETE at the
+    source.
     """
     repo, path = target
     place = f"'{repo}:{path}'"
@@ -95,13 +97,13 @@ def refused_relocation(
 
 
 def builds_key(current: Context) -> str:
-    """The repository of build records: written interface [W4.1] `<vendor>-build-info`."""
+    """Return the repository of build records: written interface [W4.1] `<vendor>-build-info`."""
     vendor: str = "artifactory" if current.real(SERVICE) else current.settings(SERVICE)["vendor"]
     return f"{vendor.lower()}-build-info"
 
 
 def require_for_builds(request: Request, permission: str, name: str, number: str = "") -> None:
-    """The same for build records: server fact [repo-29] for the words."""
+    """Require a permission on build records. Server fact [repo-29] defines the error message."""
     key = builds_key(context(request))
     if may(request, permission, key):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Repositories: what there is, and which one receives deployments."""
+"""Repositories: lookup, members, deployment target and path patterns."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ KIND = "repo.repository"
 
 
 def find(current: Context, key: str) -> dict[str, Any] | None:
-    """The repository, or None.
+    """Return the repository, or None if the key is unknown.
 
-    `key`, `type` (LOCAL, REMOTE, VIRTUAL), `packageType`, `description`; of a virtual one also
-    `repositories` (keys) and `defaultDeploymentRepo` (absent: none).
+    Keys: `key`, `type` (LOCAL, REMOTE, VIRTUAL), `packageType`, `description`. A virtual repository
+    also has `repositories` (keys) and optionally `defaultDeploymentRepo`.
     """
     return current.store.get(KIND, key)
 
 
 def members(current: Context, key: str) -> list[str]:
-    """The repositories that hold the items of this one; itself unless it is virtual or remote."""
+    """Return the keys of the repositories that store the items of this repository.
+
+    A local repository is its only member.
+    """
     found = find(current, key)
     if found is None:
         return []
     if found["type"] == "REMOTE":
-        # server fact [repo-7]: a remote key is resolved to its cache
+        # server fact [repo-7]: a remote key resolves to its cache
         return [key + "-cache"]
     if found["type"] != "VIRTUAL":
         return [key]
@@ -35,7 +38,7 @@ def members(current: Context, key: str) -> list[str]:
 
 
 def deployment_target(current: Context, key: str) -> str | None:
-    """The local repository that receives deployments to this key; None where there is none."""
+    """Return the local repository that receives deployments to this key, or None."""
     found = find(current, key)
     if found is None or found["type"] == "REMOTE":
         return None
@@ -51,8 +54,9 @@ def is_local(current: Context, key: str) -> bool:
 
 
 def accepts(current: Context, key: str, path: str) -> bool:
-    """Whether the patterns of a repository let this path in (`includesPattern`,
-    `excludesPattern`: globs, separated by commas).
+    """Return whether `includesPattern` and `excludesPattern` of a repository accept the path.
+
+    Both patterns are comma-separated globs.
     """
     found = find(current, key) or {}
     included = _globs(found.get("includesPattern") or "**/*")
@@ -68,7 +72,9 @@ def _globs(text: str) -> list[re.Pattern[str]]:
 
 
 def glob_expression(glob: str) -> str:
-    """`*` and `?` stay within a folder, `**` does not."""
+    """Convert a glob to a regular expression. `*` and `?` match within a folder, `**` across
+    folders.
+    """
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return "".join(words.get(part, re.escape(part)) for part in parts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The artifact repository manager: its routes, its login, its seed."""
+"""The simulated artifact repository manager: routes, authentication and seeding."""
 
 from __future__ import annotations
 
@@ -43,31 +43,35 @@ class RepoService(Service):
     """Artifact repository manager.
 
     Credentials: `users` {name: {password, admin (false), permissions (none)}} (see `permissions`),
-    `tokens` and `api_keys` {secret: user name}. Seed: `repositories` (list of dicts, see
-    `repositories.find`), `files` (list of `repo`, `path`, `content`, `properties`, `created` in
-    epoch milliseconds), `trash` (the same, of deleted files), `builds` (`name`, `number`,
-    `properties`, `started`, `modules`), `images` (`repo`, `image`, `tag`, `content`).
+    `tokens` and `api_keys` {secret: user name}.
+
+    Seed:
+    - `repositories`: list of dicts, see `repositories.find`
+    - `files`: list of `repo`, `path`, `content`, `properties`, `created` (epoch milliseconds)
+    - `trash`: deleted files, with the same keys as `files`
+    - `builds`: list of `name`, `number`, `properties`, `started`, `modules`
+    - `images`: list of `repo`, `image`, `tag`, `content`
     """
 
     name = SERVICE
     defaults: ClassVar[dict[str, Any]] = {
-        # the word of the API key header and of the trash for build records (written flavour)
+        # vendor name in the API key header and in the key of the build repository (written flavour)
         "vendor": "Vendor",
         "head_checksums": False,
         "fail_fast_default": True,
         "link_flavour": "auto",
         "promote_errors": [],
-        # a promotion breaks off after so many items, before the status is written
+        # interrupt a promotion after this number of items, before the status is written
         "promote_breaks_after": None,
         "drop_explode": False,
         "build_statuses": True,
-        # most rows that a query gives (real flavour)
+        # maximum number of rows in a query result (real flavour)
         "query_limit": None,
-        # what the user may not see is not found instead of forbidden
+        # respond with 404 instead of 403 to reads that the user is not allowed to do
         "hide_unauthorized": False,
-        # a folder that is asked for like a file shows an index (else it is not found)
+        # a download request for a folder returns an HTML index (if false: 404)
         "folder_index": True,
-        # files of at least this size are downloaded from an object store (real flavour)
+        # redirect downloads of files of at least this size to an object store (real flavour)
         "redirect_bytes": None,
     }
 
@@ -161,7 +165,7 @@ class RepoService(Service):
             route("/api/metadata/{repo}/{path:path}", real(properties.patch), "PATCH"),
             route("/api/copy/{repo}/{path:path}", real(relocation.handler(copy=True)), "POST"),
             route("/api/move/{repo}/{path:path}", real(relocation.handler(copy=False)), "POST"),
-            # everything else below /api is unknown; only then comes the path of an item
+            # this catch-all for unknown /api paths must come before the routes of item paths
             route("/api/{rest:path}", self.not_found, "GET", "PUT", "POST", "DELETE", "PATCH"),
             route("/{repo}/{path:path}", deploy.put, "PUT"),
             route("/{repo}/{path:path}", downloads.get),
@@ -177,7 +181,9 @@ class RepoService(Service):
         return self._only(handler, real=False)
 
     def _only(self, handler: Handler, *, real: bool) -> Handler:
-        """The handler in one flavour, 404 in the other."""
+        """Return a handler that responds in this flavour only, and with 404 in the
+        other flavour.
+        """
 
         def guarded(request: Request) -> Response | Awaitable[Response]:
             return handler(request) if self.real is real else self.not_found(request)
@@ -186,7 +192,8 @@ class RepoService(Service):
         return guarded
 
     async def authenticate(self, request: Request) -> Response | None:
-        """Basic, bearer or API key: written interface [W5]; server fact [repo-3] for refusals.
+        """Authenticate by Basic, bearer or API key: written interface [W5]; server fact [repo-3]
+        for rejected logins.
 
         The ping needs no login [repo-5].
         """
@@ -229,18 +236,24 @@ class RepoService(Service):
         return None
 
     def is_write(self, method: str, path: str, form: Mapping[str, str]) -> bool:
-        """Searches and dry runs of copies read by POST."""
+        """Return whether the request is a write. Searches and dry runs of copies are POSTs that
+        read.
+        """
         dry = path.startswith(("/api/copy/", "/api/move/")) and form.get("dry") not in (None, "0")
         reads = dry or path.startswith("/api/search/")
         return super().is_write(method, path, form) and not reads
 
     def headers(self) -> dict[str, str]:
-        """Server fact [repo-5]: nearly every answer tells which server it is of."""
+        """Server fact [repo-5]: nearly every response has the identification headers of
+        the server.
+        """
         return system.HEADERS if self.real else {}
 
     def inside(self, path: str) -> str | None:
-        """The interface of container registries at the root of the host, where clients look for it:
-        `/v2/{repo}/{image}/...`, as a proxy in front of a real server has it.
+        """Map `/v2/{repo}/{image}/...` at the root of the host to the container registry interface.
+
+        Container clients expect the interface there. A proxy in front of a real server maps the
+        paths in the same way.
         """
         prefix, _v2, rest = path.partition("/v2/")
         if prefix or not _v2:
@@ -290,7 +303,7 @@ class RepoService(Service):
 
 
 def _at_root(handler: Callable[[Request], Response]) -> Handler:
-    """A handler for `{repo}/{path}` where the path is left out: the root of the repository."""
+    """Return a handler for `{repo}/{path}` routes without the path: the root of the repository."""
 
     def at_root(request: Request) -> Response:
         request.path_params["path"] = ""

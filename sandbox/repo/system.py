@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the server tells of itself."""
+"""System information: ping, version and identification headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-#: Before 7.82.2: clients that know uploads in parts do not ask for them.
+#: A version before 7.82.2, so that clients do not use multipart uploads.
 _VERSION = "7.77.5"
 PING = "/api/system/ping"
 HEADERS = {
@@ -27,7 +27,7 @@ def ping(_request: Request) -> Response:
 
 
 def version(request: Request) -> Response:
-    """GET /api/system/version: as the vendor's client reads it before it sends a large file
+    """GET /api/system/version, which the vendor's client reads before it uploads a large file
     (jfrog-client-go, artifactory/services/system.go).
     """
     return JSONResponse({"version": _VERSION, "revision": "77705900", "addons": []})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build records: what there is, and reading it."""
+"""Stored build records and the requests that read them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def publish(
     started: int | None = None,
     modules: list[dict[str, Any]] | None = None,
 ) -> None:
-    """Write a build record (another one where this number exists already, server fact [repo-11]).
+    """Store a build record. An existing number gets another record, server fact [repo-11].
 
-    `started` is in milliseconds (None: now), `properties` are the environment, such as
-    `buildInfo.env.BUILD_URL`.
+    :param started: start time in milliseconds (None: now)
+    :param properties: the environment, such as `buildInfo.env.BUILD_URL`
     """
     moment = current.now_ms() if started is None else started
     info: dict[str, Any] = {
@@ -47,7 +47,7 @@ def publish(
         "modules": modules or [],
     }
     if properties:
-        # server fact [repo-11]: the key is absent, not empty
+        # server fact [repo-11]: without properties the key is absent, not empty
         info["properties"] = properties
     save(current, {"name": name, "number": number, "started": moment, "info": info})
 
@@ -65,12 +65,12 @@ def of_name(current: Context, name: str) -> list[Build]:
 
 
 def of_number(current: Context, name: str, number: str) -> list[Build]:
-    """The runs of a number, oldest first."""
+    """Return the records of a build number, oldest first."""
     return current.store.values(KIND, f"{quote(name)}/{quote(number)}/")
 
 
 def names(request: Request) -> Response:
-    """GET /api/build: the names of all builds, each with its newest start; real servers only."""
+    """GET /api/build: list the names of all builds with their newest start; real servers only."""
     current = context(request)
     permissions.require_for_builds(request, permissions.READ, "")
     newest: dict[str, int] = {}
@@ -87,7 +87,7 @@ def names(request: Request) -> Response:
 
 
 def listing(request: Request) -> Response:
-    """GET /api/build/{name} [W2.1, repo-11]: `uri` is encoded."""
+    """GET /api/build/{name} [W2.1, repo-11]: list the numbers of a build; `uri` is encoded."""
     current, name = context(request), request.path_params["name"]
     permissions.require_for_builds(request, permissions.READ, name)
     found = of_name(current, name)
@@ -106,11 +106,11 @@ def listing(request: Request) -> Response:
 
 
 def record(request: Request) -> Response:
-    """GET /api/build/{name}/{number}: written interface [W2.1]; server fact [repo-11]: newest run,
-    or the one that `started` names.
+    """GET /api/build/{name}/{number}: written interface [W2.1]; server fact [repo-11]: return the
+    newest record of the number, or the record that `started` selects.
 
-    The written interface shows `started` and `properties`; it also gets `statuses` here unless the
-    setting `build_statuses` hides them.
+    The written interface defines only `started` and `properties`. The response also contains
+    `statuses`, unless the setting `build_statuses` hides them.
     """
     current = context(request)
     name, number = request.path_params["name"], request.path_params["number"]
@@ -134,7 +134,9 @@ def record(request: Request) -> Response:
 
 
 def carrying(current: Context, name: str, number: str, repo: str | None) -> list[Node]:
-    """The stored files of a build: those with its name and number as properties [repo-30]."""
+    """Return the stored files of a build: those with its name and number as properties
+    [repo-30].
+    """
     repos = [
         key
         for key, doc in current.store.items(repositories.KIND)
@@ -149,7 +151,11 @@ def carrying(current: Context, name: str, number: str, repo: str | None) -> list
 
 
 def digests(build: Build, part: str, scopes: list[str] | None) -> set[str]:
-    """SHA-1 of the artifacts or dependencies (of these scopes) in all modules of a record."""
+    """Return the SHA-1 digests of the artifacts or dependencies in all modules of a record.
+
+    :param part: `artifacts` or `dependencies`
+    :param scopes: include only items with these scopes (None or empty: all)
+    """
     return {
         item["sha1"]
         for module in build["info"].get("modules", [])

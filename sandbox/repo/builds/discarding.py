@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deleting build records, by number or by age."""
+"""Deletion of build records, by number or by age."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def delete(request: Request) -> Response:
 
 
 async def delete_by_body(request: Request) -> Response:
-    """POST /api/build/delete, real servers only (6.13): server fact [repo-12], for numbers with
-    commas.
+    """POST /api/build/delete, real servers only (6.13): server fact [repo-12]. Unlike the query
+    parameter, the body allows numbers that contain commas.
     """
     body = json_body(await request.body())
     if not isinstance(body, dict) or not body.get("buildName"):
@@ -84,8 +84,8 @@ def _delete_runs(
 async def retention(request: Request) -> Response:
     """POST /api/build/retention/{name}: written interface [W2.1]; server fact [repo-13]: 204.
 
-    Keeps the newest `count` builds (-1: all), those since `minimumBuildDate`, those that are named,
-    and all that were promoted.
+    Keep the newest `count` builds (-1: all), builds since `minimumBuildDate`, the listed numbers,
+    and all promoted builds. Delete the others.
     """
     current, name = context(request), request.path_params["name"]
     permissions.require_for_builds(request, permissions.DELETE, name)
@@ -112,7 +112,7 @@ async def retention(request: Request) -> Response:
 
 
 def _epoch(value: Any) -> int | None:
-    """Milliseconds of an epoch number or an ISO time."""
+    """Parse epoch milliseconds or an ISO time. Return milliseconds."""
     if value is None:
         return None
     if isinstance(value, int) or re.fullmatch(r"\d+", str(value)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promoting build records, with their files."""
+"""Promotion of build records and their files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 async def promote(request: Request) -> Response:
     """POST /api/build/promote/{name}/{number} [W2.1, W4.1]; server fact [repo-15].
 
-    Every call appends to `statuses`. Problems are messages: with `failFast` a 400, else a 200. The
-    setting `promote_errors` makes the server report those errors with 200 and leave the items where
-    they are; with `promote_breaks_after` it breaks off among the items (500), which then are here
-    and there.
+    Every call appends to `statuses`. Errors are returned as messages: with status 400 if `failFast`
+    is set, else with 200. The setting `promote_errors` makes the server report those errors with
+    200 and leave the items in place. The setting `promote_breaks_after` interrupts the relocation
+    with a 500: some items are then in the target and the others still in the source.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise error(415, "Unsupported Media Type")
@@ -47,7 +47,7 @@ async def promote(request: Request) -> Response:
 
 
 class _Promotion:
-    """One promotion of a build."""
+    """A single promotion of a build."""
 
     def __init__(self, request: Request, body: dict[str, Any]) -> None:
         self.current = context(request)
@@ -99,7 +99,7 @@ class _Promotion:
         found = repositories.find(self.current, wanted)
         if found is None:
             raise error(404, f"Cannot find target repository by the key '{wanted}'.")
-        # server fact [repo-15]: a virtual target counts as its deployment repository
+        # server fact [repo-15]: a virtual target stands for its deployment repository
         target = repositories.deployment_target(self.current, wanted)
         if target is None:
             raise error(400, f"The target repository '{wanted}' does not accept deployments.")
@@ -110,7 +110,7 @@ class _Promotion:
         if text is None:
             return self.current.now_ms()
         try:
-            # the zone may come without a colon
+            # the zone offset may have no colon
             return int(datetime.fromisoformat(str(text)).timestamp() * 1000)
         except ValueError:
             self._fail(f"Unable to parse the timestamp '{text}'.")
@@ -134,18 +134,18 @@ class _Promotion:
                 self._fail(refusal)
 
     def _breaks_off(self) -> bool:
-        """Whether the server breaks off before the next item."""
+        """Return whether the server interrupts the promotion before the next item."""
         self._broken = self._left == 0 and not self._dry
         self._left = None if self._left is None else self._left - 1
         return self._broken
 
     def _refusal(self, node: Node, target: str) -> str | None:
-        """Why the user may not relocate this item: server fact [repo-28]."""
+        """Return why the user may not relocate this item, or None: server fact [repo-28]."""
         copy = self._body.get("copy", False)
         return permissions.refused_relocation(self._request, node, (target, node["path"]), copy)
 
     def _items(self, runs: list[Build]) -> list[Node]:
-        """The stored items to relocate; 400 where artifacts of the record are nowhere."""
+        """Return the stored items to relocate. Raise a 400 if recorded artifacts are not stored."""
         aborted = (
             f"Unable to find artifacts of build '{self._name}' #{self._number}: aborting promotion."
         )
@@ -158,7 +158,7 @@ class _Promotion:
             recorded = digests(runs[0], "artifacts", None)
             if not recorded <= {node["sha1"] for node in carried}:
                 raise error(400, aborted)
-            # server fact [repo-15]: found by sha1 and by the properties of the build
+            # server fact [repo-15]: items are found by SHA-1 and by the properties of the build
             items += [node for node in carried if not recorded or node["sha1"] in recorded]
         if self._body.get("dependencies", False):
             wanted = digests(runs[0], "dependencies", self._body.get("scopes"))
@@ -171,7 +171,7 @@ class _Promotion:
         return items
 
     def _relocate_one(self, node: Node, target: str, user: str) -> None:
-        """Copy or move one item (both leave alone what is in the target) and set the properties."""
+        """Copy or move an item and set the properties. Existing files in the target folder stay."""
         tree = Tree(self.current)
         occupied = tree.get(target, node["path"])
         if occupied is not None and occupied["folder"]:

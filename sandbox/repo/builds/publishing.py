@@ -25,7 +25,7 @@ _TYPES = (
     "application/vnd.org.jfrog.artifactory+json",
     "application/vnd.org.jfrog.build.BuildInfoModule+json",
 )
-# exactly this form: three digits, an offset without a colon
+# only this format is accepted: three decimal digits, an offset without a colon
 _STARTED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}")
 _FIELDS = (
     "version",
@@ -56,10 +56,10 @@ _ITEM_FIELDS = {
 
 
 async def upload(request: Request) -> Response:
-    """PUT /api/build, a `buildInfo`: 204, whether or not the artifacts exist.
+    """PUT /api/build with a `buildInfo`: 204, whether or not the artifacts exist.
 
-    The same `started` overwrites the record, another one makes a second record of the number. What
-    the server does not know is dropped, what it knows of the contents is filled in.
+    If `started` is the same, the record is overwritten; otherwise the number gets a second record.
+    Unknown fields are dropped. Missing digests of known contents are added.
     """
     current = context(request)
     info = await _sent(request)
@@ -88,7 +88,7 @@ async def _sent(request: Request) -> Any:
 
 
 def _require(request: Request, name: str, number: str, started: int) -> None:
-    """Server fact [repo-29]: DEPLOY, and DELETE where the record's file is overwritten."""
+    """Server fact [repo-29]: publishing needs DEPLOY, and DELETE if it overwrites a record."""
     current, key = context(request), permissions.builds_key(context(request))
     wanted = [permissions.DEPLOY]
     if any(build["started"] == started for build in of_number(current, name, number)):
@@ -116,7 +116,7 @@ def _module(current: Context, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_digests(current: Context, item: dict[str, Any]) -> dict[str, Any]:
-    """Missing digests of a content that is known by another one."""
+    """Add the missing digests of an item if the server knows the content by another digest."""
     by_sha1 = current.store.get(BY_SHA1, str(item.get("sha1", ""))) or {}
     sha256 = item.get("sha256") or by_sha1.get("sha256", "")
     known = current.store.get(CONTENT, sha256)
@@ -126,7 +126,9 @@ def _with_digests(current: Context, item: dict[str, Any]) -> dict[str, Any]:
 
 
 async def append(request: Request) -> Response:
-    """POST /api/build/append/{name}/{number}: more modules, also those that are there already."""
+    """POST /api/build/append/{name}/{number}: append modules, including modules that
+    already exist.
+    """
     current = context(request)
     name, number = request.path_params["name"], request.path_params["number"]
     permissions.require_for_builds(request, permissions.DEPLOY, name, number)

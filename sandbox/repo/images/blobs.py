@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The blobs of container images: uploads in one piece or in parts, and reading them.
+"""Blobs of container images: upload, as a whole or in chunks, and download.
 
-As container registries have it (the distribution specification), below the container paths. A blob
-waits in `{image}/_uploads/` until a manifest takes it to its tag.
+Follows the distribution specification of container registries, below the container paths. A blob
+stays in `{image}/_uploads/` until a manifest moves it to its tag.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UPLOADS = "repo.upload"
 
 
 def ping(_request: Request) -> Response:
-    """GET /v2/ and {repo}/v2/: the interface is there, and the login was taken."""
+    """GET /v2/ and {repo}/v2/: confirm that the interface exists and the login is valid."""
     return JSONResponse({}, headers=VERSION_HEADER)
 
 
@@ -39,14 +39,14 @@ def _name(digest: str) -> str:
 
 
 def find(current: Context, repo: str, image: str, digest: str) -> Node | None:
-    """A blob of an image, wherever below it."""
+    """Return a blob from any folder of an image, or None."""
     name = _name(digest)
     nodes = Tree(current).below(repo, image)
     return next((node for node in nodes if node["path"].rpartition("/")[2] == name), None)
 
 
 def settle(request: Request, node: Node, folder: str) -> None:
-    """Take a blob to the tag whose manifest names it."""
+    """Move an uploaded blob to the tag whose manifest lists the blob."""
     path = f"{folder}/{node['path'].rpartition('/')[2]}"
     tree = Tree(context(request))
     if node["path"] != path or tree.get(node["repo"], path) is None:
@@ -70,9 +70,9 @@ def get(request: Request) -> Response:
 
 
 async def start(request: Request) -> Response:
-    """POST .../v2/{image}/blobs/uploads/: 202 with the address to send to.
+    """POST .../v2/{image}/blobs/uploads/: 202 with the upload address.
 
-    201 where a blob of another image is mounted, or where `digest` says that this is all of it.
+    201 if a blob of another image is mounted, or if the request contains the whole blob (`digest`).
     """
     current, query = context(request), request.query_params
     repo, image = request.path_params["repo"], request.path_params["image"]
@@ -95,7 +95,7 @@ async def start(request: Request) -> Response:
 
 
 async def patch(request: Request) -> Response:
-    """PATCH .../blobs/uploads/{upload}: the next part."""
+    """PATCH .../blobs/uploads/{upload}: receive the next chunk."""
     key, upload = _upload(request)
     await _take(request, upload)
     context(request).store.put(_UPLOADS, key, upload)
@@ -103,13 +103,15 @@ async def patch(request: Request) -> Response:
 
 
 async def finish(request: Request) -> Response:
-    """PUT .../blobs/uploads/{upload}?digest=: the last part, or nothing more."""
+    """PUT .../blobs/uploads/{upload}?digest=: receive the last chunk, if any, and finish the
+    upload.
+    """
     key, upload = _upload(request)
     return await _finish(request, key, upload)
 
 
 def progress(request: Request) -> Response:
-    """GET .../blobs/uploads/{upload}: how far it is."""
+    """GET .../blobs/uploads/{upload}: return the progress of the upload."""
     key, upload = _upload(request)
     answer = _accepted(request, key, upload)
     answer.status_code = 204
@@ -117,7 +119,7 @@ def progress(request: Request) -> Response:
 
 
 def cancel(request: Request) -> Response:
-    """DELETE .../blobs/uploads/{upload}."""
+    """DELETE .../blobs/uploads/{upload}: cancel the upload."""
     key, _found = _upload(request)
     context(request).store.delete(_UPLOADS, key)
     return Response(status_code=204)
@@ -133,7 +135,7 @@ def _upload(request: Request) -> tuple[str, dict[str, Any]]:
 
 
 async def _take(request: Request, upload: dict[str, Any]) -> None:
-    """Store what is sent; where the part says where it begins, that must be where we are."""
+    """Append a chunk of the upload. Its Content-Range, if any, must start at the current offset."""
     begin = request.headers.get("content-range", "").partition("-")[0]
     if begin and begin != str(upload["size"]):
         raise registry_error(416, "BLOB_UPLOAD_INVALID", "blob upload invalid", {})
@@ -159,7 +161,7 @@ async def _finish(request: Request, key: str, upload: dict[str, Any]) -> Respons
 
 
 async def _joined(current: Context, chunks: list[str]) -> Blob:
-    """One content of all parts."""
+    """Concatenate all chunks into a single blob."""
     stored = current.store.blobs
 
     async def parts() -> AsyncIterator[bytes]:
@@ -175,7 +177,7 @@ async def _joined(current: Context, chunks: list[str]) -> Blob:
 
 
 def _base(request: Request) -> str:
-    """Address of the image's blobs."""
+    """Return the base URL of the blobs of the image."""
     repo, image = request.path_params["repo"], request.path_params["image"]
     base = context(request).base_url(request, SERVICE)
     return f"{base}/api/docker/{repo}/v2/{image}/blobs"

@@ -43,8 +43,9 @@ _OLD_TYPE = "application/vnd.docker.distribution.manifest.v1+prettyjws"
 def push(
     current: Context, repo: str, image: str, tag: str, content: bytes, *, user: str = "deployer"
 ) -> str:
-    """Store a manifest under a tag (an older one of the tag goes); returns its digest,
-    `sha256:...`.
+    """Store a manifest under a tag and return its digest, `sha256:...`.
+
+    An older manifest of the tag is removed.
     """
     blob = current.store.blobs.put(content)
     tree = Tree(current)
@@ -66,12 +67,14 @@ def media_type(content: bytes) -> str:
 
 
 def is_digest(reference: str) -> bool:
-    """Whether a manifest is stored under its digest (one of an index) and not under a tag."""
+    """Return whether a manifest is stored under its digest (as part of an index), not
+    under a tag.
+    """
     return reference.startswith("sha256:")
 
 
 def manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
-    """(image, tag or digest, manifest) of a repository, of a virtual one of its members."""
+    """Return (image, tag or digest, manifest) tuples of a repository and all its members."""
     found = []
     for member in repositories.members(current, repo):
         for node in Tree(current).below(member, ""):
@@ -82,7 +85,7 @@ def manifests(current: Context, repo: str) -> list[tuple[str, str, Node]]:
 
 
 def require_docker(request: Request, repo: str) -> None:
-    """404 for what is no container repository, and the refusal where it may not be read."""
+    """Raise a 404 if `repo` is not a container repository, or an error if it is not readable."""
     found = repositories.find(context(request), repo)
     if found is None or found["packageType"] != "docker":
         raise empty(404)
@@ -120,12 +123,14 @@ def catalog(request: Request) -> Response:
 
 
 def _page(request: Request, found: list[str], path: str) -> tuple[list[str], dict[str, str]]:
-    """A page by `n` and `last`, with a Link to the next one: server fact [repo-23].
+    """Return a page of `found`, selected by `n` and `last`, with a Link header: server fact
+    [repo-23].
 
-    `last` may be the last name or an offset. The setting `link_flavour`: `relative` (the whole
-    path, the last name), `without_repo` (the repository key lost from the path, an offset), `none`;
-    `auto` is `relative` on a real server and `none` else (the written interface has no such
-    header).
+    `last` may be the last name or an offset. The setting `link_flavour` selects the link:
+    - `relative`: the full path and the last name
+    - `without_repo`: a path without the repository key, and an offset
+    - `none`: no link
+    - `auto`: `relative` on a real server, else `none` (the written interface has no such header)
     """
     try:
         size = int(request.query_params.get("n") or 0)
@@ -163,8 +168,8 @@ def _link(request: Request, path: str, name: str, offset: int, size: int) -> dic
 def manifest(request: Request) -> Response:
     """GET and HEAD .../v2/{image}/manifests/{reference}: real servers only, server fact [repo-24].
 
-    A client that does not accept the manifest's own type gets an old conversion with another
-    digest.
+    If the client does not accept the type of the manifest, the server sends a conversion to the old
+    format, which has another digest.
     """
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
@@ -192,7 +197,7 @@ def _converted(image: str, tag: str) -> bytes:
 
 
 async def put_manifest(request: Request) -> Response:
-    """PUT .../v2/{image}/manifests/{tag}: real servers only, as container registries answer."""
+    """PUT .../v2/{image}/manifests/{tag}: real servers only; responds as a container registry."""
     current = context(request)
     repo, image = request.path_params["repo"], request.path_params["image"]
     require_docker(request, repo)
@@ -213,7 +218,7 @@ async def put_manifest(request: Request) -> Response:
 
 
 def deployment_target(request: Request, repo: str) -> str:
-    """The repository that takes what is pushed; 403 where the user may not push."""
+    """Return the repository that receives pushes. Raise a 403 if the user may not push."""
     target = repositories.deployment_target(context(request), repo)
     if target is None:
         raise error(403, f"'{repo}' does not accept deployments")
@@ -222,7 +227,7 @@ def deployment_target(request: Request, repo: str) -> str:
 
 
 def _references(content: bytes) -> tuple[list[str], list[str]]:
-    """Digests of the manifests of an index, and of configuration and layers of an image."""
+    """Return the digests of child manifests (of an index), and of configuration and layers."""
     data = json_body(content)
     if not isinstance(data, dict):
         raise registry_error(400, "MANIFEST_INVALID", "manifest invalid", {})

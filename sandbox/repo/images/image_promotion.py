@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 async def promote(request: Request) -> Response:
     """POST .../{repo}/v2/promote: written interface [W2.1, W4.1]; server fact [repo-25].
 
-    Moves unless `copy`; without `tag` the whole image; what the target holds under the tag goes.
+    Move the tag, or copy it if `copy` is set. Without `tag`, promote the whole image. An existing
+    tag in the target is replaced.
     """
     current, repo = context(request), request.path_params["repo"]
     body = json_body(await request.body())
@@ -69,7 +70,7 @@ def _relocate_image(
 
 
 def _children(current: Context, node: Node) -> list[Node]:
-    """The folders of the manifests that an index names."""
+    """Return the folders of the manifests that an index lists."""
     data = json_body(current.store.blobs.read(node["sha256"]))
     entries = data.get("manifests") if isinstance(data, dict) else None
     image = node["path"].rsplit("/", 2)[0]
@@ -80,7 +81,7 @@ def _children(current: Context, node: Node) -> list[Node]:
 
 
 def _put(request: Request, node: Node, target: tuple[str, str], image: str) -> None:
-    """What lies beside a manifest (or in its folder), over what is at the target."""
+    """Copy all files in the folder of a manifest. Replace the existing content of the target."""
     current, (repo, folder) = context(request), target
     source = node["path"] if node["folder"] else node["path"].rpartition("/")[0]
     tree = Tree(current)

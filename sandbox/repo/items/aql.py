@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The query language for items and builds."""
+"""The query language for items and builds (AQL)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ITEM_FIELDS = (
     "updated",
 )
 _BUILD_FIELDS = ("name", "number", "created")
-# server fact [repo-17]: there are no hours
+# server fact [repo-17]: AQL has no unit for hours
 _UNIT_MS = {
     "millis": 1, "ms": 1, "s": 1000, "seconds": 1000, "minutes": 60_000,
     "d": 86_400_000, "days": 86_400_000, "w": 604_800_000, "weeks": 604_800_000,
@@ -52,13 +52,15 @@ _TRIMMED = "AQL query reached the search hard limit, results are trimmed."
 
 
 def _wrong(message: str) -> Answer:
-    """400 as text: server fact [repo-2, repo-17]."""
+    """Return a 400 with a plain-text body: server fact [repo-2, repo-17]."""
     return Answer(PlainTextResponse(f"Failed to parse query: {message}", 400))
 
 
 @dataclass
 class Query:
-    """`items.find({...}).include("name").sort({"$asc": ["name"]}).offset(1).limit(2)`"""
+    """A parsed query: `items.find({...}).include("name").sort({"$asc":
+    ["name"]}).offset(1).limit(2)`
+    """
 
     domain: str
     criteria: list[Any]
@@ -74,7 +76,7 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """The query as written; a 400 answer names the place that cannot be read."""
+    """Parse a query. The 400 response for invalid input contains the position of the error."""
     start = re.match(r"\s*(items|builds)\s*\.\s*find\s*\(", text)
     if start is None:
         raise _wrong("expected items.find( or builds.find(")
@@ -88,7 +90,7 @@ def parse(text: str) -> Query:
 
 
 def _arguments(text: str, position: int) -> tuple[list[Any], int]:
-    """JSON values up to the closing parenthesis, and the place behind it."""
+    """Parse JSON values up to the closing parenthesis. Return them and the position after it."""
     decoder = json.JSONDecoder()
     values: list[Any] = []
     while True:
@@ -125,7 +127,7 @@ async def search(request: Request) -> Response:
     shown = [
         _shown(row, wanted, query.domain, real)
         for row in found[:most]
-        # server fact [repo-14]: what may not be read is left out after the limit
+        # server fact [repo-14]: unreadable rows are removed after the limit is applied
         if permissions.may(request, permissions.READ, row["repo"])
     ]
     # server fact [repo-17]: total is the number of rows returned
@@ -157,18 +159,18 @@ def _matching(current: Context, query: Query) -> Iterator[Row]:
     typed = query.domain != "items" or '"type"' in text
     last = None
     for row in rows:
-        # an item is one row, however many of its builds fit
+        # yield an item once, even if several of its builds match
         again = last is not None and row.get("id") == last
-        # the type is `file` unless the query asks for another
+        # the default type is `file`, unless the query has a criterion for the type
         if not again and (typed or row["type"] == "file") and _all(current, query.criteria, row):
             last = row.get("id")
             yield row
 
 
 def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
-    """Each item once for each build that has its SHA-1, among artifacts or dependencies.
+    """Yield each item once for each build whose artifacts or dependencies contain its SHA-1.
 
-    Server fact [repo-27]: joined by content, so that every copy of it is found.
+    Server fact [repo-27]: the join is by content, so every copy of the file matches.
     """
     joined: dict[tuple[str, str], list[Row]] = {}
     for build in current.store.values(builds.KIND):
@@ -317,6 +319,6 @@ def _shown(row: Row, wanted: list[str], domain: str, real: bool) -> Row:
                 if not name.startswith("@") or name[1:] in ("*", key)
             ]
         elif name in row:
-            # server fact [repo-17]: builds carry the domain in their fields
+            # server fact [repo-17]: field names of builds have the domain as prefix
             shown[f"build.{name}" if domain == "builds" and real else name] = row[name]
     return shown

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Entries of an archive that was deployed to be expanded."""
+"""Entries of an archive that the server expands on deployment."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ _SAYS_UTF8 = 0x800
 
 
 class BrokenArchive(Exception):
-    """The archive cannot be read, or names a place outside of the target."""
+    """The archive cannot be read, or an entry is outside the target folder."""
 
 
 def entries(path: Path, *, tar: bool = True) -> Iterator[tuple[str, IO[bytes]]]:
-    """(relative path, content to read at once) of each file in a zip or (also compressed) tar.
+    """Yield (relative path, content) for each file in a zip or tar archive.
 
-    `tar=False` refuses an uncompressed tar. BrokenArchive may come in the middle.
+    Read the content before the next iteration. May raise BrokenArchive after some entries.
+
+    :param tar: accept uncompressed tar files too (False: only gzip)
     """
     try:
         if zipfile.is_zipfile(path):
@@ -43,8 +45,9 @@ def _zip_entries(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _name_in_zip(member: zipfile.ZipInfo) -> str:
-    """Server fact [repo-21] (inferred): names are UTF-8 unless they cannot be, whether or not the
-    archive says so; Python takes those that do not for code page 437.
+    """Decode the name of an entry. Server fact [repo-21] (inferred): names are UTF-8 if they are
+    valid UTF-8, with or without the UTF-8 flag. Without the flag, Python decodes them as code page
+    437.
     """
     if member.flag_bits & _SAYS_UTF8:
         return member.filename

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploying and deleting items by their own path."""
+"""Deployment and deletion of items by their path."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class _Target:
-    """Where a deployment goes: the local repository, the path, and the properties in the path.
+    """Target of a deployment: local repository, path, and the properties in the path.
 
-    `folder` tells a literal trailing slash.
+    `folder` is true if the path has a literal trailing slash.
     """
 
     def __init__(self, request: Request) -> None:
@@ -38,7 +38,7 @@ class _Target:
             raise error(404, f"Could not find a local repository named {key} to deploy to.")
         target = repositories.deployment_target(current, key)
         if target is None:
-            # server fact [repo-19]: a virtual repository without a default deployment repository
+            # server fact [repo-19]: the virtual repository has no default deployment repository
             raise error(405, f"No default deployment repository for '{key}'", {"Allow": "GET"})
         self.repo = target
         self.path = path.strip("/")
@@ -56,9 +56,9 @@ class _Target:
 async def put(request: Request) -> Response:
     """PUT /{repo}/{path}: written interface [W4.1] (a file, or an archive with a trailing slash).
 
-    Server fact [repo-19, repo-20, repo-21]: checksum headers and deployment by checksum; a literal
-    trailing slash makes a folder and throws the body away; an archive is expanded from a path that
-    ends with its name.
+    Server fact [repo-19, repo-20, repo-21]: the server checks checksum headers and supports
+    deployment by checksum. A literal trailing slash creates a folder; the body is discarded. An
+    archive is expanded if the path ends with an archive suffix.
     """
     target = _Target(request)
     permissions.require(request, permissions.DEPLOY, target.repo, target.path)
@@ -90,7 +90,7 @@ async def _put_real(request: Request, target: _Target) -> Response:
 
 
 def _explode_header(request: Request) -> str | None:
-    """Which of the two headers asks to expand; None when neither does."""
+    """Return the header that requests expanding the archive, or None."""
     for name in ("x-explode-archive-atomic", "x-explode-archive"):
         if request.headers.get(name, "").lower() == "true":
             return name
@@ -113,7 +113,7 @@ async def _store(request: Request, target: _Target) -> Node:
 
 
 def _allowed_properties(request: Request, target: _Target) -> dict[str, list[str]]:
-    """Server fact [repo-19]: without the permission they are left out in silence."""
+    """Server fact [repo-19]: without the permission, properties are dropped without an error."""
     allowed = permissions.may(request, permissions.ANNOTATE, target.repo)
     return target.properties if allowed else {}
 
@@ -121,7 +121,7 @@ def _allowed_properties(request: Request, target: _Target) -> dict[str, list[str
 def _refuse_overwrite(
     request: Request, target: _Target, sha256: str | None, path: str | None = None
 ) -> None:
-    """Other content over an existing file needs the DELETE permission: server fact [repo-19]."""
+    """Require DELETE to overwrite a file with different content: server fact [repo-19]."""
     path = target.path if path is None else path
     node = Tree(context(request)).get(target.repo, path)
     if node is None or node["folder"]:
@@ -138,7 +138,7 @@ def _refuse_overwrite(
 
 
 def _check_digests(request: Request, target: _Target, blob: Blob) -> None:
-    """409 for a checksum header that is not the content's: server fact [repo-19]."""
+    """Raise a 409 if a checksum header does not match the content: server fact [repo-19]."""
     stored = {"sha1": blob.sha1, "sha256": blob.sha256, "md5": blob.md5}
     for name, digest in stored.items():
         sent = request.headers.get(f"x-checksum-{name}")
@@ -151,7 +151,7 @@ def _check_digests(request: Request, target: _Target, blob: Blob) -> None:
 
 
 def _put_known(request: Request, target: _Target) -> Node:
-    """Deployment by checksum: 404 where the content is not known, server fact [repo-20]."""
+    """Deploy by checksum. Raise a 404 if the content is unknown, server fact [repo-20]."""
     current = context(request)
     sha256 = request.headers.get("x-checksum-sha256") or request.headers.get("x-checksum", "")
     if len(sha256) != 64:
@@ -175,7 +175,7 @@ async def _put_folder(request: Request, target: _Target) -> Response:
 
 
 async def _put_archive(request: Request, target: _Target) -> Response:
-    """Expand an archive: below the path (written), below the folder of the path (real)."""
+    """Expand an archive below its path (written flavour) or its parent folder (real flavour)."""
     current = context(request)
     real, header = current.real(SERVICE), _explode_header(request)
     if header is None or (not real and header != "x-explode-archive-atomic"):
@@ -194,7 +194,7 @@ async def _put_archive(request: Request, target: _Target) -> Response:
     properties = _allowed_properties(request, target)
     try:
         if header == "x-explode-archive-atomic":
-            # everything is read before the first entry is stored
+            # atomic: read all entries before the first entry is stored
             found = list(found)
         for name, stored in found:
             path = f"{folder}/{name}".lstrip("/")
@@ -206,7 +206,7 @@ async def _put_archive(request: Request, target: _Target) -> Response:
 
 
 def delete(request: Request) -> Response:
-    """DELETE /{repo}/{path} [W4.1, repo-22] for 204, 404, 403."""
+    """DELETE /{repo}/{path} [W4.1, repo-22]: 204, 404 or 403."""
     current = context(request)
     key, path = request.path_params["repo"], request.path_params["path"].strip("/")
     if repositories.find(current, key) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Downloads: files by their own path, whole, in part, or from an object store."""
+"""Downloads of files: complete, ranges, archive entries, or redirected to an object store."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _RANGES = re.compile(r"bytes=\s*(\d+-\d*|-\d+)(\s*,\s*(\d+-\d*|-\d+))*\s*\Z")
 def get(request: Request) -> Response:
     """GET and HEAD /{repo}/{path}: server facts [repo-20, repo-26].
 
-    The written interface has no such read: there HEAD carries checksums only with the setting
-    `head_checksums`.
+    The written interface does not define this read. In that flavour, HEAD has checksums only if
+    `head_checksums` is set.
     """
     current = context(request)
     inside = _inside_archive(request) if current.real(SERVICE) else None
@@ -55,7 +55,7 @@ def get(request: Request) -> Response:
 
 
 def _item(request: Request) -> Node:
-    """The item of the path; properties in it (after `;`) choose: server fact [repo-26]."""
+    """Return the item of the path. Properties after `;` must match: server fact [repo-26]."""
     current = context(request)
     raw, *matrix = raw_tail(request, "/").split(";")
     key, _slash, path = urllib.parse.unquote(raw).partition("/")
@@ -71,7 +71,9 @@ def _item(request: Request) -> Node:
 
 
 def _inside_archive(request: Request) -> Response | None:
-    """The entry of an archive, for `a.zip!/entry`; None for other paths [repo-26]."""
+    """Return an archive entry for a path such as `a.zip!/entry`, or None for other
+    paths [repo-26].
+    """
     key, _slash, path = urllib.parse.unquote(raw_tail(request, "/")).partition("/")
     archive, separator, name = path.partition("!/")
     if not separator:
@@ -86,7 +88,7 @@ def _inside_archive(request: Request) -> Response | None:
 
 
 def _index(request: Request, node: Node) -> Response:
-    """A folder: an HTML index, or 404 where listing is off [repo-26]."""
+    """Return the HTML index of a folder, or 404 if the index is disabled [repo-26]."""
     current = context(request)
     if not current.settings(SERVICE)["folder_index"]:
         raise error(404, "File not found.")
@@ -99,7 +101,7 @@ def _index(request: Request, node: Node) -> Response:
 
 
 def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
-    """Headers of GET and HEAD on a file: server facts [repo-20, repo-26]."""
+    """Return the headers of GET and HEAD responses for a file: server facts [repo-20, repo-26]."""
     headers = {
         "Content-Length": str(node["size"]),
         "Content-Type": storage.mime_type(node["path"]),
@@ -122,7 +124,7 @@ def file_headers(node: Node, *, checksums: bool) -> dict[str, str]:
 
 
 def _unchanged(request: Request, node: Node) -> bool:
-    """Whether what the client has is what is stored: server fact [repo-26]."""
+    """Return whether the client's cached copy is current: server fact [repo-26]."""
     known = request.headers.get("if-none-match")
     if known is not None:
         tags = {tag.strip().removeprefix("W/").strip('"') for tag in known.split(",")}
@@ -146,14 +148,17 @@ def _content(request: Request, node: Node, headers: dict[str, str]) -> Response:
 
 
 def _elsewhere(request: Request, node: Node, headers: dict[str, str]) -> Response:
-    """Server fact [repo-26]: 302 to a signed address; only this answer tells the digests."""
+    """Server fact [repo-26]: 302 to a signed URL; only this response has the digest headers."""
     address = object_store.address(request, SERVICE, node["sha256"])
     kept = {name: value for name, value in headers.items() if name.startswith("X-")}
     return RedirectResponse(address, 302, kept)
 
 
 def readable_repos(request: Request, wanted: str | None) -> list[str]:
-    """Local repositories that the user may read, all or those that `wanted` names (by commas)."""
+    """Return the local repositories that the user may read.
+
+    :param wanted: comma-separated keys (None or empty: all)
+    """
     current = context(request)
     names = [name.strip() for name in (wanted or "").split(",") if name.strip()]
     keys = [

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of items: how the server reads them from a query or a path, and the requests about
-them.
-"""
+"""Properties of items: parsing and requests."""
 
 from __future__ import annotations
 
@@ -22,15 +20,15 @@ if TYPE_CHECKING:
 
     from sandbox.repo.items.tree import Node
 
-# server fact [repo-18]: characters that a property's name must not have
+# server fact [repo-18]: characters that are forbidden in a property name
 _FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§ ]")
 
 
 def parse(text: str, separators: str) -> dict[str, list[str]]:
-    """`k=v1,v2|k2=v` as the server reads it, server fact [repo-18].
+    """Parse `k=v1,v2|k2=v` with the rules of the server, server fact [repo-18].
 
-    A backslash keeps the next `|`, `;`, `=` or `,` in the text; an entry that falls into more than
-    two parts at its equals signs is dropped; `k` and `k=` have one empty value.
+    A backslash escapes the next `|`, `;`, `=` or `,`. An entry with more than one unescaped equals
+    sign is dropped. `k` and `k=` have a single empty value.
     """
     found: dict[str, list[str]] = {}
     for entry in _split(text, separators):
@@ -51,14 +49,16 @@ def _unescape(text: str) -> str:
 
 
 def check_names(properties: dict[str, Any]) -> None:
-    """400 for a name with a forbidden character, server fact [repo-18]."""
+    """Raise a 400 for a name with a forbidden character, server fact [repo-18]."""
     for name in properties:
         if _FORBIDDEN.search(name):
             raise error(400, f"Invalid property key '{name}'")
 
 
 def _targets(request: Request, default: int) -> list[Node]:
-    """The items that a request is about: the named one, for `recursive` with all below it."""
+    """Return the items to change: the requested item, and all items below it if
+    `recursive` is set.
+    """
     current = context(request)
     node = storage.local_item(request, ANNOTATE)
     if node["folder"] and flag(request, "recursive", default):
@@ -76,7 +76,7 @@ def _change(request: Request, nodes: list[Node], changes: dict[str, list[str]]) 
 def put(request: Request) -> Response:
     """PUT ?properties=: written interface [W4.1] (204, 400, 404).
 
-    Server fact [repo-18]: recursive on a folder unless `recursive=0`; `;` separates like `|`.
+    Server fact [repo-18]: recursive on a folder unless `recursive=0`; `;` is a separator like `|`.
     """
     real = context(request).real(SERVICE)
     text = request.query_params.get("properties")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copying and moving items: server facts [repo-28]."""
+"""Copy and move of items: server facts [repo-28]."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _answer(status: int, level: str, *messages: str) -> Response:
 
 @dataclass
 class _Relocation:
-    """One request: what is copied or moved, and what came of it."""
+    """State and result of a copy or move request."""
 
     request: Request
     copy: bool
@@ -53,7 +53,7 @@ class _Relocation:
         source = self._source()
         repo, path = self._target()
         if self._tree.get(repo, path) is not None and self._is_folder(repo, path):
-            # server fact [repo-28]: below a folder that exists it goes under its own name
+            # server fact [repo-28]: if the target folder exists, the item is placed below it
             path = f"{path}/{source['path'].rpartition('/')[2]}".strip("/")
         ways = f"{source['repo']}:{source['path']} to {repo}:{path}"
         if (repo, path) == (source["repo"], source["path"]):
@@ -105,7 +105,7 @@ class _Relocation:
         return repo, path
 
     def _at_once(self, source: Node, repo: str, path: str) -> None:
-        """All or nothing (`atomic=1`)."""
+        """Relocate all items or none (`atomic=1`)."""
         wet, self.dry = self.dry, True
         self._all(source, repo, path)
         self.dry = wet
@@ -131,7 +131,7 @@ class _Relocation:
             return
         refusal = permissions.refused_relocation(self.request, node, (repo, path), self.copy)
         if refusal is not None:
-            # server fact [repo-28]: a 401 is about permissions here
+            # server fact [repo-28]: this 401 is about permissions, not about the login
             self.errors.append((401 if "override" in refusal else 403, refusal))
             return
         if not repositories.accepts(context(self.request), repo, path):
@@ -151,7 +151,7 @@ class _Relocation:
             self._tree.make_folder(repo, path, user_name(self.request))
 
     def _told(self, ways: str) -> Response:
-        """Server fact [repo-28]: what went well counts, so that a 200 may hold errors."""
+        """Server fact [repo-28]: if at least one file succeeded, a 200 may contain errors."""
         if self.errors:
             status = self.errors[0][0]
             if self.files and not flag(self.request, "failFast"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Searches for files: by pattern, name, property, digest, and build."""
+"""File searches by pattern, name, property, digest or build."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def pattern(request: Request) -> Response:
 
 
 def artifact(request: Request) -> Response:
-    """GET /api/search/artifact?name=&repos=: files whose name has this in it; globs are known."""
+    """GET /api/search/artifact?name=&repos=: files whose name contains `name` or matches it as a
+    glob.
+    """
     name = request.query_params.get("name", "")
     if not name:
         raise error(400, "The search name is missing")
@@ -53,9 +55,9 @@ def artifact(request: Request) -> Response:
 
 
 def prop(request: Request) -> Response:
-    """GET /api/search/prop?KEY=VALUE&repos=: items with all of these properties.
+    """GET /api/search/prop?KEY=VALUE&repos=: items that have all of these properties.
 
-    Of a value that is left out any will do; globs are known.
+    An empty value matches any value. Globs are supported.
     """
     wanted = [(key, value) for key, value in request.query_params.multi_items() if key != "repos"]
     if not wanted:
@@ -74,7 +76,7 @@ def prop(request: Request) -> Response:
 
 
 def checksum(request: Request) -> Response:
-    """GET /api/search/checksum?sha256= (or sha1, md5): files with this content."""
+    """GET /api/search/checksum?sha256= (or sha1, md5): files with this digest."""
     query = request.query_params
     kind = next((name for name in ("sha256", "sha1", "md5") if query.get(name)), None)
     if kind is None:
@@ -87,7 +89,7 @@ def _name(node: Node) -> str:
 
 
 def _found(request: Request, fits: Callable[[Node], bool]) -> Response:
-    """The shape of these searches; `X-Result-Detail` asks for more than addresses."""
+    """Return the response of these searches. `X-Result-Detail` requests more than the URLs."""
     detail = request.headers.get("x-result-detail", "")
     return JSONResponse(
         {"results": [_shown(request, node, detail) for node in _files(request) if fits(node)]}
@@ -109,7 +111,7 @@ def _shown(request: Request, node: Node, detail: str) -> dict[str, Any]:
 
 
 async def build_artifacts(request: Request) -> Response:
-    """POST /api/search/buildArtifacts: server fact [repo-27]; 404 where nothing is found."""
+    """POST /api/search/buildArtifacts: server fact [repo-27]; 404 if nothing is found."""
     current = context(request)
     body = json_body(await request.body())
     if not isinstance(body, dict) or not body.get("buildName") or not body.get("buildNumber"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is stored: information on an item, listing of a folder, storage summary."""
+"""Stored items: item information and folder listings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def any_item(request: Request) -> Node:
-    """The item of the path, of a virtual repository the first readable member's; else 404."""
+    """Return the item of the path, or raise a 404.
+
+    In a virtual repository, the first readable member with the item wins.
+    """
     current = context(request)
     repo, path = request.path_params["repo"], request.path_params["path"].strip("/")
     for member in permissions.readable(request, repo):
@@ -29,14 +32,15 @@ def any_item(request: Request) -> Node:
             return node
     found = repositories.find(current, repo)
     if current.real(SERVICE) and found is not None and found["type"] == "VIRTUAL":
-        # server fact [repo-7]: a virtual repository answers without a body
+        # server fact [repo-7]: the 404 of a virtual repository has no body
         raise empty(404)
     raise error(404, "Unable to find item")
 
 
 def local_item(request: Request, permission: str) -> Node:
-    """The item to change (of a virtual repository: in its deployment repository); else 404, or 403
-    without the permission to.
+    """Return the item to change, or raise a 404 (no item) or 403 (no permission).
+
+    A virtual repository stands for its deployment repository.
     """
     current = context(request)
     target = repositories.deployment_target(current, request.path_params["repo"]) or ""
@@ -51,7 +55,7 @@ def local_item(request: Request, permission: str) -> Node:
 
 
 def item_uri(request: Request, node: Node, *, api: bool = True) -> str:
-    """Address of an item, below /api/storage or to download."""
+    """Return the URL of an item: below /api/storage, or the download URL."""
     base = context(request).base_url(request, SERVICE) + ("/api/storage" if api else "")
     path = "/".join(quote(segment) for segment in [node["repo"], *node["path"].split("/")])
     return f"{base}/{path}".rstrip("/")
@@ -62,7 +66,7 @@ def mime_type(path: str) -> str:
 
 
 def info(request: Request, node: Node) -> dict[str, Any]:
-    """What is known of an item: server fact [repo-7]; sizes are strings."""
+    """Return the information on an item: server fact [repo-7]; sizes are strings."""
     shown: dict[str, Any] = {
         "repo": node["repo"],
         "path": "/" + node["path"],
@@ -86,8 +90,9 @@ def info(request: Request, node: Node) -> dict[str, Any]:
 
 
 def get_item(request: Request) -> Response:
-    """GET /api/storage/{repo}/{path}: `?list`, `?properties`, or information (the last two real
-    only).
+    """GET /api/storage/{repo}/{path}: `?list`, `?properties`, or item information.
+
+    Only real servers support the last two.
     """
     if "list" in request.query_params:
         return listing(request)
@@ -99,7 +104,7 @@ def get_item(request: Request) -> Response:
 
 
 def _properties(request: Request) -> Response:
-    """GET ?properties[=a,b]: server fact [repo-18], 404 also where an item has none."""
+    """GET ?properties[=a,b]: server fact [repo-18], 404 also if the item has no properties."""
     node = any_item(request)
     names = [name for name in request.query_params.get("properties", "").split(",") if name]
     shown = {n: values for n, values in node["properties"].items() if not names or n in names}
@@ -109,8 +114,9 @@ def _properties(request: Request) -> Response:
 
 
 def _merged_info(request: Request, node: Node) -> dict[str, Any]:
-    """Information with the children of a folder; a virtual repository merges its members and shows
-    its own key.
+    """Return item information, including the children of a folder.
+
+    A virtual repository merges the children of its members and shows its own key.
     """
     current = context(request)
     repo = request.path_params["repo"]
@@ -133,7 +139,8 @@ def _merged_info(request: Request, node: Node) -> dict[str, Any]:
 def listing(request: Request) -> Response:
     """GET /api/storage/{repo}/{folder}?list [W2.1, W4.1, repo-6].
 
-    Flat and files only unless `deep` and `listFolders` ask for more; `depth` limits `deep`.
+    The list is flat unless `deep` is set, and contains only files unless `listFolders` is set.
+    `depth` limits `deep`.
     """
     current = context(request)
     folder = any_item(request)

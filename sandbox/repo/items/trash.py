@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The trash: deleted files by their repository and path."""
+"""The trash can: deleted files by repository and path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KIND = "repo.trash"
 
 
 def keep(current: Context, nodes: list[Node], user: str) -> None:
-    """Put deleted files into the trash: server fact [repo-8] for their properties."""
+    """Put deleted files into the trash can. Server fact [repo-8] defines their properties."""
     for node in nodes:
         properties = {
             **node["properties"],
@@ -37,7 +37,7 @@ def keep(current: Context, nodes: list[Node], user: str) -> None:
 def listing(request: Request) -> Response:
     """GET /api/storage/auto-trashcan: written interface [W2.1]; children are repository keys.
 
-    Server fact [repo-8]: the trash is the administrator's, to read and to empty.
+    Server fact [repo-8]: only administrators may read and empty the trash can.
     """
     require_admin(request)
     current = context(request)
@@ -51,8 +51,8 @@ def listing(request: Request) -> Response:
 
 
 def item(request: Request) -> Response:
-    """GET /api/storage/auto-trashcan/{repo}/{path}: server fact [repo-8], where a deleted item
-    is; a folder is there as long as a file in it is.
+    """GET /api/storage/auto-trashcan/{repo}/{path}: server fact [repo-8]: return a deleted item. A
+    folder exists as long as it contains a deleted file.
     """
     require_admin(request)
     current = context(request)
