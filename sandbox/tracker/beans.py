@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an issue names, as the tracker shows it: projects, versions, people, statuses [tracker-3,
-tracker-8, tracker-16, tracker-26]."""
+"""JSON representation of the objects that issues refer to: projects, versions, users, statuses
+[tracker-3, tracker-8, tracker-16, tracker-26].
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from sandbox.tracker.world import World
 Json = dict[str, Any]
 
 _CATEGORIES = {"new": (2, "To Do"), "indeterminate": (4, "In Progress"), "done": (3, "Done")}
-# Names in another language than that of the seed.
+# Translations of the names in the seed data.
 _WORDS = {
     "de": {
         "Open": "Offen",
@@ -30,18 +31,23 @@ _ACCOUNT = "account-"
 
 
 def user_date(day: str) -> str:
-    """`31/May/24` [tracker-16]."""
+    """Format a date as `31/May/24` [tracker-16]."""
     return date.fromisoformat(day).strftime("%d/%b/%y")
 
 
 def account_name(account_id: str) -> str | None:
-    """The name behind an account id of the cloud."""
+    """Return the user name for an account id of the cloud, or None."""
     return account_id.removeprefix(_ACCOUNT) if account_id.startswith(_ACCOUNT) else None
 
 
 class Beans:
-    """`base` is the tracker's address, `cloud` its user objects and addresses of attachments,
-    `language` that of names, `documents` texts as version 3 of the interface shows them."""
+    """JSON representation of the objects that issues refer to.
+
+    :param base: base URL of the tracker
+    :param cloud: use the user objects and attachment URLs of the cloud
+    :param language: language of names
+    :param documents: return texts as documents, as in version 3 of the interface
+    """
 
     def __init__(
         self, world: World, base: str, *, cloud: bool, language: str, documents: bool = False
@@ -54,7 +60,7 @@ class Beans:
         self.catalogue = Fields(world.store, self.words)
 
     def project(self, project: Json) -> Json:
-        """Server fact [tracker-8]: names keep their leading blanks."""
+        """Server fact [tracker-8]: leading blanks of names are kept."""
         return {
             "self": f"{self.base}/rest/api/2/project/{project['id']}",
             "id": project["id"],
@@ -65,7 +71,7 @@ class Beans:
         }
 
     def whole_project(self, project: Json) -> Json:
-        """One project with its versions, components and issue types."""
+        """Return a project with its versions, components and issue types."""
         types = self.world.store.keys("tracker.issuetype")
         components = self.world.store.values("tracker.component", f"{project['key']}/")
         return {
@@ -79,7 +85,7 @@ class Beans:
         }
 
     def versions(self, project: str) -> list[Json]:
-        """[tracker-15]: in the order of the project, not by name."""
+        """[tracker-15]: versions are in the order of the project, not sorted by name."""
         known = self.world.store.values("tracker.version", f"{project}/")
         ordered = sorted(known, key=lambda one: float(one.get("sequence", one["id"])))
         return [self.version(project, entry["name"]) for entry in ordered]
@@ -115,7 +121,7 @@ class Beans:
         return self._named("component", self.world.named("component", f"{project}/{name}"), name)
 
     def attachment(self, item: Json) -> Json:
-        """Server fact [tracker-6]: no checksum, equal names are possible."""
+        """Server fact [tracker-6]: there is no checksum, and names need not be unique."""
         return {
             "self": f"{self.base}/rest/api/2/attachment/{item['id']}",
             "id": item["id"],
@@ -132,11 +138,11 @@ class Beans:
         return cloud if self.cloud else self.secure(item)
 
     def secure(self, item: Json) -> str:
-        """The address of an attachment's bytes on a server."""
+        """Return the download URL of an attachment on a server."""
         return f"{self.base}/secure/attachment/{item['id']}/{quote(item['filename'], safe='')}"
 
     def user(self, name: str | None) -> Json | None:
-        """Server fact [tracker-3]: names on a server, account ids in the cloud."""
+        """Server fact [tracker-3]: a server has user names, the cloud has account ids."""
         if name is None:
             return None
         known = self.world.store.get("tracker.user", name) or {}
@@ -156,7 +162,7 @@ class Beans:
         }
 
     def named(self, kind: str, name: str | None) -> Json | None:
-        """An issuetype, priority or resolution."""
+        """Return an issuetype, priority or resolution."""
         return None if name is None else self._named(kind, self.world.named(kind, name), name)
 
     def _named(self, kind: str, entry: Json, name: str) -> Json:
@@ -174,7 +180,7 @@ class Beans:
         return {**shown, "statusCategory": {"id": number, "key": key, "name": category}}
 
     def option(self, field: Field, value: str) -> Json:
-        """One of a field's options."""
+        """Return an option of a field."""
         number = field.option_id(field.options.index(value))
         address = f"{self.base}/rest/api/2/customFieldOption/{number}"
         return {"self": address, "value": value, "id": number}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One request to the tracker, with what a handler needs to answer it."""
+"""A request to the tracker, with the context that a handler needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """`views` show what the account of `rights` sees."""
+    """A request to the tracker. `views` contains only data that the account of `rights` can see."""
 
     context: Context
     request: Request
@@ -50,7 +50,7 @@ class Call:
 
     @property
     def documents(self) -> bool:
-        """Whether texts are documents: in version 3 of the cloud."""
+        """Whether texts are documents (version 3 of the cloud)."""
         return self.views.documents
 
     @property
@@ -58,7 +58,7 @@ class Call:
         return self.rights.user or "anonymous"
 
     def part(self, name: str) -> str:
-        """A part of the path."""
+        """Return a parameter of the request path."""
         return str(self.request.path_params[name])
 
     def query(self, name: str, default: str = "") -> str:
@@ -68,14 +68,14 @@ class Call:
         return comma_list(self.request.query_params.getlist(name))
 
     def number(self, name: str, default: int) -> int:
-        """A number in the query; 404 where it is none, as of every parameter of that kind."""
+        """Parse a number in the query. Raise a 404 if it is invalid, like the server does."""
         text = self.query(name, str(default))
         if not text.lstrip("-").isdigit():
             raise refusal(404, f"null for uri: {self.request.url.path}")
         return int(text)
 
     def members(self) -> Json:
-        """The body as an object; 400 where it is none."""
+        """Return the JSON object in the body. Raise a 400 if the body is not an object."""
         found = json_body(self.body)
         if not isinstance(found, dict):
             raise refusal(400, "Unexpected end-of-input: expected a JSON object")
@@ -88,11 +88,16 @@ class Call:
         return self.rights.may(permission, project)
 
     def administers(self, project: str) -> bool:
-        """Who administers the server may do so with each of its projects [tracker-28]."""
+        """Return whether the account may administer the project.
+
+        An administrator of the server may administer every project [tracker-28].
+        """
         return self.may("administer", project) or self.rights.may_anywhere("system")
 
     def issue(self) -> Issue:
-        """The issue that the path names; 404 where it is not seen [tracker-5]."""
+        """Return the issue in the request path. Raise a 404 if the account cannot see it
+        [tracker-5].
+        """
         return self.seen(self.part("key"))
 
     def seen(self, key: str) -> Issue:
@@ -105,7 +110,7 @@ class Call:
         raise refusal(404, UNSEEN_CLOUD if self.cloud else UNSEEN_SERVER)
 
     def project(self, wanted: str) -> Json:
-        """A project that is seen, by key or id."""
+        """Return a visible project by key or id, or raise a 404."""
         for project in self.world.projects.values():
             if wanted in (project["key"], project["id"]):
                 return project
@@ -116,11 +121,11 @@ class Call:
         return f"{moment:%Y-%m-%dT%H:%M:%S}.{self.world.now_ms % 1000:03d}+0000"
 
     def next_id(self, kind: str) -> str:
-        """As `sandbox.tracker.seeding` counts."""
+        """Return the next id, from the same sequence as `sandbox.tracker.seeding`."""
         return str(FIRST_ID + self.store.next_id(f"tracker.{kind}"))
 
     def page(self, found: list[Json], name: str = "values", size: int = 50) -> Json:
-        """The part of a list that is asked for, with what is needed to go on."""
+        """Return the requested page of a list, with the paging members."""
         start = max(self.number("startAt", 0), 0)
         size = min(self.number("maxResults", size), size)
         part = found[start : start + size]
@@ -134,6 +139,6 @@ Handler = Callable[[Call], Response]
 
 
 def require(answer: Any, otherwise: Answer) -> None:
-    """Go no further unless it holds."""
+    """Raise `otherwise` if `answer` is false or empty."""
     if not answer:
         raise otherwise

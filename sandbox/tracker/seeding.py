@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Seed data of the issue tracker.
 
-Shape: `statuses` ({name: category}, or {name: {category, editable}}), `users` ({name: {displayName,
-active?}}), `projects` ([{key, name, anonymous?, lead?, screens?: {create, edit}, required?}]),
-`versions` ({PROJECT: {name: {released, ...}}}), `components` ({PROJECT: [name]}), `fields`
-({customfield_N: {name, type, items?, options?, projects?}}), `link_types` ({name: {inward,
-outward}}), `workflows` (see `sandbox.tracker.issues.workflow`), `issues` (list, see `_issue`) and
-`series` (many alike: `{project, count, first?, summary, types, statuses, days}`, where `{n}` in the
-summary is the number). What an issue names and nobody declared is declared by it.
+- `statuses`: {name: category}, or {name: {category, editable}}
+- `users`: {name: {displayName, active?}}
+- `projects`: [{key, name, anonymous?, lead?, screens?: {create, edit}, required?}]
+- `versions`: {PROJECT: {name: {released, ...}}}
+- `components`: {PROJECT: [name]}
+- `fields`: {customfield_N: {name, type, items?, options?, projects?}}
+- `link_types`: {name: {inward, outward}}
+- `workflows`: see `sandbox.tracker.issues.workflow`
+- `issues`: list, see `_Seeding.issue`
+- `series`: many similar issues: `{project, count, first?, summary, types, statuses, days}`, where
+  `{n}` in the summary is the number
+
+Values that an issue uses without a declaration are declared automatically.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ _EPOCH = "2026-01-05T09:00:00.000+0000"
 
 
 def seed(context: Context, data: Json) -> None:
-    """Merge `data`; an issue, project or user under the same key is replaced."""
+    """Merge `data` into the store. An issue, project or user with the same key is replaced."""
     seeding = _Seeding(context)
     seeding.declarations(data)
     for project in data.get("projects", []):
@@ -46,7 +52,10 @@ def seed(context: Context, data: Json) -> None:
 
 
 def _expand(series: Json) -> list[Json]:
-    """Issue n takes the n-th of each list, round and round, and is `days` apart from the next."""
+    """Return the issues of a series.
+
+    Each list is used cyclically. Consecutive issues are `days` apart.
+    """
     first = int(series.get("first", 1))
     start = datetime.fromisoformat(series.get("created", _EPOCH)).astimezone(timezone.utc)
     issues = []
@@ -76,7 +85,7 @@ class _Seeding:
         self.store = context.store
 
     def declare(self, kind: str, key: str, more: Json | None = None) -> None:
-        """Know a status, issuetype, ..., or a version or component as `PROJECT/name`."""
+        """Register a status, issuetype, ..., or a version or component as `PROJECT/name`."""
         known = self.store.get(f"tracker.{kind}", key)
         if known is not None and more is None:
             return
@@ -85,7 +94,7 @@ class _Seeding:
         self.store.put(f"tracker.{kind}", key, {**(more or {}), "id": number, "name": name})
 
     def declarations(self, data: Json) -> None:
-        """What belongs to no project."""
+        """Register the data that belongs to no project."""
         for name, status in data.get("statuses", {}).items():
             whole = status if isinstance(status, dict) else {"category": status}
             self.declare("status", name, whole)
@@ -104,9 +113,10 @@ class _Seeding:
         self.store.put("tracker.project", project["key"], {"id": number, **project})
 
     def issue(self, data: Json) -> None:
-        """`{key, summary, type?, status?, resolution?, priority?, fixVersions?, labels?,
-        assignee?, reporter?, description?, versions?, components?, duedate?, custom?: {id: value},
-        created?, updated?, attachments?, properties?, former_keys?}`."""
+        """Store an issue: `{key, summary, type?, status?, resolution?, priority?, fixVersions?,
+        labels?, assignee?, reporter?, description?, versions?, components?, duedate?, custom?: {id:
+        value}, created?, updated?, attachments?, properties?, former_keys?}`.
+        """
         issue = dict(data)
         key = issue["key"]
         issue["project"] = key.rpartition("-")[0]
@@ -137,7 +147,7 @@ class _Seeding:
                 self.store.put("tracker.user", name, {"displayName": name})
 
     def _attachment(self, issue: Json, data: Json) -> Json:
-        """`{filename, content | content_base64, id?, mimeType?, author?}`."""
+        """Store an attachment: `{filename, content | content_base64, id?, mimeType?, author?}`."""
         encoded = data.get("content_base64")
         content = base64.b64decode(encoded) if encoded else str(data["content"]).encode()
         blob = self.store.blobs.put(content)

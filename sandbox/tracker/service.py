@@ -58,16 +58,24 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class TrackerService(Service):
-    """Settings beyond those of `sandbox.accounts`: `deployment` (`Server` or `Cloud`), `version`
-    (of a server), `max_page` (cap of a page), `cloud_max_page` (further cap of the cloud's search),
-    `cloud_comment_page`, `createmeta_page`, `window_limit` (how deep pages may reach, None: no
-    limit), `unstable_order`, `omit_is_last`, `unrecognized` (members that this server does not
-    know), `attachment_logins` (kinds of logins that the server takes for the bytes of an
-    attachment), `account_language` (`en` or `de`, of names in answers), `index_lag_ms` and
-    `index_lag_searches` (a new issue is found after that time, and not by that many searches),
-    `version_post_ignores_states` and `remove_and_swap` (old servers pass over `released` in a POST,
-    and have no such address), `transition_fields_ignored` (without a screen; else refused),
-    `linking` (false: switched off), `upload_limit` (bytes), `empty_uploads`."""
+    """The issue tracker. Settings in addition to those of `sandbox.accounts`:
+
+    - `deployment`: `Server` or `Cloud`; `version`: version of a server
+    - `max_page`: maximum page size; `cloud_max_page`: further limit of the cloud's search
+    - `cloud_comment_page`, `createmeta_page`: page sizes
+    - `window_limit`: maximum of startAt + maxResults (None: no limit)
+    - `unstable_order`: unstable paging of searches; `omit_is_last`: omit `isLast`
+    - `unrecognized`: members that this server does not know
+    - `attachment_logins`: authentication schemes that are accepted for attachment downloads
+    - `account_language`: language (`en` or `de`) of names in responses
+    - `index_lag_ms`, `index_lag_searches`: a new issue is not found before this time has passed,
+      nor by this number of searches
+    - `version_post_ignores_states`: ignore `released` in a POST, like old servers
+    - `remove_and_swap`: false: no such endpoint, like old servers
+    - `transition_fields_ignored`: ignore the fields of a transition without a screen (else: error)
+    - `linking`: false: issue linking is disabled
+    - `upload_limit`: maximum number of bytes; `empty_uploads`: accept empty files
+    """
 
     name = "tracker"
     defaults = _DEFAULTS
@@ -187,7 +195,9 @@ class TrackerService(Service):
         ]
 
     def _real(self, handler: AsyncHandler) -> AsyncHandler:
-        """Unknown to the written interface, and open to everybody."""
+        """Return a handler that responds with 404 in the written flavour. It checks no
+        permissions.
+        """
 
         async def known(request: Request) -> Response:
             return await handler(request) if self.real else self.not_found(request)
@@ -195,11 +205,11 @@ class TrackerService(Service):
         return known
 
     def _on(self, path: str, handler: Handler, *methods: str, cloud: bool = False) -> Route:
-        """An address that the written interface does not know."""
+        """Return the route of an endpoint that the written interface does not define."""
         return self._api(path, self._called(handler), *methods, real=True, cloud=cloud)
 
     def _called(self, handler: Handler) -> AsyncHandler:
-        """A request that is refused leaves nothing behind."""
+        """Return a handler that runs in a transaction. A rejected request leaves no changes."""
 
         async def called(request: Request) -> Response:
             body = await request.body()
@@ -217,7 +227,11 @@ class TrackerService(Service):
         real: bool = False,
         cloud: bool = False,
     ) -> Route:
-        """`real`: unknown to the written interface; `cloud`: to servers too."""
+        """Return the route of a REST endpoint.
+
+        :param real: the written interface does not define the endpoint
+        :param cloud: servers do not have the endpoint either
+        """
 
         async def known(request: Request) -> Response:
             versions = ("2", "3", "latest") if self.cloud else ("2", "latest")
@@ -242,8 +256,9 @@ class TrackerService(Service):
         return noted
 
     def _views(self, request: Request) -> Views:
-        """Server fact [tracker-13]: names come in the language of the account, or in one that is
-        forced."""
+        """Server fact [tracker-13]: names are in the language of the account, unless the request
+        forces another language.
+        """
         base, language = self.context.base_url(request, self.name), None
         if request.headers.get("x-force-accept-language") == "true":
             language = request.headers.get("accept-language")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tracker's data as one account sees it."""
+"""The data of the tracker that an account can see."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Issue = dict[str, Any]
 
 
 def issue_number(key: str) -> int:
-    """12 for `REL-12`."""
+    """Return the number of an issue key: 12 for `REL-12`."""
     return int(key.rpartition("-")[2])
 
 
 def milliseconds(stamp: str) -> int:
-    """Epoch milliseconds of `2026-01-31T10:00:00.000+0000`."""
+    """Convert `2026-01-31T10:00:00.000+0000` to epoch milliseconds."""
     return int(datetime.fromisoformat(stamp).timestamp() * 1000)
 
 
-#: Fields that name several things of a project: kind of the things, and the issue's member.
+#: Fields with several values of the same project: (kind of the values, member of the issue).
 LISTS = {
     "fixversion": ("version", "fixVersions"),
     "affectedversion": ("version", "versions"),
@@ -32,8 +32,11 @@ LISTS = {
 
 
 class World:
-    """Projects, issues and named values; an account sees the projects that it may browse, an
-    anonymous one those that are marked `anonymous` [tracker-8]."""
+    """Projects, issues and named values that an account can see.
+
+    An account sees the projects that it may browse. Without a login, only projects marked
+    `anonymous` are visible [tracker-8].
+    """
 
     def __init__(self, store: Store, rights: Rights, now_ms: int) -> None:
         self.store = store
@@ -50,7 +53,7 @@ class World:
 
     @property
     def issues(self) -> dict[str, Issue]:
-        """By key."""
+        """Visible issues by key."""
         if self._issues is None:
             self._issues = {
                 key: issue
@@ -60,12 +63,12 @@ class World:
         return self._issues
 
     def find(self, key_or_id: str) -> Issue | None:
-        """An issue by its key (any case), a key that it had before it was moved, or its id."""
+        """Return a visible issue by its key (any letter case), a former key, or its id."""
         found = self.exists(key_or_id)
         return found if found is not None and found["project"] in self.projects else None
 
     def exists(self, key_or_id: str) -> Issue | None:
-        """As `find`, whoever may see it."""
+        """Return an issue like `find`, even if the account may not see it."""
         found = self.store.get("tracker.issue", key_or_id.upper())
         if found is None:
             other = self.store.get("tracker.other_key", key_or_id.upper())
@@ -73,14 +76,19 @@ class World:
         return found
 
     def named(self, kind: str, name: str) -> dict[str, Any]:
-        """A status, issuetype, resolution or priority; a version or component as `PROJECT/name`."""
+        """Return a status, issuetype, resolution or priority by name.
+
+        Versions and components are named `PROJECT/name`.
+        """
         found = self.store.get(f"tracker.{kind}", name)
         if found is None:
             raise LookupError(f"the seed registers every {kind} that an issue names: {name}")
         return found
 
     def known(self, field: str) -> set[str] | None:
-        """Names and ids, in lower case, that `field` accepts; None where anything goes."""
+        """Return the names and ids that `field` accepts, in lower case. None: any value is
+        accepted.
+        """
         if field == "labels":
             return None
         if field not in self._known:
@@ -100,7 +108,7 @@ class World:
         return names
 
     def identities(self, field: str, issue: Issue) -> set[str]:
-        """Every text, in lower case, that a query may use for the value of `field`."""
+        """Return all strings, in lower case, that match the value of `field` in a query."""
         if field == "project":
             return _names(self.projects[issue["project"]])
         if field == "labels":
@@ -121,7 +129,7 @@ class World:
         )
 
     def rank(self, field: str, issue: Issue) -> tuple[bool, int, str]:
-        """For sorting: empty values last, then by the server's sequence, then by name."""
+        """Return a sort key: empty values last, then by the server's sequence, then by name."""
         if field == "project":
             return (False, 0, issue["project"])
         if field == "labels" or field in LISTS:

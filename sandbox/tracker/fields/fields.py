@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of issues, and the screens that hold them [tracker-19, tracker-22]."""
+"""Fields of issues, and the screens that contain them [tracker-19, tracker-22]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 CREATE, EDIT = "create", "edit"
 _NOT_NAVIGABLE = ("attachment", "comment")
-#: What the server keeps by itself: on no screen.
+#: Maintained by the server, therefore on no screen.
 _KEPT = ("attachment", "created", "resolution", "status", "updated")
 _ONLY_CREATED = ("issuetype", "project")
 _ONLY_EDITED = ("comment", "issuelinks")
@@ -22,7 +22,7 @@ _ONLY_EDITED = ("comment", "issuelinks")
 
 @dataclass(frozen=True)
 class Field:
-    """`type` and `items` as in the server's schema; `options` of a field that has a choice."""
+    """A field. `type` and `items` follow the server's schema. `options` are the allowed choices."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class Field:
 
     @property
     def operations(self) -> list[str]:
-        """The verbs of an update [tracker-22]."""
+        """Supported update verbs [tracker-22]."""
         if self.id == "comment":
             return ["add", "edit", "remove"]
         if self.id == "issuelinks":
@@ -59,7 +59,7 @@ class Field:
         return f"{self.id.rpartition('_')[2]}{index:02d}"
 
     def of(self, issue: Issue) -> Any:
-        """What the issue keeps for this field."""
+        """Return the stored value of this field."""
         return issue.get("custom", {}).get(self.id) if self.custom else issue.get(self.id)
 
     def put(self, issue: Issue, value: Any) -> None:
@@ -97,7 +97,7 @@ _SYSTEM = {
 
 
 class Fields:
-    """System fields and those that the seed adds; `words` are names in another language."""
+    """System fields and the custom fields of the seed. `words` contains translated names."""
 
     def __init__(self, store: Store, words: dict[str, str]) -> None:
         self.words = words
@@ -119,7 +119,7 @@ class Fields:
         return {number: field.schema() for number, field in sorted(self.all.items())}
 
     def listing(self) -> list[Json]:
-        """All fields, those on no screen included."""
+        """Return all fields, including fields that are on no screen."""
         return [
             {
                 "id": number,
@@ -135,7 +135,7 @@ class Fields:
         ]
 
     def on_screen(self, project: Json, screen: str) -> dict[str, Field]:
-        """The fields on a screen of the project; `screens` of the seed name them, else all."""
+        """Return the fields on a screen of the project: those in `screens` of the seed, or all."""
         named = project.get("screens", {}).get(screen)
         absent = _ONLY_EDITED if screen == CREATE else _ONLY_CREATED
         return {
@@ -147,5 +147,5 @@ class Fields:
         }
 
     def required(self, project: Json) -> Collection[str]:
-        """Fields that a new issue needs."""
+        """Return the fields that a new issue requires."""
         return ("project", "issuetype", "summary", *project.get("required", ()))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Texts of the cloud [tracker-25]: a document in version 3 of the interface, and in
-version 2 markup that was rendered anew from the document."""
+"""Texts of the cloud [tracker-25]: version 3 of the interface has documents. Version 2 has markup
+that the server renders from the document.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def is_document(value: Any) -> bool:
 
 
 def to_document(text: str) -> Json:
-    """A paragraph for each block of lines."""
+    """Convert text to a document with a paragraph for each block of lines."""
     blocks = [block for block in re.split(r"\n{2,}", text) if block != ""]
     return {"type": "doc", "version": 1, "content": [_paragraph(block) for block in blocks]}
 
@@ -38,7 +39,7 @@ def _paragraph(block: str) -> Json:
 
 
 def from_document(node: Json) -> str:
-    """The markup of a document."""
+    """Convert a document to markup."""
     kind, content = node.get("type"), node.get("content", [])
     if kind == "text":
         return str(node.get("text", ""))
@@ -55,6 +56,6 @@ def from_document(node: Json) -> str:
 
 
 def rendered_anew(text: str) -> str:
-    """What is read in version 2: lists with stars, smart links, no blanks at the ends of lines."""
+    """Return text as version 2 shows it: lists with stars, smart links, no trailing blanks."""
     lines = [re.sub(r"^(\s*)- ", r"\1* ", line.rstrip()) for line in text.split("\n")]
     return _ADDRESS.sub(lambda found: f"[{found[0]}|{found[0]}|smart-link]", "\n".join(lines))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What may be set where: createmeta by version, editmeta, lists of values [tracker-21,
-tracker-22]."""
+"""Metadata of fields: createmeta by server version, editmeta, lists of values [tracker-21,
+tracker-22].
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from sandbox.tracker.world import Issue
 
 
 def described(call: Call, field: Field, project: str, *, required: bool) -> Json:
-    """A field of a screen."""
+    """Describe a field of a screen."""
     shown: Json = {
         "required": required,
         "schema": field.schema(),
@@ -54,7 +55,7 @@ def list_of(call: Call) -> Response:
 
 
 def _creatable(call: Call, wanted: str) -> Json | None:
-    """The project, if the account may create issues there."""
+    """Return the project if the account may create issues there, else None."""
     for key, project in call.world.projects.items():
         if wanted in (key, project["id"]) and call.may("create", key):
             return project
@@ -70,7 +71,9 @@ def _fields(call: Call, project: Json) -> dict[str, Json]:
 
 
 def createmeta(call: Call) -> Response:
-    """Of a server up to 8 and of the cloud; on 9 the word is read as the key of an issue."""
+    """GET /issue/createmeta in the cloud and on servers before 9. Server 9 reads "createmeta" as an
+    issue key.
+    """
     gone = not call.cloud and server_version(call)[0] >= 9
     require(not gone, refusal(404, UNSEEN_SERVER))
     wanted = call.query_list("projectKeys") or call.query_list("projectIds")
@@ -92,7 +95,7 @@ def server_version(call: Call) -> tuple[int, ...]:
 
 
 def _new_createmeta(call: Call) -> Json:
-    """The project of an address that servers have from 8.4 on."""
+    """Return the project of an endpoint that exists since server 8.4."""
     known = call.cloud or server_version(call) >= (8, 4)
     require(known, refusal(404, f"null for uri: {call.request.url.path}"))
     project = _creatable(call, call.part("project"))
@@ -109,7 +112,7 @@ def create_types(call: Call) -> Response:
 
 
 def create_fields(call: Call) -> Response:
-    """GET /issue/createmeta/{project}/issuetypes/{id}: default page 50."""
+    """GET /issue/createmeta/{project}/issuetypes/{id}: the default page size is 50."""
     project = _new_createmeta(call)
     known = {one["id"] for one in _list(call, "issuetype")}
     require(call.part("id") in known, refusal(400, "The issue type selected is invalid."))
@@ -119,7 +122,9 @@ def create_fields(call: Call) -> Response:
 
 
 def edit_fields(call: Call, issue: Issue) -> Json:
-    """Empty without the right to edit, or in a status that is closed to changes."""
+    """Return the editable fields. The result is empty without the permission to edit, or in a
+    status that is closed to changes.
+    """
     return {
         number: described(
             call, field, issue["project"], required=number in ("summary", "issuetype")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What clients send for fields, as an issue keeps it [tracker-22]."""
+"""Conversion of field values in requests to stored values [tracker-22]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXTS = ("description", "environment")
 
 
 class Values:
-    """Reads values for one issue of `call`."""
+    """Parses values for an issue of `call`."""
 
     def __init__(self, call: Call, issue: Issue) -> None:
         self.call = call
@@ -39,7 +39,7 @@ class Values:
         }
 
     def read(self, field: Field, value: Any) -> Any:
-        """What is kept; raises `Unsuitable`."""
+        """Convert a value to its stored form. Raise `Unsuitable` if it is invalid."""
         if field.type != "array":
             return self.one(field, field.type, value)
         if value is None:
@@ -49,8 +49,10 @@ class Values:
         return _once([self.one(field, str(field.items), each) for each in value])
 
     def change(self, field: Field, verb: str, value: Any, current: Any) -> Any:
-        """What a verb of an update leaves; to add what is there, or remove what is not, is no
-        error."""
+        """Apply an update verb and return the new value.
+
+        Adding an existing item or removing a missing item is not an error.
+        """
         if verb not in field.operations:
             raise Unsuitable(f"Field '{field.id}' does not support operation '{verb}'")
         if verb == "set":
@@ -133,7 +135,7 @@ class Values:
 
 
 def read_date(value: Any) -> str:
-    """A day as `yyyy-MM-dd`."""
+    """Parse a date in the format `yyyy-MM-dd`."""
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError:
@@ -142,7 +144,7 @@ def read_date(value: Any) -> str:
 
 
 def _chosen(entries: list[dict[str, Any]], value: Any, word: str) -> str:
-    """The name of the entry that `{name}` or `{id}` stands for."""
+    """Return the name of the entry that `{name}` or `{id}` refers to."""
     if not isinstance(value, dict):
         raise Unsuitable("data was not an object")
     member = "id" if "id" in value else "name"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues: reading, writing, transitions, files, comments and links."""
+"""Issues: reading, writing, transitions, attachments, comments and links."""

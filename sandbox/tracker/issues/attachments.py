@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the bytes of attachments are: at servers, and in the cloud [tracker-7]."""
+"""Downloads of attachments from servers and from the cloud [tracker-7]."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sandbox.tracker.world import World
 
 Json = dict[str, Any]
 
-#: What needs no login: the other host of the cloud, and the page to log in at.
+#: Paths that need no login: the media host of the cloud, and the login page.
 MEDIA, LOGIN_PAGE = "/media/", "/login.jsp"
 _TOKEN_MS = 60_000
-# This machine under another name is another origin, as the cloud's media host is.
+# Another name of this machine is another origin, like the media host of the cloud.
 _OTHER_NAMES = {"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
 _NOT_FOUND = "<html><body>Page not found</body></html>"
 _LOGIN_FORM = (
@@ -32,17 +32,18 @@ _LOGIN_FORM = (
 
 
 class Attachments:
-    """Handlers for the bytes of attachments."""
+    """Handlers for attachment downloads."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._secret = secrets.token_bytes()
 
     async def secure(self, request: Request) -> Response:
-        """GET /secure/attachment/{id}/{name} [W4.2]; the name may be left out.
+        """GET /secure/attachment/{id}/{name} [W4.2]; the name may be omitted.
 
-        Server fact [tracker-7]: who may not see it, or logs in in a way that only the REST part
-        takes (a personal token, before some release), is sent to the login page.
+        Server fact [tracker-7]: the server redirects to the login page if the user may not see the
+        attachment. It does the same for authentication schemes that only the REST interface accepts
+        (personal tokens in older releases).
         """
         kind = request.headers.get("authorization", "").partition(" ")[0].lower()
         taken = kind in ("", *self._service.settings["attachment_logins"])
@@ -57,8 +58,9 @@ class Attachments:
         return self._file(found)
 
     async def content(self, request: Request) -> Response:
-        """GET /rest/api/{2,3}/attachment/content/{id} of the cloud: on another host, under a signed
-        address, unless C(redirect=false) is asked for."""
+        """GET /rest/api/{2,3}/attachment/content/{id} of the cloud: redirect to a signed URL on
+        another host, unless the request has `redirect=false`.
+        """
         found = self.visible(request)
         if found is None:
             message = f"The attachment with id '{request.path_params['id']}' does not exist"
@@ -75,7 +77,7 @@ class Attachments:
         return RedirectResponse(f"{scheme}://{host}{MEDIA}file/{found['id']}?token={token}", 303)
 
     async def media(self, request: Request) -> Response:
-        """The other host: the token in the address is all that it asks for."""
+        """Serve a file on the media host. It requires only the token in the URL."""
         number = request.path_params["id"]
         expires, _dot, signature = request.query_params.get("token", "").partition(".")
         good = hmac.compare_digest(signature, self._signature(number, expires))
@@ -85,11 +87,11 @@ class Attachments:
         return Response(status_code=404) if found is None else self._file(found)
 
     async def login_page(self, request: Request) -> Response:
-        """Status 200, as of every page: a client that follows to it takes it for what it wanted."""
+        """Return the login page with status 200, so that clients may mistake it for the file."""
         return HTMLResponse(_LOGIN_FORM)
 
     def visible(self, request: Request) -> Json | None:
-        """The attachment that is asked for, if the account sees its issue."""
+        """Return the requested attachment if the account can see its issue, else None."""
         context = self._service.context
         found = context.store.get("tracker.attachment", request.path_params["id"])
         world = World(context.store, rights_of(request, self._service), context.now_ms())

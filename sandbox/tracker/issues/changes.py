@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How an issue changes: verbs and values into fields, all or nothing, with a history [tracker-19,
-tracker-22]."""
+"""Changes to an issue: apply verbs and values to fields, all or nothing, with history [tracker-19,
+tracker-22].
+"""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from sandbox.tracker.fields.fields import EDIT, Field
 from sandbox.tracker.fields.values import Values
 from sandbox.tracker.world import Issue
 
-#: Verbs on these are requests of their own, carried out after the fields are saved.
+#: Verbs on these fields are separate steps, executed after the fields are saved.
 APART = ("comment", "issuelinks")
 _HISTORY_NAMES = {"fixVersions": "Fix Version", "versions": "Version", "components": "Component"}
 _NAMED_KINDS = ("status", "issuetype", "priority", "resolution")
 
 
 class Changes:
-    """The new values of one issue; `screen` is what may be set."""
+    """The new values of an issue. `screen` contains the fields that may be set."""
 
     def __init__(self, call: Call, issue: Issue, screen: Mapping[str, Field]) -> None:
         self.call = call
@@ -29,11 +30,13 @@ class Changes:
         self.issue: Issue = deepcopy(issue)
         self.screen = screen
         self.errors: dict[str, str] = {}
-        #: Verbs of `APART`, by field: `[{verb: value}]`.
+        #: Verbs of the fields in `APART`: `[{verb: value}]` by field.
         self.apart: dict[str, list[Json]] = {}
 
     def take(self, members: Json) -> None:
-        """`fields` set, `update` changes; a field in both is refused."""
+        """Apply the `fields` (new values) and the `update` (verbs). Reject a field that
+        is in both.
+        """
         fields, update = members.get("fields") or {}, members.get("update") or {}
         if not isinstance(fields, dict) or not isinstance(update, dict):
             raise refusal(400, "Can not deserialize the members 'fields' and 'update'")
@@ -65,7 +68,7 @@ class Changes:
             self.errors[field.id] = str(problem)
 
     def _change(self, values: Values, field: Field, verbs: Any) -> None:
-        """Verbs are applied in order."""
+        """Apply verbs in order."""
         try:
             for step in verbs:
                 for verb, value in step.items():
@@ -77,19 +80,19 @@ class Changes:
             self.errors[field.id] = "Operations are to be a list of objects"
 
     def require(self, names: Mapping[str, str]) -> None:
-        """Fields that must have a value afterwards, with the words for those that have none."""
+        """Record an error for each field without a value. `names` maps fields to error messages."""
         for number, words in names.items():
             field = self.call.views.catalogue.all[number]
             if number not in self.errors and field.of(self.issue) in (None, "", []):
                 self.errors[number] = words
 
     def refuse(self) -> None:
-        """One field that is refused refuses the whole request."""
+        """Raise a 400 if any field was rejected."""
         if self.errors:
             raise refusal(400, errors=self.errors)
 
     def save(self) -> Issue:
-        """Keep what differs, under the same key, with a history entry."""
+        """Save the issue under the same key if it changed, with a history entry."""
         self.refuse()
         if self.issue != self.before:
             save(self.call, self.before, self.issue)
@@ -97,8 +100,11 @@ class Changes:
 
 
 def editable(call: Call, issue: Issue) -> dict[str, Field]:
-    """What the account may set by now: nothing without the right, or in a status that is closed
-    to changes [tracker-22]."""
+    """Return the fields that the account may set now.
+
+    The result is empty without the permission to edit, or if the status is closed to changes
+    [tracker-22].
+    """
     status = call.world.named("status", issue["status"])
     if not call.may("edit", issue["project"]) or not status.get("editable", True):
         return {}
@@ -110,14 +116,14 @@ def editable(call: Call, issue: Issue) -> dict[str, Field]:
 
 
 def save(call: Call, before: Issue, after: Issue) -> None:
-    """Keep a changed issue, and what changed."""
+    """Store a changed issue and its history entry."""
     note(call, after, _items(call, before, after))
     after["updated"] = call.now()
     call.store.put("tracker.issue", after["key"], after)
 
 
 def note(call: Call, issue: Issue, items: list[Json]) -> None:
-    """Add to an issue's history."""
+    """Add an entry to the history of an issue."""
     if not items:
         return
     number = call.next_id("history")
@@ -126,7 +132,7 @@ def note(call: Call, issue: Issue, items: list[Json]) -> None:
 
 
 def item(field: str, before: tuple[Any, Any], after: tuple[Any, Any]) -> Json:
-    """A change of a field; the pairs are id and text."""
+    """Return a history item. `before` and `after` are (id, string)."""
     return {
         "field": field,
         "fieldtype": "custom" if field.startswith("customfield_") else "jira",
@@ -151,7 +157,7 @@ def _items(call: Call, before: Issue, after: Issue) -> list[Json]:
 
 
 def _entries(call: Call, project: str, field: Field, old: list[str], new: list[str]) -> list[Json]:
-    """A version or component is one entry for each that came or went."""
+    """Return a history item for each added or removed version or component."""
 
     def pair(name: str) -> tuple[Any, Any]:
         known = call.store.get(f"tracker.{field.items}", f"{project}/{name}") or {}

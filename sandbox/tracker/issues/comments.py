@@ -17,7 +17,9 @@ _ALL = 1048576
 
 
 def comments(call: Call) -> Response:
-    """GET: all of them on a server, in pages in the cloud; POST: 201, twice is two."""
+    """GET: all comments on a server, a page in the cloud. POST: 201, also for a
+    duplicate comment.
+    """
     issue = call.issue()
     if call.request.method == "POST":
         stored = add(call, issue, call.members())
@@ -31,7 +33,7 @@ def comments(call: Call) -> Response:
 
 
 def comment(call: Call) -> Response:
-    """One comment by its id; DELETE takes it away."""
+    """Return (GET) or delete (DELETE) a comment by its id."""
     issue, number = call.issue(), call.part("comment")
     key = f"{issue['id']}/{number.rjust(12, '0')}"
     found = call.store.get("tracker.comment", key)
@@ -48,7 +50,7 @@ def comment(call: Call) -> Response:
 
 
 def add(call: Call, issue: Issue, given: Any) -> Json:
-    """Keep a comment of the account that asks."""
+    """Store a comment by the account of the request."""
     text = _text(call, given.get("body") if isinstance(given, dict) else None)
     if not call.may("comment", issue["project"]):
         words = f"{call.user}, you do not have the permission to comment on this issue."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues are made, edited, assigned and deleted [tracker-20, tracker-22, tracker-23]."""
+"""Requests that create, edit, assign and delete issues [tracker-20, tracker-22, tracker-23]."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MISSING = {
 
 
 def create(call: Call) -> Response:
-    """POST /issue: 201 with id, key and address, and nothing more."""
+    """POST /issue: 201; the response contains only id, key and URL."""
     return JSONResponse(_created(call, call.members()), 201)
 
 
 def create_many(call: Call) -> Response:
-    """POST /issue/bulk: what is refused does not keep the others from being made."""
+    """POST /issue/bulk: invalid issues do not prevent the creation of the others."""
     wanted = call.members().get("issueUpdates") or []
     require(len(wanted) <= _BULK, refusal(400, f"The limit of {_BULK} issues was exceeded."))
     made: list[Json] = []
@@ -64,7 +64,9 @@ def _created(call: Call, members: Json) -> Json:
 
 
 def _project(call: Call, members: Json) -> Json:
-    """The project of the new issue, if the account may create there."""
+    """Return the project of the new issue. Raise a 400 if the account may not create
+    issues there.
+    """
     fields = members.get("fields")
     require(isinstance(fields, dict), refusal(400, "Field 'fields' is required"))
     given: Any = members["fields"].get("project")
@@ -109,7 +111,7 @@ def _kept(call: Call, project: Json, issue: Issue, members: Json) -> Json:
 
 
 def _next_number(call: Call, project: str) -> int:
-    """Numbers are not given twice, not even after a deletion."""
+    """Return the next issue number. Numbers are never reused, even after a deletion."""
     known = call.store.get("tracker.number", project) or {"last": 0}
     numbers = [issue_number(key) for key in call.store.keys("tracker.issue", f"{project}-")]
     number = max([known["last"], *numbers]) + 1
@@ -138,7 +140,7 @@ def edit(call: Call) -> Response:
 
 
 def assign(call: Call) -> Response:
-    """PUT /issue/{key}/assignee: needs no right to edit."""
+    """PUT /issue/{key}/assignee: does not need the permission to edit."""
     issue = call.issue()
     changes = Changes(call, issue, {})
     try:
@@ -165,7 +167,7 @@ def delete(call: Call) -> Response:
 
 
 def issue_property(call: Call) -> Response:
-    """GET, PUT and DELETE of one property."""
+    """GET, PUT and DELETE of an issue property."""
     issue, name = call.issue(), call.part("name")
     known = issue.setdefault("properties", {})
     if call.request.method == "GET":
@@ -184,6 +186,6 @@ def issue_property(call: Call) -> Response:
 
 
 def issue_properties(call: Call) -> Response:
-    """The names of an issue's properties."""
+    """Return the names of the properties of an issue."""
     names = call.issue().get("properties", {})
     return JSONResponse({"keys": [{"key": name} for name in sorted(names)]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Links between issues [tracker-26]: who is sent as `inwardIssue` is the source."""
+"""Links between issues [tracker-26]: the `inwardIssue` of a request is the source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sandbox.tracker.world import Issue
 
 
 def link_types(call: Call) -> Response:
-    """404 where linking is switched off."""
+    """Return the link types. Raise a 404 if linking is disabled."""
     require(call.settings["linking"], refusal(404, "Issue linking is currently disabled."))
     names = call.store.keys("tracker.linktype")
     return JSONResponse({"issueLinkTypes": [call.views.link_type(name) for name in names]})
@@ -29,13 +29,13 @@ def link_type(call: Call) -> Response:
 
 
 def create(call: Call) -> Response:
-    """POST /issueLink: 201 without a body, for a duplicate too."""
+    """POST /issueLink: 201 without a body, also for a duplicate."""
     add(call, call.members())
     return Response(status_code=201)
 
 
 def link(call: Call) -> Response:
-    """GET and DELETE of one link."""
+    """Return (GET) or delete (DELETE) a link."""
     found = call.store.get("tracker.link", call.part("id"))
     shown = None if found is None else call.views.whole_link(found)
     if found is None or shown is None:
@@ -49,7 +49,7 @@ def link(call: Call) -> Response:
 
 
 def add(call: Call, given: Any, subject: Issue | None = None) -> None:
-    """Link two issues; in an edit `subject` is the side that is not named."""
+    """Link two issues. In an edit, `subject` is the side that `given` does not contain."""
     if not isinstance(given, dict):
         raise refusal(400, "A link is to be an object")
     name = _type(call, given.get("type"))
@@ -62,7 +62,7 @@ def add(call: Call, given: Any, subject: Issue | None = None) -> None:
     if not _exists(call, name, source, target):
         _keep(call, name, source, target)
     if given.get("comment"):
-        # of a duplicate the comment is added again
+        # for a duplicate link, the comment is added again
         comments.add(call, source, given["comment"])
 
 
@@ -114,6 +114,6 @@ def _drop(call: Call, stored: Json) -> None:
 
 
 def drop_all(call: Call, issue: Issue) -> None:
-    """All links of an issue that is deleted."""
+    """Delete all links of a deleted issue."""
     for stored in call.store.values("tracker.linked", f"{issue['id']}/"):
         _drop(call, stored)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues, projects and the server are read [W4.2, tracker-0]."""
+"""Requests that read issues, projects and server information [W4.2, tracker-0]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sandbox.tracker.issues import views, workflow
 
 
 def issue(call: Call) -> Response:
-    """An issue [W4.2]; one that was moved has its new key [tracker-5]."""
+    """Return an issue [W4.2]; a moved issue has its new key [tracker-5]."""
     found, fields = call.issue(), call.query_list("fields")
     if not call.context.real("tracker"):
         return JSONResponse(call.views.written_issue(found, fields))
@@ -31,12 +31,12 @@ def issue(call: Call) -> Response:
 
 
 def changelog(call: Call) -> Response:
-    """GET /issue/{key}/changelog of the cloud, in pages."""
+    """GET /issue/{key}/changelog of the cloud, with paging."""
     return JSONResponse(call.page(call.views.changelog(call.issue()), size=100))
 
 
 def projects(call: Call) -> Response:
-    """All projects [W4.2], never paged [tracker-8]."""
+    """Return all projects [W4.2] without paging [tracker-8]."""
     found = call.world.projects.values()
     if not call.context.real("tracker"):
         return JSONResponse([{"key": one["key"], "name": one["name"]} for one in found])
@@ -45,18 +45,18 @@ def projects(call: Call) -> Response:
 
 
 def projects_by_page(call: Call) -> Response:
-    """[tracker-8]: what takes the place of the list in the cloud."""
+    """[tracker-8]: the paged list, which replaces the list of projects in the cloud."""
     found = [call.views.project(one) for one in call.world.projects.values()]
     return JSONResponse(call.page(found))
 
 
 def project(call: Call) -> Response:
-    """One project by key or id."""
+    """Return a project by key or id."""
     return JSONResponse(call.views.whole_project(call.project(call.part("key"))))
 
 
 def server_info(call: Call) -> Response:
-    """[tracker-3]: how to tell the deployments apart."""
+    """[tracker-3]: clients distinguish servers and the cloud by this response."""
     numbers = [1001, 0, 0] if call.cloud else list(meta.server_version(call))
     return JSONResponse(
         {
@@ -72,5 +72,5 @@ def server_info(call: Call) -> Response:
 
 
 def fields(call: Call) -> Response:
-    """All fields; clients read them before their first search."""
+    """Return all fields. Clients read them before their first search."""
     return JSONResponse(call.views.catalogue.listing())

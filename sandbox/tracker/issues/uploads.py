@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files are added to issues, described and deleted [tracker-27]."""
+"""Attachments of issues: upload, metadata and deletion [tracker-27]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FORGERY_HEADER = "x-atlassian-token"
 
 
 def upload(call: Call) -> Response:
-    """POST /issue/{key}/attachments: 200 with a list; the same name twice is two attachments."""
+    """POST /issue/{key}/attachments: 200 with a list; a second file with the same name is added."""
     token = call.request.headers.get(_FORGERY_HEADER, "").lower()
     require(token in ("no-check", "nocheck"), Answer(PlainTextResponse("XSRF check failed", 403)))
     issue = call.issue()
@@ -72,7 +72,7 @@ def limits(call: Call) -> Response:
 
 
 def attachment(call: Call) -> Response:
-    """GET describes one attachment, DELETE takes it away."""
+    """Return (GET) or delete (DELETE) an attachment."""
     found = call.store.get("tracker.attachment", call.part("id"))
     issue = None if found is None else call.world.find(found["issue"])
     if found is None or issue is None:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues as the tracker shows them [W2.2, tracker-5, tracker-9,
-tracker-22]."""
+"""JSON representation of issues [W2.2, tracker-5, tracker-9, tracker-22]."""
 
 from __future__ import annotations
 
@@ -20,18 +19,18 @@ _NOT_NAVIGABLE = ("attachment", "comment")
 
 
 def comma_list(values: Sequence[str]) -> list[str]:
-    """`fields=a,b&fields=c` is one list [tracker-10]."""
+    """Split comma-separated values. `fields=a,b&fields=c` is a single list [tracker-10]."""
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
 class Views(Beans):
-    """Shows what is in `world`."""
+    """JSON representation of the issues in `world`."""
 
-    #: How many comments an issue embeds [tracker-25]; None: all.
+    #: Maximum number of comments in an issue [tracker-25] (None: all).
     embedded: int | None = None
 
     def written_issue(self, issue: Issue, fields: Sequence[str] | None) -> Json:
-        """Written interface [W2.2], and nothing else."""
+        """Return an issue with only the members of written interface [W2.2]."""
         whole = {
             "summary": issue["summary"],
             "status": {"name": issue["status"]},
@@ -46,7 +45,7 @@ class Views(Beans):
         return {"key": issue["key"], "fields": {name: whole[name] for name in names}}
 
     def issue(self, issue: Issue, fields: Sequence[str], properties: Collection[str]) -> Json:
-        """Server facts [tracker-5]; what was not asked for is absent, not null."""
+        """Server facts [tracker-5]: fields that were not requested are absent, not null."""
         whole = self._fields(issue)
         shown = {
             "expand": "operations,editmeta,changelog,transitions,renderedFields",
@@ -63,7 +62,7 @@ class Views(Beans):
         return {"id": issue["id"], "self": address, "key": issue["key"]}
 
     def _fields(self, issue: Issue) -> dict[str, Callable[[], Any]]:
-        """What shows each field; of many issues only what was asked for is looked up."""
+        """Return a function for each field. Searches evaluate only the requested fields."""
         return {
             **self._own(issue),
             **self._named_values(issue),
@@ -104,13 +103,13 @@ class Views(Beans):
         }
 
     def text(self, text: str | None) -> Any:
-        """[tracker-25]: on a server as it was sent."""
+        """[tracker-25]: a server returns a text unchanged."""
         if text is None or not self.cloud:
             return text
         return to_document(text) if self.documents else rendered_anew(text)
 
     def value(self, field: Field, issue: Issue) -> Any:
-        """The value of a custom field; numbers are floats [tracker-22]."""
+        """Return the value of a custom field; numbers are floats [tracker-22]."""
         value = field.of(issue)
         if field.type != "array":
             return None if value is None else self._one(field, field.type, value, issue)
@@ -129,7 +128,7 @@ class Views(Beans):
     # -- comments and links ------------------------------------------------------------------
 
     def comment(self, number: str, comment: Json) -> Json:
-        """A comment of the issue with this id [tracker-25]."""
+        """Return a comment of the issue with the id `number` [tracker-25]."""
         author = self.user(comment["author"])
         return {
             "self": f"{self.base}/rest/api/2/issue/{number}/comment/{comment['id']}",
@@ -143,20 +142,21 @@ class Views(Beans):
         }
 
     def comments(self, issue: Issue) -> list[Json]:
-        """All comments, oldest first."""
+        """Return all comments, oldest first."""
         known = self.world.store.values("tracker.comment", f"{issue['id']}/")
         return [self.comment(issue["id"], comment) for comment in known]
 
     def _comments(self, issue: Issue) -> Json:
-        """[tracker-25]: embedded in the cloud is the first page only."""
+        """[tracker-25]: in the cloud, an issue contains only the first page of comments."""
         whole = self.comments(issue)
         page = whole[: self.embedded]
         size = len(whole) if self.embedded is None else self.embedded
         return {"comments": page, "maxResults": size, "total": len(whole), "startAt": 0}
 
     def links(self, issue: Issue) -> list[Json]:
-        """[tracker-26]: read on the source it is `outwardIssue`, on the target
-        `inwardIssue`; what the account does not see is left out."""
+        """[tracker-26]: the source issue shows the link as `outwardIssue`, the target issue as
+        `inwardIssue`. Links to issues that the account cannot see are omitted.
+        """
         shown = []
         for link in self.world.store.values("tracker.linked", f"{issue['id']}/"):
             for mine, other, side in (
@@ -169,11 +169,11 @@ class Views(Beans):
         return shown
 
     def whole_link(self, link: Json) -> Json | None:
-        """A link with both issues; None where one of them is not seen."""
+        """Return a link with both issues, or None if the account cannot see both."""
         source, target = self.world.find(link["source"]), self.world.find(link["target"])
         if source is None or target is None:
             return None
-        # the issue that was sent as `inwardIssue` is the source
+        # the issue sent as `inwardIssue` is the source
         sides = {"inwardIssue": self.linked(source), "outwardIssue": self.linked(target)}
         return {**self._link(link), **sides}
 
@@ -193,13 +193,13 @@ class Views(Beans):
     # -- history -----------------------------------------------------------------------------
 
     def changelog(self, issue: Issue) -> list[Json]:
-        """What changed, oldest first; newest first in the cloud."""
+        """Return the history, oldest first on a server, newest first in the cloud."""
         known = self.world.store.values("tracker.history", f"{issue['id']}/")
         shown = [{**entry, "author": self.user(entry["author"])} for entry in known]
         return shown[::-1] if self.cloud else shown
 
     def expanded(self, issue: Issue, expand: Collection[str]) -> Json:
-        """What `expand` adds to an issue that was read or found."""
+        """Return the members that `expand` adds to an issue."""
         if "changelog" not in expand:
             return {}
         histories = self.changelog(issue)
@@ -210,7 +210,9 @@ class Views(Beans):
 
 
 def _selection(whole: Collection[str], asked: Sequence[str]) -> list[str]:
-    """`*all`, `*navigable`, names, and `-name` to leave one out."""
+    """Return the selected names. `asked` has `*all`, `*navigable`, names, and `-name` to exclude a
+    field.
+    """
     wanted = [name for name in asked if not name.startswith("-")] or [ALL]
     unwanted = {name[1:] for name in asked if name.startswith("-")}
     navigable = NAVIGABLE in wanted

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transitions: what is offered now, what its screen wants [tracker-24].
+"""Transitions: available transitions and their screens [tracker-24].
 
 Seed: `workflows: {PROJECT or "*": {initial, transitions: [{id, name, to, from?, screen?, required?,
-validator?, resolution?, then?}]}}`. `from` (list of statuses; absent: from everywhere), `screen`
-(fields; absent: no screen), `required` (those of them that need a value), `validator` ({field:
-words}: wanted too, although no list shows it), `resolution` (a post function sets it, null clears
-it), `then` (a post function moves the issue on). A project without a workflow may go from every
-status to every other.
+validator?, resolution?, then?}]}}`.
+
+- `from`: list of statuses (absent: all)
+- `screen`: list of fields (absent: no screen)
+- `required`: fields of the screen that need a value
+- `validator`: {field: error message}: fields that also need a value, but are not listed as required
+- `resolution`: a post function sets it (null clears it)
+- `then`: a post function moves the issue on to this status
+
+In a project without a workflow, every status can change to every other status.
 """
 
 from __future__ import annotations
@@ -39,7 +44,10 @@ def initial_status(call: Call, project: str) -> str:
 
 
 def _offered(call: Call, issue: Issue) -> list[Json]:
-    """Only what this account may do now; without the right nothing, and no error."""
+    """Return the transitions that the account may execute now.
+
+    Without the permission, the list is empty; the server reports no error.
+    """
     if not call.may("transition", issue["project"]):
         return []
     return [
@@ -78,7 +86,7 @@ def offered(call: Call, issue: Issue, *, fields: bool) -> list[Json]:
 
 
 def transitions(call: Call) -> Response:
-    """GET /issue/{key}/transitions; an id that is not offered gives an empty list."""
+    """GET /issue/{key}/transitions; the list is empty if `transitionId` is not available."""
     fields = "transitions.fields" in call.query_list("expand")
     found, wanted = offered(call, call.issue(), fields=fields), call.query("transitionId")
     if wanted:
@@ -128,7 +136,9 @@ def _chosen(call: Call, issue: Issue, wanted: str) -> Json:
 
 
 def _speak(call: Call, issue: Issue, verbs: list[Any], *, screen: bool) -> None:
-    """A comment without a screen is dropped in silence on a server [tracker-24]."""
+    """Add the comments of a transition. A server silently drops them without a screen
+    [tracker-24].
+    """
     if screen or call.cloud:
         for verb in verbs:
             comments.add(call, issue, verb.get("add"))

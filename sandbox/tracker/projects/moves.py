@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a change of a version does to the issues that name it [tracker-16, tracker-18]."""
+"""Effects of a version change on its issues [tracker-16, tracker-18]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS = {"fixVersions": "fix", "versions": "affects"}
 
 
 def by_id(call: Call, number: str) -> tuple[str, Json] | None:
-    """Project and entry of a version."""
+    """Return (project key, entry) of a version, or None."""
     for key, entry in call.store.items("tracker.version"):
         if entry["id"] == number:
             return key.partition("/")[0], entry
@@ -21,7 +21,7 @@ def by_id(call: Call, number: str) -> tuple[str, Json] | None:
 
 
 def issues_of(call: Call, project: str, name: str, field: str) -> list[Issue]:
-    """Issues that name the version, whoever may see them."""
+    """Return all issues with this version, including issues that the account may not see."""
     known = call.store.values("tracker.issue", f"{project}-")
     return [
         issue for issue in known if issue["project"] == project and name in (issue.get(field) or [])
@@ -29,7 +29,10 @@ def issues_of(call: Call, project: str, name: str, field: str) -> list[Issue]:
 
 
 def rename(call: Call, project: str, former: str, entry: Json) -> None:
-    """Keep a version under its name; its issues show the new one without a change of their own."""
+    """Store a version under its current name.
+
+    Its issues show the new name, but get no history entry and keep their `updated` time.
+    """
     call.store.delete("tracker.version", f"{project}/{former}")
     call.store.put("tracker.version", f"{project}/{entry['name']}", entry)
     for field in _FIELDS if former != entry["name"] else ():
@@ -45,7 +48,10 @@ def move_unresolved(call: Call, project: str, name: str, target: str) -> None:
 
 
 def remove(call: Call, project: str, entry: Json, targets: dict[str, str]) -> None:
-    """Take a version out of all issues, or put another in its place, each with a history entry."""
+    """Delete a version. Remove it from all issues, or replace it by a target version.
+
+    Every changed issue gets a history entry.
+    """
     names = {field: _target(call, project, entry, field, targets[field]) for field in _FIELDS}
     for field, target in names.items():
         for issue in issues_of(call, project, entry["name"], field):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Accounts, and what people may be asked for [tracker-23]."""
+"""Users, permissions and assignees [tracker-23]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _LIMIT = 50
 
 
 def read_user(call: Call, value: Any) -> str | None:
-    """`{name}` on a server, `{accountId}` or `{id}` in the cloud; null, or null inside: nobody."""
+    """Parse a user: `{name}` on a server, `{accountId}` or `{id}` in the cloud.
+
+    Return None (no user) if the value, or its name or id, is null.
+    """
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -42,9 +45,12 @@ def _known(call: Call, name: Any) -> str | None:
 
 
 def read_assignee(call: Call, issue: Issue, value: Any) -> str | None:
-    """Who is to have the issue; the caller needs a right, and so does the other."""
+    """Parse the new assignee of an issue.
+
+    The caller needs the permission to assign issues, and the assignee must be assignable.
+    """
     name, project = None, issue["project"]
-    # as a number, too: a client sends it so
+    # a client may also send the number -1
     named = (value.get("name"), value.get("accountId")) if isinstance(value, dict) else ()
     if _AUTOMATIC in map(str, named):
         name = call.world.projects[project].get("lead")
@@ -64,7 +70,7 @@ def assignable(call: Call, name: str, project: str) -> bool:
 
 
 def myself(call: Call) -> Response:
-    """The account that asks; clients check their login with it."""
+    """Return the account of the request. Clients check their login with this request."""
     if call.rights.user is None:
         raise refusal(401, "You are not authenticated.")
     return JSONResponse(call.views.user(call.rights.user))
@@ -87,14 +93,14 @@ def users(call: Call) -> Response:
 
 
 def assignable_users(call: Call) -> Response:
-    """GET /user/assignable/search: those that may have issues of a project."""
+    """GET /user/assignable/search: users who can be assigned to issues of a project."""
     project = call.query("project") or call.seen(call.query("issueKey"))["project"]
     call.project(project)
     return _people(call, [name for name in _search(call) if assignable(call, name, project)])
 
 
 def _search(call: Call) -> list[str]:
-    """Whose name, display name or address begins, word by word, with what is asked for."""
+    """Return the users whose name, display name or any word of it starts with the search string."""
     if call.cloud and call.query("username"):
         raise refusal(400, _STRICT)
     wanted = call.query("query") if call.cloud else call.query("username")
@@ -112,8 +118,9 @@ def _people(call: Call, names: list[str]) -> Response:
 
 
 def permissions(call: Call) -> Response:
-    """GET /mypermissions, for an issue or a project where one is named; the cloud wants the names
-    of those that are asked for [tracker-28]."""
+    """GET /mypermissions, optionally for an issue or a project. The cloud requires the names of the
+    requested permissions [tracker-28].
+    """
     asked = call.query_list("permissions")
     require(asked or not call.cloud, refusal(400, "The 'permissions' query parameter is required."))
     named = call.query("issueKey")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions: made, changed, ordered, deleted, counted [tracker-15, tracker-16]."""
+"""Versions: create, update, sort, delete and count [tracker-15, tracker-16]."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _STATES = ("released", "archived", "unreleased")
 
 
 def listed(call: Call) -> Response:
-    """GET /project/{key}/versions: never paged."""
+    """GET /project/{key}/versions: a list without paging."""
     return JSONResponse(call.views.versions(_readable(call, call.part("key"))))
 
 
 def paged(call: Call) -> Response:
-    """GET /project/{key}/version; in the cloud with `query` and `status`."""
+    """GET /project/{key}/version: a paged list. The cloud supports `query` and `status`."""
     found = call.views.versions(_readable(call, call.part("key")))
     if call.cloud:
         text, states = call.query("query").lower(), call.query_list("status")
@@ -49,7 +49,10 @@ def _state(version: Json) -> str:
 
 
 def _readable(call: Call, wanted: str) -> str:
-    """A project whose versions may be read: to browse it, or to administer it."""
+    """Return the key of a project whose versions the account may read.
+
+    This needs the permission to browse or to administer the project.
+    """
     for key, project in call.store.items("tracker.project"):
         seen = key in call.world.projects or call.administers(key)
         if seen and wanted in (key, project["id"]):
@@ -58,7 +61,7 @@ def _readable(call: Call, wanted: str) -> str:
 
 
 def _found(call: Call) -> tuple[str, Json]:
-    """Project and entry of the version that the path names."""
+    """Return (project key, entry) of the version in the request path."""
     project, entry = moves.by_id(call, call.part("id")) or ("", None)
     seen = project in call.world.projects or call.administers(project)
     if entry is None or not seen:
@@ -72,7 +75,7 @@ def version(call: Call) -> Response:
 
 
 def create(call: Call) -> Response:
-    """POST /version: 201; older servers pass over `released` and `archived`."""
+    """POST /version: 201; older servers ignore `released` and `archived`."""
     members = call.members()
     wanted = str(members.get("project") or members.get("projectId") or "")
     require(wanted, refusal(400, "Project must be specified to create a version."))
@@ -99,7 +102,7 @@ def create(call: Call) -> Response:
 
 
 def update(call: Call) -> Response:
-    """PUT /version/{id}: absent members stay, and so do those that clients send as null."""
+    """PUT /version/{id}: absent members and null values leave the version unchanged."""
     project, entry = _found(call)
     if not call.administers(project):
         raise refusal(404 if call.cloud else 403, _UNRIGHTFUL)
@@ -118,7 +121,7 @@ def update(call: Call) -> Response:
 
 
 def _name(call: Call, project: str, given: Any, own: str | None) -> str:
-    """[tracker-17]: trimmed, and unique whatever the letter case."""
+    """[tracker-17]: names are trimmed, and unique regardless of letter case."""
     name = str(given or "").strip()
     require(name, refusal(400, errors={"name": _EMPTY}))
     long = f"The version name is too long. It must not exceed {_LONGEST} characters."
@@ -130,7 +133,7 @@ def _name(call: Call, project: str, given: Any, own: str | None) -> str:
 
 
 def _take(entry: Json, members: Json, what: str) -> None:
-    """Everything but the name; nothing is set by itself."""
+    """Update an entry with all members except the name. No other value changes automatically."""
     for name in ("released", "archived"):
         if members.get(name) is not None:
             entry[name] = members[name] is True
@@ -145,7 +148,7 @@ def _take(entry: Json, members: Json, what: str) -> None:
 
 
 def _take_date(entry: Json, members: Json, name: str, what: str) -> None:
-    """In one of two spellings; an empty one clears."""
+    """Set a date from either of its two formats. An empty value clears the date."""
     users = "user" + name[0].upper() + name[1:]
     if name in members and users in members:
         words = f"Only one of '{name}' and '{users}' can be specified when {what} a version."
@@ -175,7 +178,7 @@ def _by_address(call: Call, project: str, address: Any) -> Json:
 
 
 def _administered(call: Call) -> tuple[str, Json]:
-    """[tracker-18]: a missing right is 401 here, and no trouble of the login."""
+    """[tracker-18]: a missing permission is a 401 here, although the login is valid."""
     project, entry = _found(call)
     words = f"The user {call.user} does not have permission to complete this operation."
     require(call.administers(project), refusal(401, words))
@@ -183,20 +186,20 @@ def _administered(call: Call) -> tuple[str, Json]:
 
 
 def delete(call: Call) -> Response:
-    """DELETE /version/{id}, with targets in the query."""
+    """DELETE /version/{id}, with target versions in the query."""
     project, entry = _administered(call)
     targets = {
         "fixVersions": call.query("moveFixIssuesTo"),
         "versions": call.query("moveAffectedIssuesTo"),
     }
-    # older servers take the address of a version too
+    # older servers also accept the URL of a version
     targets = {field: given.rpartition("/")[2] for field, given in targets.items()}
     moves.remove(call, project, entry, targets)
     return Response(status_code=204)
 
 
 def swap(call: Call) -> Response:
-    """POST /version/{id}/removeAndSwap, with targets as numbers."""
+    """POST /version/{id}/removeAndSwap, with target versions as numbers."""
     known = call.cloud or call.settings["remove_and_swap"]
     require(known, refusal(404, f"null for uri: {call.request.url.path}"))
     project, entry = _administered(call)
@@ -212,7 +215,9 @@ def swap(call: Call) -> Response:
 
 
 def merge(call: Call) -> Response:
-    """PUT /version/{id}/mergeto/{target}: its issues move, then it is deleted."""
+    """PUT /version/{id}/mergeto/{target}: move the issues to the target, then delete
+    the version.
+    """
     project, entry = _administered(call)
     target = call.part("target")
     moves.remove(call, project, entry, {"fixVersions": target, "versions": target})
@@ -220,7 +225,7 @@ def merge(call: Call) -> Response:
 
 
 def move(call: Call) -> Response:
-    """POST /version/{id}/move: `position`, or `after` the address of another."""
+    """POST /version/{id}/move with `position`, or with `after` and the URL of another version."""
     project, entry = _administered(call)
     members = call.members()
     others = sorted(
@@ -245,7 +250,7 @@ def move(call: Call) -> Response:
 
 
 def unresolved(call: Call) -> Response:
-    """Issues without resolution, those that the account cannot see too."""
+    """Return the number of issues without resolution, including issues the account cannot see."""
     project, entry = _found(call)
     found = moves.issues_of(call, project, entry["name"], "fixVersions")
     open_ones = [issue for issue in found if issue.get("resolution") is None]

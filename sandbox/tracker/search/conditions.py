@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a parsed query means for the issues at hand: semantic errors, matches, order.
+"""Evaluation of a parsed query: semantic errors, matches and order.
 
-Server facts [tracker-10]: unknown fields and values are semantic errors (400, or warnings with
-`validateQuery=warn`, where the clause then simply matches nothing).
+Server facts [tracker-10]: unknown fields and values are semantic errors (400). With
+`validateQuery=warn` they are warnings, and the clause matches nothing.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _DATE_FORMATS = ("%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M", "%Y-%m-%d", "%Y/%m/%d")
 
 
 def field_of(name: str) -> str:
-    """The field that `name` (any case, any alias) stands for."""
+    """Return the field for a name or alias in any letter case."""
     lowered = name.lower()
     return _ALIASES.get(lowered, lowered)
 
 
 def has_unique_order(query: Query) -> bool:
-    """Whether pages of this query can be put together without loss [tracker-9]."""
+    """Return whether paging this query is complete, without lost issues [tracker-9]."""
     return any(field_of(term.field) == "key" for term in query.order)
 
 
 class Conditions:
-    """A query's meaning in one `World`."""
+    """Evaluates queries in a `World`."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -62,7 +62,9 @@ class Conditions:
     # -- semantic errors ---------------------------------------------------------------------
 
     def problems(self, query: Query) -> list[str]:
-        """The server's words for every unknown field, value or unsuitable operator."""
+        """Return the server's error messages for unknown fields, unknown values and wrong
+        operators.
+        """
         found: list[str] = []
         for clause in _clauses(query.where):
             found += self._problems_of(clause)
@@ -126,7 +128,7 @@ class Conditions:
     # -- matches -----------------------------------------------------------------------------
 
     def matches(self, node: Node | None, issue: Issue) -> bool:
-        """Whether `issue` fulfils `node`; a clause with a semantic error never does."""
+        """Return whether `issue` matches `node`. A clause with a semantic error never matches."""
         if node is None:
             return True
         if isinstance(node, And):
@@ -196,7 +198,7 @@ class Conditions:
         return date
 
     def _date(self, value: str) -> int | None:
-        """Epoch milliseconds of a date, or of a period counted from now."""
+        """Parse a date, or a period relative to now. Return epoch milliseconds, or None."""
         if _PERIOD.fullmatch(value):
             sign = -1 if value.strip().startswith("-") else 1
             parts = re.findall(r"(\d+)([wdhm])", value)
@@ -215,8 +217,11 @@ class Conditions:
     # -- order -------------------------------------------------------------------------------
 
     def ordered(self, query: Query, issues: Iterable[Issue], shuffle: int | None) -> list[Issue]:
-        """The issues in the query's order, newest first where it says nothing; with `shuffle`
-        ties fall differently for every number ([tracker-9]: unstable paging)."""
+        """Sort the issues by the query's order; by default, newest first.
+
+        With `shuffle`, ties are in a different order for every number ([tracker-9]: unstable
+        paging).
+        """
         result = sorted(issues, key=lambda issue: int(issue["id"]), reverse=True)
         if shuffle is not None:
             random.Random(shuffle).shuffle(result)
@@ -280,7 +285,10 @@ def _bad_text(field: str, value: str) -> str | None:
 
 
 def _contains(text: str, wanted: str) -> bool:
-    """Every word, or every phrase in quotation marks, of `wanted`; a word may end with `*`."""
+    """Return whether `text` contains every word and every quoted phrase of `wanted`.
+
+    A word may end with `*` (prefix match).
+    """
     words = re.findall(r"\w+", text.lower())
     for phrase, word in re.findall(r'"([^"]*)"|(\S+)', wanted.lower()):
         parts = re.findall(r"\w+", phrase or word)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The query language of the issue tracker: text in, syntax tree out.
+"""Parser of the query language: string in, syntax tree out.
 
-Only syntax is judged here ([tracker-10]: a query that does not parse is 400
-whatever `validateQuery` says); whether fields and values exist is `conditions.py`'s question.
+Checks only the syntax ([tracker-10]: a syntax error is a 400, whatever `validateQuery` is).
+`conditions.py` checks whether fields and values exist.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _WORD_OF_SYMBOL = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT"}
 
 
 class JqlSyntaxError(Exception):
-    """The query does not parse; the text is what the server would say."""
+    """The query has a syntax error. The string is the server's error message."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """`kind` is `word`, `string`, `symbol` or `end`; `offset` counts characters from 0."""
+    """A token. `kind` is `word`, `string`, `symbol` or `end`; `offset` counts characters from 0."""
 
     kind: str
     text: str
@@ -33,7 +33,9 @@ class Token:
 
 @dataclass(frozen=True)
 class Operand:
-    """`kind` is `value`, `list`, `empty` or `function` (then `values[0]` is its name)."""
+    """An operand. `kind` is `value`, `list`, `empty` or `function` (then `values[0]` is
+    its name).
+    """
 
     kind: str
     values: tuple[str, ...] = ()
@@ -41,8 +43,9 @@ class Operand:
 
 @dataclass(frozen=True)
 class Clause:
-    """One comparison; `operator` is `=`, `!=`, `<`, `<=`, `>`, `>=`, `~`, `!~`, `in`, `not in`,
-    `is` or `is not`."""
+    """A comparison. `operator` is `=`, `!=`, `<`, `<=`, `>`, `>=`, `~`, `!~`, `in`, `not in`, `is`
+    or `is not`.
+    """
 
     field: str
     operator: str
@@ -75,14 +78,14 @@ class OrderTerm:
 
 @dataclass(frozen=True)
 class Query:
-    """`where` is None for a query without conditions."""
+    """A parsed query. `where` is None if the query has no conditions."""
 
     where: Node | None = None
     order: tuple[OrderTerm, ...] = field(default=())
 
 
 def parse(text: str) -> Query:
-    """The syntax tree of `text`; raises `JqlSyntaxError`."""
+    """Parse `text` into a syntax tree. Raise `JqlSyntaxError` if it is invalid."""
     return _Parser(text).query()
 
 
@@ -97,7 +100,7 @@ def _error(text: str, offset: int, message: str) -> JqlSyntaxError:
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens of `text`, closed by one of the kind `end`."""
+    """Return all tokens of `text`, followed by an `end` token."""
     found: list[Token] = []
     offset = 0
     while offset < len(text):
@@ -247,7 +250,7 @@ class _Parser:
         return Clause(name, operator, self._operand(operator))
 
     def _text(self, what: str) -> str:
-        """A field name or a value; a reserved word has to stand in quotation marks."""
+        """Parse a field name or a value. A reserved word must be quoted."""
         token = self.current
         if token.kind not in ("word", "string"):
             raise self._expected(what)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Words and characters that the query language keeps for itself (vendor's JQL reference)."""
+"""Reserved words and characters of the query language (vendor's JQL reference)."""
 
 from __future__ import annotations
 
-# these have to stand in quotation marks, or as \uXXXX
+# these must be quoted or written as \uXXXX
 RESERVED_CHARACTERS = frozenset("{}*/%+^$#@?;[]")
 
 # fmt: off

@@ -27,7 +27,8 @@ _TOKEN_MEMBERS = ("jql", "nextPageToken", "maxResults", *_LISTS, "fieldsByKeys",
 _STRICT, _WARN, _NONE = "strict", "warn", "none"
 _VALIDATION = {_STRICT: _STRICT, "true": _STRICT, _WARN: _WARN, "false": _WARN, _NONE: _NONE}
 _DEFAULT_PAGE = 50
-#: Issues that the index does not hold yet: `{until: epoch ms, searches: how many still miss it}`.
+#: Issues that are not in the index yet: `{until: epoch ms, searches: number of searches that still
+#: miss the issue}`.
 UNINDEXED = "tracker.unindexed"
 
 _WINDOW = (
@@ -38,7 +39,7 @@ _WINDOW = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What a search request asks for; `fields` None: the endpoint's own default."""
+    """Parameters of a search request. `fields` is None for the default of the endpoint."""
 
     jql: str
     start_at: int
@@ -52,14 +53,14 @@ class Asked:
 
 @dataclass
 class Found:
-    """All matches in order, and what is wrong with the query without being an error."""
+    """All matches in order, and warnings about the query."""
 
     issues: list[Issue]
     warnings: list[str] = field(default_factory=list)
 
 
 def xml_status(status: int, message: str) -> str:
-    """Some errors are XML although JSON was asked for [tracker-2]."""
+    """Return an error as XML. Some errors are XML even if JSON was requested [tracker-2]."""
     return (
         '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
         f"<status><status-code>{status}</status-code><message>{message}</message></status>"
@@ -67,15 +68,17 @@ def xml_status(status: int, message: str) -> str:
 
 
 def refusal(messages: list[str], *, syntax: bool = False) -> Response:
-    """400; a semantic error comes without `errors` [tracker-10]."""
+    """Return a 400. A semantic error has no `errors` member [tracker-10]."""
     if syntax:
         return JSONResponse({"errorMessages": messages, "errors": {}}, 400)
     return JSONResponse({"errorMessages": messages, "warningMessages": []}, 400)
 
 
 async def read_search(request: Request, *, tokens: bool, unrecognized: list[str]) -> Asked:
-    """The parameters of a GET or the members of a POST; unknown members are 400, and so are those
-    in `unrecognized` ([tracker-10]: old servers)."""
+    """Parse the parameters of a GET or the members of a POST.
+
+    Unknown members are a 400, and so are those in `unrecognized` ([tracker-10]: old servers).
+    """
     known = [
         name for name in (_TOKEN_MEMBERS if tokens else _OFFSET_MEMBERS) if name not in unrecognized
     ]
@@ -129,7 +132,7 @@ def _integer(values: Json, name: str, default: int) -> int:
 
 
 class Search:
-    """One search over the issues that the asking account sees."""
+    """A search over the issues that the account can see."""
 
     def __init__(self, shown: Views, settings: Json, shuffle: int | None) -> None:
         self.views = shown
@@ -158,7 +161,7 @@ class Search:
         return Found(ordered, problems if validation == _WARN else [])
 
     def _unindexed(self) -> set[str]:
-        """Issues that are too new to be found: the index lags [tracker-20]."""
+        """Return the ids of new issues that are not indexed yet: the index lags [tracker-20]."""
         store, found = self.views.world.store, set()
         for number, lag in store.items(UNINDEXED):
             waits = self.views.world.now_ms < lag["until"] or lag["searches"] > 0
@@ -174,7 +177,7 @@ class Search:
         return cap if asked.max_results < 0 else min(asked.max_results, cap)
 
     def by_offset(self, asked: Asked, *, written: bool) -> Response:
-        """Server fact [tracker-9]; with `written` only what written interface [W2.2] lists."""
+        """Server fact [tracker-9]; if `written`, only the members of written interface [W2.2]."""
         size = self._page_size(asked)
         query = self._query(asked)
         limit = self.settings["window_limit"]
@@ -204,7 +207,9 @@ class Search:
         return {**shown, **self.views.expanded(issue, asked.expand)}
 
     def by_token(self, asked: Asked) -> Response:
-        """Server fact [tracker-11] (cloud): no total; by default nothing but ids."""
+        """Server fact [tracker-11] (cloud): there is no total, and by default only ids are
+        returned.
+        """
         query = self._query(asked)
         if query.where is None:
             message = (
@@ -244,7 +249,7 @@ def _token(jql: str, offset: int) -> str:
 
 
 def _offset(asked: Asked) -> int:
-    """Where a page starts; a token is good only for the query that it was given out for."""
+    """Return the start of the page. A token is valid only for the query that returned it."""
     if not asked.token:
         return 0
     try:
