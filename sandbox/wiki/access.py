@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may see, write and delete what in the wiki [wiki-1, wiki-3].
+"""Permissions for reading, writing and deleting in the wiki [wiki-1, wiki-3].
 
 Permissions of a space: `view`, `add` (create and edit), `delete`, `attach`, `delete_attachments`,
-`administer`. A page may be restricted: `restrictions: {read: [name], update: [name]}`; what hides a
-page hides what is below it.
+`administer`. A page may be restricted: `restrictions: {read: [name], update: [name]}`. If a page is
+hidden, its descendants are hidden too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _PAGE_CLASS = "class com.atlassian.confluence.pages.Page"
 
 
 class Access:
-    """What the account of `rights` may do; None: everything (the sandbox itself)."""
+    """Permissions of an account.
+
+    :param rights: None: all permissions (the sandbox itself)
+    """
 
     def __init__(self, context: Context, rights: Rights | None) -> None:
         self.store = context.store
@@ -34,7 +37,9 @@ class Access:
         return permission == "view" and bool(known.get("anonymous", False))
 
     def sees(self, page: Json) -> bool:
-        """Whether the page is shown; the same answer as for one that does not exist, if not."""
+        """Return whether the account can see the page. Hidden pages are treated like
+        missing pages.
+        """
         if page.get("hidden", False) or not self.may("view", page["space"]):
             return False
         above: Json | None = page
@@ -54,7 +59,9 @@ class Access:
         return allowed and not page.get("read_only", False)
 
     def must_edit(self, page: Json) -> None:
-        """403; some servers hide the page at once [wiki-3]."""
+        """Raise a 403 if the account may not edit the page. Some servers respond with
+        404 [wiki-3].
+        """
         if self.edits(page):
             return
         if self.settings["uneditable_status"] == 404:
@@ -75,7 +82,7 @@ class Access:
             )
 
     def must_purge(self, page: Json) -> None:
-        """[wiki-12]: needs to administer the space."""
+        """[wiki-12]: permanent deletion needs the permission to administer the space."""
         if not self.may("administer", page["space"]):
             raise forbidden(f"Could not purge Content with id {page['id']}")
 
@@ -88,7 +95,7 @@ class Access:
             raise forbidden(f"Could not delete attachments of Content with id {page['id']}")
 
     def space(self, key: Any) -> Json:
-        """A space that is seen; 404 else."""
+        """Return a visible space, or raise a 404."""
         found = self.store.get("wiki.space", str(key))
         if found is None or not self.may("view", str(key)):
             raise no_space(str(key))

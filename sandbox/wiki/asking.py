@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What requests to the wiki ask for: parts of lists, expansions, statuses [wiki-7,
-wiki-11]."""
+"""Parsing of common request parameters: paging, expansions, statuses [wiki-7, wiki-11]."""
 
 from __future__ import annotations
 
@@ -32,10 +31,11 @@ def part(
     default: int = DEFAULT_LIMIT,
     cursor: bool = False,
 ) -> Json:
-    """The part of a list that was asked for, with the way to the next one.
+    """Return the requested page of a list, with a link to the next page.
 
-    More than the most is cut without a word; the way on is a cursor where searches of the cloud
-    give one.
+    A limit above the maximum is silently reduced.
+
+    :param cursor: page by cursor, as searches of the cloud do
     """
     start, limit = _start(request, cursor=cursor), integer(request, "limit", default)
     bodies = views.pages.cloud and any("body" in name for name in expansions(request))

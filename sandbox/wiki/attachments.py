@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of a page: listed, added, given a new version, downloaded, deleted [wiki-15].
+"""Attachments of a page: list, add, update, download, delete [wiki-15].
 
-A name that is in use is refused and has to be given its next version under `{attachment}/data`; the
-answer to the one is a list, to the other an object; `PUT` on the listing is known to the cloud
-alone; the version of a file is its own, not the page's; the listing shows size, media type and
-comment in `extensions`, the comment in `metadata` too, and no digest; `version` comes only where it
-is expanded.
+- POST of an existing name is an error. A new version goes to `{attachment}/data`.
+- The first responds with a list, the second with an object.
+- Only the cloud supports `PUT` on the listing.
+- An attachment has its own version number, independent of the page.
+- The listing contains size, media type and comment in `extensions`, the comment in `metadata` too,
+  and no digest. `version` is present only if it is expanded.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _LONGEST_COMMENT = 255
 
 
 def form_of(content_type: str, body: bytes) -> list[Part]:
-    """The fields of a form; 415 where it is none."""
+    """Parse a form. Raise a 415 if the body is not a form."""
     parts = parts_of(content_type, body)
     if parts is None:
         raise error(415, "Unsupported Media Type: multipart/form-data is expected")
@@ -31,7 +32,10 @@ def form_of(content_type: str, body: bytes) -> list[Part]:
 
 
 def add(pages: Pages, page: Json, form: list[Part], *, replaces: bool) -> list[Json]:
-    """POST on the listing: files under new names; with `replaces` (PUT) under any."""
+    """Add files (POST on the listing).
+
+    :param replaces: accept existing names too and add a new version (PUT)
+    """
     stored = []
     for file in _files(form):
         name = base_name(file.filename or "")
@@ -48,7 +52,7 @@ def add(pages: Pages, page: Json, form: list[Part], *, replaces: bool) -> list[J
 
 
 def replace(pages: Pages, page: Json, number: str, form: list[Part]) -> Json:
-    """POST on `data`: the next version of a file, which keeps its name."""
+    """Add a new version of a file (POST on `data`). The file keeps its name."""
     file = _files(form)[0]
     for each in page["attachments"]:
         if each["id"].removeprefix("att") == number.removeprefix("att"):
@@ -57,7 +61,7 @@ def replace(pages: Pages, page: Json, number: str, form: list[Part]) -> Json:
 
 
 def content_of(pages: Pages, page: Json, name: str) -> tuple[str, bytes]:
-    """Media type and bytes of the newest version."""
+    """Return media type and content of the newest version."""
     for each in page["attachments"]:
         if each["name"] == name:
             return each["media_type"], pages.store.blobs.read(each["sha256"])
@@ -65,7 +69,7 @@ def content_of(pages: Pages, page: Json, name: str) -> tuple[str, bytes]:
 
 
 def find(pages: Pages, number: str) -> tuple[Json, Json] | None:
-    """Page and attachment by the attachment's id, if the page is seen."""
+    """Return (page, attachment) for an attachment id, or None if the page is not visible."""
     for page in pages.all():
         for each in page["attachments"]:
             if each["id"] == number:
@@ -80,7 +84,7 @@ def delete(pages: Pages, page: Json, attachment: Json) -> None:
 
 
 def view(base: str, page: Json, attachment: Json, *, version: bool) -> Json:
-    """An attachment as the listing shows it."""
+    """Return an attachment as in the listing."""
     comment, kind = attachment["comment"], attachment["media_type"]
     file = f"{quote(attachment['name'], safe='')}?version={attachment['version']}"
     shown: Json = {
@@ -117,7 +121,7 @@ def _comment(form: list[Part]) -> str:
 def _store(
     pages: Pages, page: Json, form: list[Part], file: Part, attachment: Json
 ) -> tuple[Json, Json]:
-    """The page and the attachment as they are kept; identical bytes are a new version too."""
+    """Store an attachment. Return (page, attachment). Identical content is a new version too."""
     pages.access.must_attach(page)
     comment, limit = _comment(form), int(pages.settings["upload_limit"])
     if len(file.content) > limit:

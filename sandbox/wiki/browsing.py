@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wiki beyond a single page: trees, spaces, searches, accounts [wiki-9, wiki-11]."""
+"""Requests beyond a single page: trees, spaces, searches, accounts [wiki-9, wiki-11]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS = ("page", "attachment", "comment")
 
 
 class Browsing:
-    """Handlers; `views` gives what the account of a request sees."""
+    """Request handlers. `views` returns the data that the account of a request can see."""
 
     def __init__(self, views: Callable[[Request], Views]) -> None:
         self._views = views
@@ -30,13 +30,13 @@ class Browsing:
         return answered(part(request, views, found, lambda page: views.page(page, expand)))
 
     async def children(self, request: Request) -> Response:
-        """GET /content/{id}/child/page: current ones in display order."""
+        """GET /content/{id}/child/page: current pages in display order."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
         return self._pages(request, views, tree.children(views.pages, page["space"], page["id"]))
 
     async def child_kinds(self, request: Request) -> Response:
-        """GET /content/{id}/child: nothing but what is expanded."""
+        """GET /content/{id}/child: only the expanded kinds of children."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
         asked = expansions(request)
@@ -45,18 +45,18 @@ class Browsing:
         return JSONResponse({**shown, "_expandable": rest, "_links": {"base": views.base}})
 
     async def comments(self, request: Request) -> Response:
-        """GET /content/{id}/child/comment: the sandbox keeps none."""
+        """GET /content/{id}/child/comment: always empty, the sandbox stores no comments."""
         self._views(request).pages.get(request.path_params["id"])
         return JSONResponse(listing([]))
 
     async def descendants(self, request: Request) -> Response:
-        """GET /content/{id}/descendant/page: all levels."""
+        """GET /content/{id}/descendant/page: descendants of all levels."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
         return self._pages(request, views, list(tree.descendants(views.pages, page)))
 
     async def move(self, request: Request) -> Response:
-        """PUT /content/{id}/move/{position}/{target}: the cloud, and newer servers."""
+        """PUT /content/{id}/move/{position}/{target}: only in the cloud and on newer servers."""
         views = self._views(request)
         pages, params = views.pages, request.path_params
         if not (pages.cloud or pages.settings["move_address"]):
@@ -86,7 +86,7 @@ class Browsing:
     # -- spaces ------------------------------------------------------------------------------
 
     async def spaces(self, request: Request) -> Response:
-        """GET /space: those that are seen."""
+        """GET /space: the visible spaces."""
         views, expand = self._views(request), expansions(request)
         wanted = request.query_params.getlist("spaceKey")
         found = [
@@ -102,7 +102,7 @@ class Browsing:
         return JSONResponse(views.space(key, expansions(request)))
 
     async def space_content(self, request: Request) -> Response:
-        """GET /space/{key}/content/page, with `depth=root` those at the top."""
+        """GET /space/{key}/content/page; with `depth=root` only pages at the top."""
         views = self._views(request)
         key = views.pages.access.space(request.path_params["key"])["key"]
         if request.query_params.get("depth") == "root":
@@ -121,7 +121,7 @@ class Browsing:
         return cql.select(views.pages, query, views.pages.unindexed())
 
     async def content_search(self, request: Request) -> Response:
-        """GET /content/search?cql=: results are contents."""
+        """GET /content/search?cql=: the results are pages."""
         views, expand = self._views(request), expansions(request)
         found = self._found(request, views)
         cursor = views.pages.cloud
@@ -129,7 +129,7 @@ class Browsing:
         return answered({**shown, "totalSize": len(found)})
 
     async def search(self, request: Request) -> Response:
-        """GET /search?cql=: results hold contents."""
+        """GET /search?cql=: each result contains a page."""
         views = self._views(request)
         expand = [
             name.removeprefix("content.")
@@ -154,7 +154,9 @@ class Browsing:
         return answered({**shown, "totalSize": len(found), "cqlQuery": query})
 
     async def current_user(self, request: Request) -> Response:
-        """Who am I; anonymous too has an answer."""
+        """GET /user/current: the account of the request. Requests without a login get a response
+        too.
+        """
         views = self._views(request)
         if views.pages.user == "anonymous":
             return JSONResponse({"type": "anonymous", "displayName": "Anonymous"})

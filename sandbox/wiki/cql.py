@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wiki's query language, as far as clients of releases use it [wiki-11].
+"""The wiki's query language: the subset that release tools use [wiki-11].
 
-Fields `ancestor`, `creator`, `id`, `label`, `parent`, `space`, `text`, `title`, `type`; operators
-`=`, `!=`, `in`, `not in`, `~`, `!~`; `and`, `or`, `not`, parentheses; `order by` title, created or
-id.
+- fields: `ancestor`, `creator`, `id`, `label`, `parent`, `space`, `text`, `title`, `type`
+- operators: `=`, `!=`, `in`, `not in`, `~`, `!~`
+- `and`, `or`, `not`, parentheses
+- `order by` title, created or id
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _ORDERS = ("title", "created", "id", "lastmodified")
 
 
 def select(pages: Pages, cql: str, fresh: set[str]) -> list[Json]:
-    """Current pages that are seen, in order; `fresh` are too new to be in the index."""
+    """Return the current visible pages that match, in order.
+
+    :param fresh: ids of pages that are too new to be in the index
+    """
     parsed = _Parser(pages, cql)
     found = [
         page
@@ -45,7 +49,7 @@ def _rank(page: Json, field: str) -> Any:
 
 
 class _Parser:
-    """Recursive descent over the tokens."""
+    """Recursive descent parser."""
 
     def __init__(self, pages: Pages, cql: str) -> None:
         self.pages = pages
@@ -148,7 +152,7 @@ class _Parser:
         return lambda page: any(value.lower() in wanted for value in self._known(page, field))
 
     def _known(self, page: Json, field: str) -> list[str]:
-        """The values that a page has for a field."""
+        """Return the values of a field of a page."""
         if field == "ancestor":
             return [above["id"] for above in self.pages.ancestors(page)]
         if field == "label":

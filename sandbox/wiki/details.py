@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What hangs on a page: content properties and labels [wiki-6, wiki-14]."""
+"""Content properties and labels of pages [wiki-6, wiki-14]."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _NOT_IN_LABELS = "()!#&*,.:;<>?@[]^"
 
 
 def find_property(page: Json, key: str) -> None:
-    """404 where the page has no such property."""
+    """Raise a 404 if the page has no such property."""
     if key not in page["properties"]:
         raise error(404, f"Could not find property with key {key} on content {page['id']}")
 
 
 def create_property(pages: Pages, page: Json, body: bytes) -> str:
-    """POST `{key, value}`: 409 where it is there already; the key of the new property."""
+    """Create a property (POST `{key, value}`) and return its key. Raise a 409 if it exists."""
     data = json_object(body)
     key = data.get("key")
     if not isinstance(key, str) or not key or "value" not in data:
@@ -36,7 +36,7 @@ def create_property(pages: Pages, page: Json, body: bytes) -> str:
 
 
 def replace_property(pages: Pages, page: Json, key: str, body: bytes) -> None:
-    """PUT with the next version number; number 1 creates."""
+    """Store the next version of a property (PUT). Version 1 creates the property."""
     data = json_object(body)
     known = page["properties"].get(key)
     expected = known["version"] + 1 if known is not None else 1
@@ -65,7 +65,7 @@ def _store(pages: Pages, page: Json, key: str, value: Any, version: int) -> None
 
 
 def add_labels(pages: Pages, page: Json, body: bytes) -> None:
-    """POST `[{prefix, name}]`: adds to what is there; blanks split a name."""
+    """Add labels (POST `[{prefix, name}]`). Blanks split a name into several labels."""
     data = json_body(body)
     pages.access.must_edit(page)
     for entry in data if isinstance(data, list) else [data]:
@@ -74,7 +74,7 @@ def add_labels(pages: Pages, page: Json, body: bytes) -> None:
 
 
 def with_labels(labels: list[str], name: Any) -> list[str]:
-    """`labels` and what a name that was sent adds to them."""
+    """Return `labels` with the labels in `name` added."""
     names = str(name or "").lower().split()
     if not names or any(char in _NOT_IN_LABELS for one in names for char in one):
         raise bad_request(f"Not a label: {name}")

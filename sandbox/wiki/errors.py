@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the wiki says no [wiki-2, wiki-3]."""
+"""Error responses of the wiki [wiki-2, wiki-3]."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _JAVA = "com.atlassian.confluence.api.service.exceptions"
 
 
 def error(status: int, message: str) -> Answer:
-    """The wiki's envelope; `authorized` is false whatever went wrong [wiki-2]."""
+    """Return an error response of the wiki. `authorized` is false for every error [wiki-2]."""
     return Answer(
         JSONResponse(
             {
@@ -50,7 +50,7 @@ def forbidden(message: str) -> Answer:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The members of a JSON body; anything else is 400."""
+    """Return the JSON object in a body. Raise a 400 for anything else."""
     members = json_body(body)
     if not isinstance(members, dict):
         raise bad_request("Could not parse the request body as a JSON object")
@@ -58,7 +58,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def member(value: Any, *path: str) -> Any:
-    """`value[a][b]`, or None where a step is missing."""
+    """Return `value[a][b]`, or None if a key is missing."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value

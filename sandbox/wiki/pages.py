@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages and their life: read, create, replace, trash [wiki-1, wiki-3, wiki-7, wiki-9]."""
+"""Pages: read, create, replace, trash [wiki-1, wiki-3, wiki-7, wiki-9]."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ _WRITTEN = (
 
 
 class Pages:
-    """The pages as the account of `rights` may handle them (None: as the sandbox itself);
-    `settings` are the wiki's."""
+    """Access to pages with the permissions of an account.
+
+    :param rights: permissions of the account (None: all permissions, for the sandbox itself)
+    """
 
     def __init__(self, context: Context, rights: Rights | None) -> None:
         self.context = context
@@ -45,7 +47,7 @@ class Pages:
     # -- reading -----------------------------------------------------------------------------
 
     def get(self, page_id: str, statuses: Collection[str] = ("current",)) -> Json:
-        """404 for what is missing, not in one of `statuses`, or restricted."""
+        """Return a page. Raise a 404 if it is missing, not in one of `statuses`, or restricted."""
         page = self.store.get("wiki.page", page_id)
         if page is None or not self.access.sees(page):
             raise no_content(page_id)
@@ -54,7 +56,7 @@ class Pages:
         return page
 
     def version(self, page_id: str, number: int) -> Json:
-        """A page as it was."""
+        """Return a page with the content of an older version."""
         page = self.get(page_id)
         if page["version"]["number"] == number:
             return page
@@ -64,18 +66,20 @@ class Pages:
         return {**page, **former, "status": "historical"}
 
     def all(self) -> Iterator[Json]:
-        """By id, without restricted ones."""
+        """Yield all pages that the account can see, sorted by id."""
         for _page_id, page in sorted(self.store.items("wiki.page"), key=lambda item: int(item[0])):
             if self.access.sees(page):
                 yield page
 
     def keep_title(self, page: Json) -> None:
-        """Note under which title a page is found; what is noted of former titles may stay."""
+        """Register the current title of a page for lookups. Entries of former titles may remain."""
         key = f"{page['space']}/{page['title'].lower()}/{page['id']}"
         self.store.put("wiki.title", key, {"id": page["id"]})
 
     def titled(self, space: str, title: str) -> Iterator[Json]:
-        """Pages of a title in whatever letter case (wiki 3.2), those included that are not seen."""
+        """Yield the pages with a title in any letter case (wiki 3.2), including pages the account
+        cannot see.
+        """
         for _key, noted in self.store.items("wiki.title", f"{space}/{title.lower()}/"):
             page = self.store.get("wiki.page", noted["id"])
             if page is None or page["space"] != space:
@@ -84,7 +88,7 @@ class Pages:
                 yield page
 
     def ancestors(self, page: Json) -> list[Json]:
-        """From the top of the space down to the parent."""
+        """Return the ancestors of a page, from the top of the space down to the parent."""
         chain: list[Json] = []
         parent = page.get("parent")
         while parent is not None:
@@ -159,7 +163,7 @@ class Pages:
         return changed
 
     def _restored(self, page: Json, data: Json) -> Json:
-        """[wiki-12]: the other members are ignored."""
+        """[wiki-12]: restore a page from the trash. Other members of the request are ignored."""
         number = page["version"]["number"] + 1
         back = {**page, "status": "current", "version": self._new_version(data, number)}
         self._title({"title": page["title"], "type": page["type"]}, page["space"], page["id"])
@@ -167,7 +171,9 @@ class Pages:
         return back
 
     def trash(self, page_id: str, statuses: Collection[str]) -> None:
-        """Current pages go to the trash, and their children move up; trashed ones go for good."""
+        """Move a current page to the trash; its children move up. Delete a trashed page
+        permanently.
+        """
         page = self.get(page_id, statuses)
         if page["status"] == "trashed":
             self.access.must_purge(page)
@@ -189,7 +195,9 @@ class Pages:
                 self.keep_title(after)
 
     def _edited_by_another(self, page: Json) -> Json:
-        """With `edits_before_put` another writer gets in between the client's read and write."""
+        """Simulate an edit by another user between the client's read and write
+        (`edits_before_put`).
+        """
         left = int(self.settings["edits_before_put"])
         if left <= 0:
             return page
@@ -200,7 +208,7 @@ class Pages:
         self._save(page, edited)
         return edited
 
-    # -- what a write has to hold -------------------------------------------------------------
+    # -- validation of write requests --------------------------------------------------------
 
     def _check_members(self, page: Json, data: Json) -> None:
         needed = (("version", "number"), ("type",), ("title",)) if self.real else _WRITTEN
@@ -213,12 +221,14 @@ class Pages:
             raise bad_request("The content id in the path and in the body are not the same")
 
     def _default_parent(self, space: str) -> str | None:
-        """[wiki-9]: beside the home page, or below it."""
+        """[wiki-9]: new pages without a parent are at the top of the space or below the
+        home page.
+        """
         known = self.store.get("wiki.space", space) or {}
         return known.get("home") if self.settings["orphans_below_home"] else None
 
     def _labels(self, data: Json) -> list[str]:
-        """[wiki-9]: the cloud takes labels of a new page."""
+        """[wiki-9]: the cloud accepts labels of a new page."""
         given = member(data, "metadata", "labels") if self.cloud else None
         names = [str(member(one, "name")).lower() for one in given or []]
         return list(dict.fromkeys(names))
@@ -229,7 +239,7 @@ class Pages:
             self.store.put("wiki.unindexed", page_id, {"searches": searches})
 
     def unindexed(self) -> set[str]:
-        """Pages that this search misses, as the index lags [wiki-11]."""
+        """Return the pages that this search does not find, because the index lags [wiki-11]."""
         waiting = self.store.items("wiki.unindexed")
         for page_id, lag in waiting:
             if lag["searches"] > 1:
@@ -239,7 +249,10 @@ class Pages:
         return {page_id for page_id, _lag in waiting}
 
     def _target_space(self, page: Json, data: Json) -> str:
-        """A differing space is an error, or a move with the setting `differing_space: move`."""
+        """Return the space of the changed page.
+
+        A different space is an error, or a move if the setting `differing_space` is `move`.
+        """
         wanted = member(data, "space", "key")
         if wanted in (None, page["space"]):
             return str(page["space"])
@@ -264,11 +277,11 @@ class Pages:
         return title
 
     def _blocking(self) -> tuple[str, ...]:
-        """[wiki-12]: whether a title in the trash is free differs."""
+        """[wiki-12]: servers differ in whether a title in the trash can be used again."""
         return ("current", "trashed") if self.settings["trash_blocks_titles"] else ("current",)
 
     def _body(self, data: Json, space: str) -> str | None:
-        """The body as it is stored; None when the request leaves it as it is."""
+        """Return the body to store, or None if the request does not change the body."""
         body = member(data, "body", "storage", "value")
         if body is None:
             return None
@@ -286,7 +299,9 @@ class Pages:
         return str(body)
 
     def _new_parent(self, page: Json, data: Json, space: str) -> str | None:
-        """Evidence about omitted ancestors is divided, hence settings [wiki-4]."""
+        """Return the new parent. Reports about omitted ancestors contradict each other, hence the
+        settings [wiki-4].
+        """
         given = data.get("ancestors") if self.real else None
         if given is None:
             moves = self.settings["omit_ancestors_moves"]
@@ -297,7 +312,7 @@ class Pages:
         return None if moves or space != page["space"] else page.get("parent")
 
     def _parent_of(self, data: Json, space: str, page_id: str | None) -> str | None:
-        """The last ancestor named counts."""
+        """Return the new parent: the last entry of `ancestors`."""
         given = data.get("ancestors")
         if given in (None, []):
             return None

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the wiki makes of a body when it saves it [wiki-5].
+"""Rewriting of page bodies on save [wiki-5].
 
-Depends on nothing but the body and the space, and leaves what it wrote itself as it is: ids come
-from the content and from the place in the document.
+The result depends only on the body and the space: ids are derived from the content and the place
+in the document. Rewriting a rewritten body changes nothing.
 
-What happens: elements get `ac:macro-id`, `ac:schema-version`, `local-id`, `ac:local-id`,
-`ri:version-at-save` and tasks an `ac:task-uuid`; the page's own `ri:space-key` goes; tables get a
-`tbody`; parameters are sorted by name; whitespace between blocks goes; and `storage.serialize`
-sorts attributes, closes empty elements with `<br />`, writes characters for named entities and
-splits CDATA sections its own way.
+- Elements get `ac:macro-id`, `ac:schema-version`, `local-id`, `ac:local-id` and
+  `ri:version-at-save`. Tasks get an `ac:task-uuid`.
+- A `ri:space-key` that refers to the page's own space is removed.
+- Tables get a `tbody`.
+- Parameters are sorted by name.
+- Whitespace between blocks is removed.
+- `storage.serialize` sorts attributes, closes empty elements with `<br />`, writes characters for
+  named entities and has its own way to split CDATA sections.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ _IDS = uuid.UUID("6f0d7f0e-2f5b-5d0c-9a53-3b6a0c1b7c11")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = ("p", *_HEADINGS, "div", "table", "ul", "ol", "dl", "blockquote", "pre", "hr")
 _BLOCKS_OF_WIKI = ("ac:structured-macro", "ac:layout", "ac:task-list")
-# no text of their own: whitespace in them means nothing
+# elements without text of their own: whitespace in them has no meaning
 _STRUCTURES = (
     *("table", "thead", "tbody", "tfoot", "tr", "colgroup", "ul", "ol", "dl"),
     *("ac:layout", "ac:layout-section", "ac:task-list", "ac:task"),
@@ -37,7 +40,9 @@ _VERSIONED = ("ri:page", "ri:attachment")
 
 
 def rewrite(body: str, space: str) -> str:
-    """`body` as the server stores it on a page of `space`; raises `storage.StorageError`."""
+    """Return `body` as the server stores it on a page of `space`. Raise `storage.StorageError` if
+    it is malformed.
+    """
     root = parse(body)
     _drop_whitespace(root)
     _insert_table_bodies(root)
@@ -51,7 +56,7 @@ def rewrite(body: str, space: str) -> str:
 
 
 class _Ids:
-    """Ids that depend on the content alone and never repeat one that is in use."""
+    """Generates ids that depend only on the content and are not in use yet."""
 
     def __init__(self, used: set[str]) -> None:
         self.used = used
@@ -128,7 +133,7 @@ def _drop_own_space(root: Element, space: str) -> None:
 
 
 def _number_macros(root: Element) -> None:
-    """Ids are kept from version to version unless two macros have the same one."""
+    """Add macro ids. Existing ids are kept across versions unless two macros have the same id."""
     key, version = qualified("ac:macro-id"), qualified("ac:schema-version")
     macros = _each(root, "ac:structured-macro")
     ids = _Ids({str(macro.get(key)) for macro in macros})
@@ -173,7 +178,7 @@ def _add_local_ids(root: Element) -> None:
 
 
 def _sort_parameters(root: Element) -> None:
-    """Parameters come first, by name; those of the same name stay in their order."""
+    """Move parameters to the front, sorted by name. The order of equal names is kept."""
     key = qualified("ac:name")
     for macro in _each(root, "ac:structured-macro"):
         parameters = [child for child in macro if name_of(child) == "ac:parameter"]

@@ -23,7 +23,7 @@ from sandbox.wiki.views import GET_DEFAULT, POST_DEFAULT, Views, label, listing,
 AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 _ATTACHMENTS_LIMIT = 50
-# What a browser can send from another page: a body of these kinds needs the anti-forgery header.
+# Content types that a browser can send from another site; they need the anti-forgery header.
 _FORGEABLE = ("multipart/form-data", "application/x-www-form-urlencoded", "text/plain")
 _CREATED = "2026-01-05T09:00:00.000Z"
 _DEFAULTS: dict[str, Any] = {
@@ -50,18 +50,28 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class WikiService(Service):
-    """Settings beyond those of `sandbox.accounts`: `deployment` (`Server` or `Cloud`),
-    `require_xsrf` (which writes need the anti-forgery header: True all, as in some set-ups, False
-    none, None forms, and all in the written interface), `rewrite_on_save` (None: as the flavour has
-    it), `omit_ancestors_moves` and `empty_ancestors_moves` (a PUT without a parent moves the page
-    to the top), `orphans_below_home` (a page without a parent is made below the home page),
-    `differing_space` (`error` or `move`), `edits_before_put` (before that many PUTs another writer
-    saves the page, with the body `edit_body`, None: the same), `downloads_refuse_tokens` (a
-    download is no REST, so that a token may be sent to the login page there [tracker-7]),
-    `uneditable_status` (403, or 404: a page that may be read, but not written),
-    `duplicate_attachment_status` (400 or 409), `upload_limit` and `max_body` (bytes),
-    `move_address` (servers too know how to move), `rename_rewrites_links`, `trash_blocks_titles`,
-    `index_lag_searches` (so many searches miss a new page)."""
+    """The wiki. Settings in addition to those of `sandbox.accounts`:
+
+    - `deployment`: `Server` or `Cloud`
+    - `require_xsrf`: writes that need the anti-forgery header (True: all, as in some installations;
+      False: none; None: forms, and all in the written interface)
+    - `rewrite_on_save`: rewrite bodies (None: depends on the flavour)
+    - `omit_ancestors_moves`, `empty_ancestors_moves`: a PUT without a parent moves the page to the
+      top
+    - `orphans_below_home`: a new page without a parent is created below the home page
+    - `differing_space`: `error` or `move`
+    - `edits_before_put`: before this number of PUTs, another user saves the page with the body
+      `edit_body` (None: unchanged body)
+    - `downloads_refuse_tokens`: redirect downloads with a token to the login page, because a
+      download is not part of the REST interface [tracker-7]
+    - `uneditable_status`: 403 or 404, for a page that is readable but not writable
+    - `duplicate_attachment_status`: 400 or 409
+    - `upload_limit`, `max_body`: maximum number of bytes
+    - `move_address`: servers also have the endpoint to move pages
+    - `rename_rewrites_links`: renaming a page updates the links to it
+    - `trash_blocks_titles`: titles of trashed pages cannot be used again
+    - `index_lag_searches`: this number of searches does not find a new page
+    """
 
     name = "wiki"
     defaults = _DEFAULTS
@@ -78,7 +88,9 @@ class WikiService(Service):
         return self._xsrf(request)
 
     def _xsrf(self, request: Request) -> Response | None:
-        """Server fact [wiki-3]; the written interface calls the header `X-Vendor-Token`."""
+        """Check the anti-forgery header: server fact [wiki-3]. The written interface names the
+        header `X-Vendor-Token`.
+        """
         names = ["x-atlassian-token"] if self.real else ["x-atlassian-token", "x-vendor-token"]
         values = [request.headers.get(name, "").lower() for name in names]
         needed = self.settings["require_xsrf"]
@@ -93,9 +105,12 @@ class WikiService(Service):
         self.accounts.reset()
 
     def seed(self, data: dict[str, Any]) -> None:
-        """`spaces` ([{key, name, home?, anonymous?}]) and `pages` ([{id, space, title, body,
-        parent?, version?, status?, labels?, properties?, position?, hidden?, read_only?,
-        restrictions?: {read: [name], update: [name]}}])."""
+        """Store the seed data.
+
+        - `spaces`: [{key, name, home?, anonymous?}]
+        - `pages`: [{id, space, title, body, parent?, version?, status?, labels?, properties?,
+          position?, hidden?, read_only?, restrictions?: {read: [name], update: [name]}}]
+        """
         store = self.context.store
         for space in data.get("spaces", []):
             known = store.get("wiki.space", space["key"])
@@ -149,7 +164,10 @@ class WikiService(Service):
     def _route(
         self, path: str, handler: AsyncHandler, *methods: str, written: bool = False
     ) -> Route:
-        """`written`: known to the written interface too."""
+        """Return the route of an endpoint.
+
+        :param written: the written interface defines the endpoint too
+        """
 
         async def known(request: Request) -> Response:
             if not written and not self.real:
@@ -178,7 +196,7 @@ class WikiService(Service):
         return Views(self._pages(request), self.context.base_url(request, self.name))
 
     async def read(self, request: Request) -> Response:
-        """Written interface [W4.3] (the query counts for nothing); server fact [wiki-1]."""
+        """Written interface [W4.3] (query parameters are ignored); server fact [wiki-1]."""
         pages, page_id = self._pages(request), request.path_params["id"]
         if not self.real:
             return self._shown(request, pages.get(page_id), ())
@@ -188,7 +206,7 @@ class WikiService(Service):
         return self._shown(request, pages.get(page_id, statuses(request)), GET_DEFAULT)
 
     async def find(self, request: Request) -> Response:
-        """Server fact [wiki-7]; list results expand nothing by themselves [wiki-1]."""
+        """Server fact [wiki-7]; list results expand nothing by default [wiki-1]."""
         query = request.query_params
         wanted = statuses(request)
         pages, space, title = self._pages(request), query.get("spaceKey"), query.get("title")
@@ -212,7 +230,7 @@ class WikiService(Service):
         return self._shown(request, page, POST_DEFAULT)
 
     async def replace(self, request: Request) -> Response:
-        """[W4.3, wiki-3] (the body only when it is expanded)."""
+        """[W4.3, wiki-3]: the response contains the body only if it is expanded."""
         data = json_object(await request.body())
         pages, page_id = self._pages(request), request.path_params["id"]
         before = pages.get(page_id, ("any",))
@@ -223,7 +241,10 @@ class WikiService(Service):
         return self._shown(request, page, GET_DEFAULT)
 
     async def delete(self, request: Request) -> Response:
-        """To the trash; with `status=trashed` for good; attachments have ids of their own."""
+        """Move a page to the trash, or delete it permanently with `status=trashed`.
+
+        Attachments have their own ids.
+        """
         pages, number = self._pages(request), request.path_params["id"]
         found = attachments.find(pages, number) if number.startswith("att") else None
         if found is not None:
@@ -233,12 +254,12 @@ class WikiService(Service):
         return Response(status_code=204)
 
     async def history(self, request: Request) -> Response:
-        """Who wrote the page, and its newest version."""
+        """Return the author of the page and its newest version."""
         page = self._pages(request).get(request.path_params["id"])
         return JSONResponse(self._views(request).history(page, whole=True))
 
     async def properties(self, request: Request) -> Response:
-        """Server fact [wiki-6]: POST creates, 409 where the property is there already."""
+        """Server fact [wiki-6]: POST creates a property, or responds with 409 if it exists."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
         if request.method == "POST":
@@ -248,7 +269,9 @@ class WikiService(Service):
         return answered(part(request, views, known, dict))
 
     async def property(self, request: Request) -> Response:
-        """Server fact [wiki-6]: 404 means none; PUT needs the next version."""
+        """Server fact [wiki-6]: 404 if the property is missing; PUT needs the next
+        version number.
+        """
         pages, key = self._pages(request), request.path_params["key"]
         page = pages.get(request.path_params["id"])
         if request.method == "DELETE":
@@ -271,14 +294,14 @@ class WikiService(Service):
         return JSONResponse(listing([label(name) for name in page["labels"]]))
 
     async def label(self, request: Request) -> Response:
-        """DELETE of one label by its path."""
+        """DELETE of a label by its path."""
         pages = self._pages(request)
         page = pages.get(request.path_params["id"])
         details.remove_label(pages, page, request.path_params["name"])
         return Response(status_code=204)
 
     async def attachments(self, request: Request) -> Response:
-        """GET `?filename=&start=&limit=`, in parts of 50 unless asked otherwise; POST a form."""
+        """GET `?filename=&start=&limit=`, 50 entries per page by default; POST a form."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
         if request.method == "PUT" and not pages.cloud:
@@ -297,7 +320,7 @@ class WikiService(Service):
         return answered(part(request, views, found, show, default=_ATTACHMENTS_LIMIT))
 
     async def attachment(self, request: Request) -> Response:
-        """The next version of a file."""
+        """Store a new version of an attachment."""
         pages, views = self._pages(request), self._views(request)
         page = pages.get(request.path_params["id"])
         form = attachments.form_of(_content_type(request), await request.body())
@@ -305,7 +328,7 @@ class WikiService(Service):
         return JSONResponse(attachments.view(views.base, page, stored, version=True))
 
     async def download(self, request: Request) -> Response:
-        """The newest bytes of a file."""
+        """Return the newest version of a file."""
         by_token = request.headers.get("authorization", "").startswith("Bearer ")
         if self.settings["downloads_refuse_tokens"] and by_token:
             return RedirectResponse(f"/{self.name}/login.action?os_destination=x", 302)

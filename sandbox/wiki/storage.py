@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Storage format: XHTML fragments with the wiki's own elements, read and written as XML.
+"""Storage format: XHTML fragments with the wiki's own elements, parsed and serialized as XML.
 
-Server facts [wiki-3]: what is not well-formed is refused with row and column.
+Server facts [wiki-3]: malformed bodies are rejected with row and column.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PLAIN_BODIES = ("ac:plain-text-body", "ac:plain-text-link-body")
 
 
 class StorageError(Exception):
-    """A body that is not well-formed; the text is the server's message."""
+    """The body is not well-formed. The string is the server's error message."""
 
     def __init__(self, words: str, row: int, column: int) -> None:
         place = f"at [row,col {{unknown-source}}]: [{row},{column}]"
@@ -45,18 +45,20 @@ class StorageError(Exception):
 
 
 def qualified(name: str) -> str:
-    """lxml's name of `ac:parameter` and the like."""
+    """Convert a name such as `ac:parameter` to lxml's notation."""
     prefix, colon, local = name.rpartition(":")
     return f"{{{_NAMESPACES[prefix]}}}{local}" if colon else name
 
 
 def name_of(element: Element) -> str:
-    """`ac:parameter`, `p`; empty for comments and processing instructions."""
+    """Return the name of an element (`ac:parameter`, `p`), or "" for comments and processing
+    instructions.
+    """
     return _prefixed(element.tag) if isinstance(element.tag, str) else ""
 
 
 def parse(body: str) -> Element:
-    """The body below a root element of our own; raises `StorageError`."""
+    """Parse the body below an added root element. Raise `StorageError` if it is malformed."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     text = f"{_OPENING}{_decode_entities(body)}\n</{_ROOT}>"
     try:
@@ -72,7 +74,7 @@ def parse(body: str) -> Element:
 
 
 def _decode_entities(body: str) -> str:
-    """Named entities as characters, outside of CDATA and comments."""
+    """Replace named entities by characters, except in CDATA and comments."""
 
     def character(match: re.Match[str]) -> str:
         name = match[1]
@@ -95,8 +97,11 @@ def _words(message: str) -> str:
 
 
 def serialize(root: Element) -> str:
-    """The content of `root`: attributes in the order of their names, `<br />`, plain-text bodies
-    as CDATA, characters instead of entities."""
+    """Serialize the content of `root`.
+
+    Attributes are sorted by name, empty elements are written as `<br />`, plain-text bodies as
+    CDATA, and entities as characters.
+    """
     return _text(root.text) + "".join(_write(child) for child in root)
 
 
@@ -133,5 +138,5 @@ def _attribute(value: str) -> str:
 
 
 def _cdata(text: str) -> str:
-    """One section, split where `]]>` stands inside, and not where clients usually split it."""
+    """Return a CDATA section. `]]>` is split differently than clients usually do."""
     return "<![CDATA[" + text.replace("]]>", "]]]><![CDATA[]>") + "]]>"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages below each other: display order, moves, links that follow a title [wiki-10,
-wiki-11]."""
+"""Page trees: display order, moves, and links that follow a title [wiki-10, wiki-11]."""
 
 from __future__ import annotations
 
@@ -18,7 +17,11 @@ _POSITIONS = ("append", "before", "after")
 
 
 def _display_order(page: Json) -> tuple[bool, int, list[tuple[bool, int, str]]]:
-    """By position where the branch was ordered by hand, else by title, numbers as numbers."""
+    """Return the sort key of a page in its branch.
+
+    Pages are sorted by position if the branch was ordered manually, else by title. Digits in titles
+    are compared as numbers.
+    """
     parts = re.findall(r"\d+|\D+", page["title"].lower())
     title = [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
     position = page.get("position")
@@ -26,7 +29,10 @@ def _display_order(page: Json) -> tuple[bool, int, list[tuple[bool, int, str]]]:
 
 
 def children(pages: Pages, space: str, parent: str | None) -> list[Json]:
-    """Current pages directly below a page (None: at the top of the space), in display order."""
+    """Return the current child pages in display order.
+
+    :param parent: id of the parent page (None: top of the space)
+    """
     found = [
         page
         for page in pages.store.values("wiki.page")
@@ -40,14 +46,14 @@ def children(pages: Pages, space: str, parent: str | None) -> list[Json]:
 
 
 def descendants(pages: Pages, page: Json) -> Iterator[Json]:
-    """All levels below a page."""
+    """Yield the descendants of all levels."""
     for child in children(pages, page["space"], page["id"]):
         yield child
         yield from descendants(pages, child)
 
 
 def move(pages: Pages, page: Json, position: str, target: Json) -> None:
-    """Takes what is below along, and costs no version."""
+    """Move a page with its descendants. The move creates no new version."""
     if position not in _POSITIONS:
         raise bad_request(f"Unknown position: {position}")
     pages.access.must_edit(page)
@@ -83,7 +89,7 @@ def _take_along(pages: Pages, page: Json, space: str) -> None:
 
 
 def follow_title(pages: Pages, before: Json, after: Json) -> None:
-    """Links by title in other pages follow a rename, without a version of theirs."""
+    """Update links by title in other pages after a rename. This creates no new versions."""
     former, title = (html.escape(one["title"]) for one in (before, after))
     for _key, page in pages.store.items("wiki.page"):
         if former not in page["body"]:

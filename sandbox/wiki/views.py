@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages as the wiki shows them [W2.3, wiki-1, wiki-7, wiki-18]."""
+"""JSON representation of pages [W2.3, wiki-1, wiki-7, wiki-18]."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Json = dict[str, Any]
 GET_DEFAULT = ("space", "history", "version")
 POST_DEFAULT = ("body.storage", "ancestors", *GET_DEFAULT)
 _CHILDREN = ("page", "attachment", "comment")
-#: Server fact [wiki-11]: entries of a list within a page.
+#: Server fact [wiki-11]: maximum number of entries in an embedded list.
 _EMBEDDED = 25
 _EXPANDABLE = ("ancestors", "body", "children", "container", "descendants", "history", "metadata")
 _EXPANDABLE_REST = ("operations", "restrictions", "space", "version")
 
 
 def written_page(page: Json) -> Json:
-    """Written interface [W2.3], and nothing else."""
+    """Return a page with only the members of written interface [W2.3]."""
     return {
         "id": page["id"],
         "type": page["type"],
@@ -35,14 +35,14 @@ def written_page(page: Json) -> Json:
 
 
 class Views:
-    """Shows pages; `base` is the wiki's address."""
+    """JSON representation of pages. `base` is the base URL of the wiki."""
 
     def __init__(self, pages: Pages, base: str) -> None:
         self.pages = pages
         self.base = base
 
     def page(self, page: Json, expand: Sequence[str]) -> Json:
-        """Only what is expanded; the rest is listed under `_expandable`."""
+        """Return a page with the expanded members. The others are listed in `_expandable`."""
         asked = set(expand)
         shown = self._short(page)
         if {"space", "space.homepage"} & asked:
@@ -72,7 +72,7 @@ class Views:
         return shown
 
     def _operations(self, page: Json) -> list[Json]:
-        """Server fact [wiki-18]: what the account may do with the page itself."""
+        """Server fact [wiki-18]: the operations that the account may perform on the page."""
         access = self.pages.access
         may = {"read": True, "update": access.edits(page), "delete": access.deletes(page)}
         names = [name for name, allowed in may.items() if allowed]
@@ -116,7 +116,7 @@ class Views:
         return {**shown, "_expandable": dict.fromkeys(rest, "")}
 
     def embedded(self, page: Json, kind: str) -> Json:
-        """[wiki-11]: embedded lists have 25 entries, and a way on of their own."""
+        """[wiki-11]: embedded lists have 25 entries and their own `next` link."""
         whole = children(self.pages, page["space"], page["id"]) if kind == "page" else []
         shown = [self._short(each) for each in whole[:_EMBEDDED]]
         if kind == "attachment":
@@ -131,7 +131,7 @@ class Views:
         return answer
 
     def user(self, name: str) -> Json:
-        """Names on a server, account ids in the cloud."""
+        """Return a user: with user name on a server, with account id in the cloud."""
         shown = {"type": "known", "displayName": name.capitalize()}
         if self.pages.cloud:
             return {**shown, "accountId": f"account-{name}"}
@@ -142,7 +142,7 @@ class Views:
         return {**version, "by": self.user(version["by"]), "hidden": False}
 
     def history(self, page: Json, *, whole: bool) -> Json:
-        """Who made the page, and with `whole` its newest version."""
+        """Return the author of the page, and its newest version if `whole` is set."""
         shown: Json = {
             "latest": page["status"] != "historical",
             "createdBy": self.user(page["created"]["by"]),
@@ -164,7 +164,7 @@ class Views:
         return metadata
 
     def property(self, page: Json, key: str) -> Json:
-        """Server fact [wiki-6]: a property has a version of its own."""
+        """Server fact [wiki-6]: a property has its own version number."""
         found = page["properties"][key]
         address = f"{self.base}/rest/api/content/{page['id']}/property/{quote(key, safe='')}"
         return {
@@ -177,7 +177,7 @@ class Views:
 
 
 def _position(page: Json) -> Any:
-    """`none` where the branch was never ordered by hand [wiki-11]."""
+    """Return the position, or `none` if the branch was never ordered manually [wiki-11]."""
     position = page.get("position")
     return "none" if position is None else position
 
@@ -187,6 +187,6 @@ def label(name: str) -> Json:
 
 
 def listing(results: list[Json]) -> Json:
-    """A list that fits on one page."""
+    """Return a list response with all results on a single page."""
     size = len(results)
     return {"results": results, "start": 0, "limit": 200, "size": size, "_links": {}}

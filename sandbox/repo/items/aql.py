@@ -168,7 +168,7 @@ def _matching(current: Context, query: Query) -> Iterator[Row]:
 
 
 def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield each item once for each build whose artifacts or dependencies contain its SHA-1.
+    """Yield items joined with the builds whose artifacts or dependencies contain their SHA-1.
 
     Server fact [repo-27]: the join is by content, so every copy of the file matches.
     """
