@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox's code analysis server, asked by plain requests."""
+"""Tests of the sandbox's code analysis server with plain HTTP requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTSIDER = ("outsider", "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbccccccccccccccccddddddd
 
 
 class Api:
-    """The one address of the server, with the actions as calls."""
+    """Call the actions of the server at its single API address."""
 
     def __init__(self, sandbox: Sandbox, user: str = "analyst", ltoken: str = LTOKEN) -> None:
         self.address = f"{sandbox.urls['analysis']}/review/api"
@@ -38,7 +38,7 @@ class Api:
         assert (answer.status_code, answer.content) == (200, b""), answer.text
 
     def refused(self, action: str, **parameters: str) -> tuple[int, str]:
-        """Status and message of the error object, which agrees with the HTTP status."""
+        """Verify that the error object agrees with the HTTP status. Return status and message."""
         answer = self.post(action, **parameters)
         found = answer.json()
         assert set(found) == {"status", "message"}
@@ -65,7 +65,7 @@ def api(sandbox: Sandbox) -> Api:
 
 @pytest.fixture(params=["real", "written"])
 def either(request: pytest.FixtureRequest, sandbox: Sandbox) -> Api:
-    """The server in each of its flavours."""
+    """Start the server in both flavours."""
     sandbox.settings("analysis", flavour=request.param)
     return Api(sandbox)
 
@@ -90,7 +90,7 @@ def test_roles_are_created_changed_and_deleted(either: Api) -> None:
         {"from": "Analyze", "to": "Fix"},
         {"from": "Any", "to": "Ignore"},
     ]
-    # only what is given changes
+    # the update changes only the given fields
     either.change("update_role_permissions", name="Release", manage_roles="true")
     [role] = either.read("roles", search="+Release")
     assert _enabled(role) == {"Create project", "Manage roles"}

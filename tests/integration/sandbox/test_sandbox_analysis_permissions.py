@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Action by permission, in the sandbox's code analysis server: a user whose roles lack the one that
-an action needs is refused; with it, in the project alone, the user may."""
+"""Verify the permission of every action of the sandbox's code analysis server.
+
+A user without the permission is rejected. A role with the permission, assigned in the project only,
+is enough for the actions of that project.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ SOURCE = {
 }
 MODULE = {**IN_PROJECT, "name": "new", "allow_all": "true", "paths": "**"}
 
-# action, permission, parameters, and whether a role in the project is enough
+# action, permission, parameters, and whether a role in the project is sufficient
 TABLE: list[tuple[str, str, dict[str, str], bool]] = [
     ("create_role", "manage_roles", {"name": "new"}, False),
     ("delete_role", "manage_roles", {"name": "Developer"}, False),
@@ -59,7 +62,7 @@ def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
 
 
 def allow(sandbox: Sandbox, permissions: list[str], project: str | None = None) -> None:
-    """The user `limited` has one role with these permissions."""
+    """Give the user `limited` a single role with these permissions."""
     role = {
         "name": "Limited",
         "permissions": permissions,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox's CI server, asked by clients that others wrote, and by plain requests."""
+"""Tests of the sandbox's CI server with third-party clients and plain HTTP requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def server(url: str) -> jenkins.Jenkins:
 
 @pytest.fixture
 def session() -> Iterator[requests.Session]:
-    """Logged in by API token, which needs no crumb."""
+    """Open a session with an API token, which needs no crumb."""
     with _session(USER, TOKEN) as found:
         yield found
 
@@ -68,7 +68,7 @@ def _session(user: str, secret: str) -> requests.Session:
 
 
 def _until(look: Callable[[], Found | None]) -> Found:
-    """The first answer that is not None, within ten seconds."""
+    """Return the first result that is not None. Fail after ten seconds."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         found = look()
@@ -272,7 +272,7 @@ def test_a_post_with_a_password_needs_the_crumb_of_its_session(
     assert issued["_class"] == "hudson.security.csrf.DefaultCrumbIssuer"
     header = {issued["crumbRequestField"]: issued["crumb"]}
     assert _post(password_session, address, headers=header).status_code == 201
-    # the same crumb without the cookie, and in another session
+    # reject the crumb without its cookie, and in another session
     assert _post(_session(USER, PASSWORD), address, headers=header).status_code == 403
     other = _session(USER, PASSWORD)
     _get(other, f"{url}/crumbIssuer/api/json")
@@ -303,7 +303,7 @@ def test_crumbs_can_be_off_renamed_or_without_session(sandbox: Sandbox, url: str
         assert _post(session, build).status_code == 201
     sandbox.settings("ci", crumb_issuer=True, crumb_field=".crumb", crumb_needs_session=False)
     crumb = requests.get(f"{url}/crumbIssuer/api/json", timeout=10).json()["crumb"]
-    # no cookie was kept; a form field will do as well as a header
+    # the session keeps no cookies; the crumb may be a form field instead of a header
     assert _post(_session(USER, PASSWORD), build, data={".crumb": crumb}).status_code in (201, 303)
 
 
@@ -408,7 +408,7 @@ def test_cancelling(sandbox: Sandbox, url: str, session: requests.Session) -> No
     assert _post(viewer, cancel, params={"id": again["id"]}).status_code == 422
     assert _post(session, f"{url}/queue/item/{again['id']}/cancelQueue").status_code == 204
     assert _post(session, f"{url}/queue/item/{again['id']}/cancelQueue").status_code == 204
-    # before that release nobody was told what became of it
+    # older releases do not report the outcome of a cancellation
     sandbox.settings("ci", version="2.204.1")
     old = _post(session, cancel, params={"id": 999999})
     assert (old.status_code, old.headers["Location"]) == (302, f"{url}/")
@@ -442,7 +442,7 @@ def test_stop_term_kill(url: str, session: requests.Session) -> None:
     assert _get(session, f"{freestyle}/api/json").json()["building"] is True
     assert _post(session, f"{url}/job/slow-freestyle/lastBuild/stop").status_code == 302
     assert _finished(session, freestyle)["result"] == "ABORTED"
-    # stopping what has ended is no error
+    # stopping a finished build is no error
     assert _post(session, f"{freestyle}/stop").status_code == 302
 
 
@@ -537,7 +537,7 @@ def test_a_successful_build_fills_the_repository(
     _post(session, f"{job}/buildWithParameters", data={"VERSION": "8.1"})
 
     def published() -> requests.Response | None:
-        # the CI server itself is not asked in between
+        # poll the repository only; do not send requests to the CI server
         answer = requests.get(
             f"{sandbox.urls['repo']}/api/build/toolchain",
             auth=("deployer", "deployer-password"),
@@ -562,7 +562,7 @@ def _wrapper(script: str, check_mode: bool = False, **args: Any) -> dict[str, st
 
 
 def _played(url: str, session: requests.Session, form: dict[str, str]) -> tuple[str, str, Any]:
-    """Printed text, `OK` or `FAIL`, and the data of the marker line."""
+    """Run a wrapped script. Return its output, `OK` or `FAIL`, and the data of the marker line."""
     answer = _post(session, f"{url}/scriptText", data=form)
     assert answer.status_code == 200
     printed, _marker, last = answer.text.removesuffix("\n").rpartition(f"{MARKER}:")

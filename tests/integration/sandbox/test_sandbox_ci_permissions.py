@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may do what on the sandbox's CI server: every operation with every permission."""
+"""Verify the permissions of every operation on the sandbox's CI server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ITEM, OVERALL = "hudson.model.Item", "hudson.model.Hudson"
 READ, MANAGE, SYSTEM_READ = f"{OVERALL}.Read", f"{OVERALL}.Manage", f"{OVERALL}.SystemRead"
 ADMINISTER = f"{OVERALL}.Administer"
 SEE = f"{ITEM}.Read"
-#: What each permission is worth by itself: an account for each, which may also look.
+#: Tested permissions. A separate account has Overall/Read, Item/Read and one of these.
 PERMISSIONS = (
     f"{ITEM}.Build",
     f"{ITEM}.Cancel",
@@ -36,7 +36,7 @@ XML = {"Content-Type": "application/xml"}
 
 @dataclass(frozen=True)
 class Operation:
-    """A request and the permission that it takes (an administrator has all of them)."""
+    """A request and the permission it requires (administrators have every permission)."""
 
     method: str
     path: str
@@ -96,7 +96,7 @@ def _account(*permissions: str, jobs: dict[str, list[str]] | None = None) -> dic
 USERS = {
     **{_user(each): _account(READ, SEE, each) for each in PERMISSIONS},
     "blind": _account(READ),
-    # what is granted on single jobs alone
+    # an account with permissions on single jobs only
     "own": _account(READ, jobs={"long-*": [SEE, f"{ITEM}.Build"], "delivery": [SEE]}),
     "reading-creator": _account(READ, SEE, f"{ITEM}.Create", f"{ITEM}.ExtendedRead"),
     "stray": _account(READ, jobs={"delivery/toolchain": [SEE]}),
@@ -162,7 +162,7 @@ def test_permissions_of_single_jobs(ask: Ask) -> None:
     names = {job["name"] for job in ask("own", "GET", "/api/json").json()["jobs"]}
     assert names == {"long-history", "delivery"}
     assert ask("own", "GET", "/job/delivery/api/json").json()["jobs"] == []
-    # without the folder there is no way to what is in it
+    # without access to the folder, its jobs are not found
     assert ask("stray", "GET", "/job/delivery/job/toolchain/api/json").status_code == 404
 
 
@@ -177,7 +177,7 @@ def test_the_queue_shows_what_may_be_read(ask: Ask) -> None:
     assert [str(item["id"]) for item in shown] == [items["long-history"]]
     assert ask("own", "GET", f"/queue/item/{items['offline']}/api/json").status_code == 404
     cancel = "/queue/cancelItem?id="
-    # server fact [ci-25]: the permission is 422 here, and what may not be seen 404
+    # server fact [ci-25]: 422 without the permission to cancel, 404 if the item is not visible
     assert ask("own", "POST", cancel + items["long-history"]).status_code == 422
     assert ask("own", "POST", cancel + items["offline"]).status_code == 404
     assert ask(admin, "POST", cancel + items["offline"]).status_code == 204

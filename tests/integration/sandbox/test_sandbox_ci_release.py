@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox's CI server on jobs, plugins and artifacts, asked by clients that others wrote."""
+"""Tests of jobs, plugins and artifacts of the sandbox's CI server with third-party clients."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def sandbox(shared: Sandbox) -> Sandbox:
 
 
 class Ci:
-    """Requests of a user with an API token."""
+    """Send requests as a user with an API token."""
 
     def __init__(self, sandbox: Sandbox, login: tuple[str, str] = (USER, TOKEN)) -> None:
         self.url = sandbox.urls["ci"]
@@ -96,7 +96,7 @@ class Ci:
         return self("POST", f"/job/{job}/config.xml", data=text.encode(), headers=headers)
 
     def built(self, job: str, number: int = 1) -> dict[str, Any]:
-        """A build that has come to its end."""
+        """Wait until a build has finished, and return it."""
 
         def look() -> dict[str, Any] | None:
             answer = self("GET", f"{job}/{number}/api/json")
@@ -124,7 +124,7 @@ def other(sandbox: Sandbox) -> jenkinsapi.jenkins.Jenkins:
 
 
 def until(look: Callable[[], Found | None]) -> Found:
-    """The first answer that is not None, within ten seconds."""
+    """Return the first result that is not None. Fail after ten seconds."""
     deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         found = look()
@@ -134,7 +134,7 @@ def until(look: Callable[[], Found | None]) -> Found:
     raise AssertionError("it did not happen")
 
 
-# --- the independent clients ----------------------------------------------------------------------
+# --- third-party clients --------------------------------------------------------------------------
 
 
 def test_python_jenkins_manages_jobs(server: jenkins.Jenkins) -> None:
@@ -189,7 +189,7 @@ def test_jenkinsapi_gives_files(other: jenkinsapi.jenkins.Jenkins, tmp_path: Pat
     artifacts = build.get_artifact_dict()
     assert sorted(artifacts) == ["dist/app-2.0.txt", "dist/doc/readme.txt", "settings.ini"]
     assert artifacts["settings.ini"].get_data() == settings.getvalue()
-    # it compares the digest with the server's fingerprint
+    # the client compares the digest with the server's fingerprint
     saved = artifacts["dist/app-2.0.txt"].save(str(tmp_path / "app-2.0.txt"), True)
     assert Path(saved).read_text() == "app 2.0\n"
 
@@ -215,7 +215,7 @@ def test_jenkinsapi_updates_a_plugin_and_restarts(other: jenkinsapi.jenkins.Jenk
     plugins._install_plugin_from_updatecenter(wanted)
     until(lambda: plugins._plugin_has_finished_installation(wanted) or None)
     plugins.poll()
-    # what runs is the old one until the server starts anew
+    # the old version stays active until the server restarts
     assert (plugins["git"].version, plugins.restart_required) == (before, True)
     other.safe_restart(wait_for_reboot=False)
 
@@ -314,7 +314,7 @@ def test_secrets_are_encrypted_anew_at_each_save(ci: Ci) -> None:
     ci.save("x", first)
     second = ci.config("x")
     assert second != first
-    # a saved secret is read, not taken for a new one
+    # the server decrypts a saved secret instead of encrypting it again
     assert _secrets(second) == ["hush", "hush"]
 
 
@@ -366,7 +366,7 @@ def test_deleting_takes_everything_below(ci: Ci) -> None:
 
 @pytest.fixture
 def package(ci: Ci) -> str:
-    """A finished build that kept files."""
+    """Return the path of a finished build with artifacts."""
     form = {"VERSION": (None, "3.0"), "SETTINGS": ("dir\\s.ini", b"0123456789")}
     answer = ci("POST", "/job/delivery/job/package/buildWithParameters", files=form)
     assert answer.status_code == 201
@@ -443,7 +443,7 @@ def test_file_parameters(ci: Ci, package: str) -> None:
         "originalFileName": "s.ini",
     }
     job = "/job/delivery/job/package"
-    # a part without a file name is a field, and counts as not given
+    # a part without a file name is a plain field; the server ignores it
     field = {"SETTINGS": (None, "text")}
     assert ci("POST", f"{job}/buildWithParameters", files=field).status_code == 201
     second = ci.built(job, 2)
@@ -511,7 +511,7 @@ def _install(ci: Ci, *wanted: str) -> requests.Response:
 
 
 def _ended(ci: Ci) -> dict[str, tuple[str, str | None]]:
-    """Type of the status and error of each installation, once all have come to their end."""
+    """Wait until all installations have finished. Return the status type and error by plugin."""
     tree = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
 
     def look() -> dict[str, tuple[str, str | None]] | None:
@@ -535,7 +535,7 @@ def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
     answer = _install(ci, "slack@0", "unheard-of@1", "timestamper@99", "ant@1.0")
     updates = f"{ci.url}/pluginManager/updates/"
     assert (answer.status_code, answer.headers["Location"]) == (302, updates)
-    # unknown names and too old sites are told to nobody
+    # the server does not report unknown names, or versions newer than the update site has
     assert _ended(ci) == {"plain-credentials": ("Success", None), "slack": ("Success", None)}
     assert _plugins(ci)["slack"]["active"] is True
     assert ci.data("/updateCenter")["restartRequiredForCompletion"] is False
@@ -624,5 +624,5 @@ def test_enabling_disabling_and_removing_wait_for_the_restart(ci: Ci) -> None:
     assert (shown["git"]["enabled"], shown["git"]["active"]) == (False, True)
     assert (shown["ant"]["enabled"], shown["ant"]["active"]) == (True, False)
     assert (shown["credentials"]["deleted"], shown["credentials"]["active"]) == (True, True)
-    # nothing of this counts as waiting for a restart
+    # none of these changes counts as waiting for a restart
     assert ci.data("/updateCenter")["restartRequiredForCompletion"] is False

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Operation by permission, in the sandbox's issue tracker and wiki: an account that has all rights
-but the one that an operation needs is refused in the server's words; with the right it may."""
+"""Verify the permission of every operation of the sandbox's issue tracker and wiki.
+
+An account with all permissions except the required one is rejected with the server's error message.
+With the required permission, the request succeeds.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ def storage(title: str, number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Operation:
-    """A request that needs `right`; what it answers with it, and without it (status, words)."""
+    """A request that needs `right`, and its responses with the right and without it.
+
+    `allowed` and `refused` are the status codes, `words` is part of the error message.
+    """
 
     service: str
     right: str
@@ -179,7 +185,7 @@ def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
 
 
 def allow(sandbox: Sandbox, service: str, permissions: list[str]) -> None:
-    """The account `limited` may do this in the one place, and nothing elsewhere."""
+    """Grant the account `limited` these permissions in a single project or space only."""
     granted = {PLACE[service]: permissions}
     account = {"password": "limited-password", "permissions": granted}
     data: dict[str, Any] = {"credentials": {"users": {"limited": account}}}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox's repository manager: an independent client against `real`, requests to both."""
+"""Tests of the sandbox's repository manager: a third-party client for the `real` flavour, plain
+requests for both.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ STAGING, RELEASE = "generic-staging-local", "generic-release-local"
 @pytest.fixture(scope="module")
 def running() -> Iterator[Sandbox]:
     with Sandbox.start(flavour="written") as sandbox, pytest.MonkeyPatch.context() as patch:
-        # the client finds the end of a base address other than /artifactory in its configuration
+        # the client needs its configuration to find the end of a base URL other than /artifactory
         base = {"username": None, "password": None, "verify": True, "cert": None}
         patch.setattr(artifactory, "global_config", {sandbox.urls["repo"]: base})
         yield sandbox
@@ -51,7 +53,7 @@ def real(running: Sandbox) -> Sandbox:
 
 
 class Repo:
-    """Requests of a user."""
+    """Send requests as a user."""
 
     def __init__(self, sandbox: Sandbox, login: tuple[str, str] | None = LOGIN) -> None:
         self.url = sandbox.urls["repo"]
@@ -93,7 +95,7 @@ def publish(repo: Repo, name: str, number: str) -> None:
     assert repo("PUT", "/api/build", json=info).status_code == 204
 
 
-# --- the independent client -----------------------------------------------------------------------
+# --- third-party client ---------------------------------------------------------------------------
 
 
 def test_client_deploys_and_reads(real: Sandbox, tmp_path: Path) -> None:
@@ -306,7 +308,7 @@ def test_checksum_deploy(real: Sandbox, written: Sandbox) -> None:
     repo("PUT", f"/{STAGING}/a.txt", data=b"k")
     assert repo("PUT", f"/{STAGING}/b.txt", headers=headers).status_code == 201
     assert repo("GET", f"/{STAGING}/b.txt").content == b"k"
-    # a server that does not know the header stores what was sent: nothing
+    # a server that does not know the header stores the empty request body
     written.settings("repo", flavour="written")
     assert repo("PUT", f"/{STAGING}/c.txt", headers=headers).status_code == 201
     assert repo("GET", f"/{STAGING}/c.txt").content == b""
@@ -524,7 +526,7 @@ def promote(repo: Repo, build: str = "app/7", **body: Any) -> requests.Response:
 
 @pytest.fixture
 def built(real: Sandbox) -> Repo:
-    """Build `app` 7 with one file in the staging repository."""
+    """Create build `app` 7 with one file in the staging repository."""
     item = {"repo": STAGING, "path": "app/app.bin", "content": "binary"}
     properties = {"build.name": ["app"], "build.number": ["7"]}
     data = {

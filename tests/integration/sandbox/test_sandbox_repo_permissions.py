@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may do what on the sandbox's repository manager: every operation with every permission."""
+"""Verify the permissions of every operation on the sandbox's repository manager."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SEED = {
 
 @dataclass(frozen=True)
 class Operation:
-    """A request and who may make it; `refusal` is the status for the others."""
+    """A request and its allowed users; `refusal` is the status for all other users."""
 
     method: str
     path: str
@@ -169,7 +169,7 @@ def test_operation_times_permission(
     sent = {"json": operation.json, "data": operation.data}
     for user in sorted(ALL - operation.allowed):
         answer = ask(user, operation.method, operation.path, **sent)
-        # over an existing target the mover says 401
+        # a copy or move over an existing target is 401
         assert answer.status_code in (operation.refusal, 401, 403), (user, answer.text)
     after = ask(ADMIN, "GET", f"/{SOURCE}/d/a.txt")
     assert (after.status_code, after.content) == (200, b"a")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox's repository manager on the other half of a release: fetch, copy, publish, push."""
+"""Tests of the second half of a release on the sandbox's repository manager: download, copy,
+publish, push.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def real(shared: Sandbox) -> Sandbox:
 
 
 class Repo:
-    """Requests of the deployer."""
+    """Send requests as the deployer."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.url = sandbox.urls["repo"]
@@ -88,7 +90,7 @@ class Repo:
         return sorted(entry["uri"] for entry in listed)
 
     def messages(self, method: str, path: str) -> tuple[int, str, str]:
-        """Status, level and text of an answer with one message."""
+        """Return status code, level and message of a response with a single message."""
         answer = self(method, path)
         (message,) = answer.json()["messages"]
         return answer.status_code, message["level"], message["message"]
@@ -109,7 +111,7 @@ def digest(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-# --- the independent client -----------------------------------------------------------------------
+# --- third-party client ---------------------------------------------------------------------------
 
 
 def test_client_copies_and_moves(real: Sandbox) -> None:
@@ -254,7 +256,7 @@ def test_what_is_no_file(real: Sandbox, repo: Repo) -> None:
 
 
 def operate(sandbox: Sandbox, operation: Callable[..., Operation], **given: Any) -> bool:
-    """Let a module do its work; whether it had any."""
+    """Run an operation of a module. Return whether it changed something."""
     login = {"url": sandbox.urls["repo"], **connections.LOGINS["repo"], "dialect": "jfrog"}
     settings = {"vendor": "Vendor", "timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
     task = Task(
@@ -269,7 +271,7 @@ def operate(sandbox: Sandbox, operation: Callable[..., Operation], **given: Any)
 
 
 def test_a_name_may_have_line_breaks(real: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    """Server fact [repo-26]: an item is called as a file may be."""
+    """Server fact [repo-26]: an item name may have the same characters as a file name."""
     names = ["a\nb.txt", "\nc/d", "e\n"]
     for name in names:
         repo.put(f"/{STAGING}/odd/{quote(name)}", name.encode())
@@ -349,7 +351,7 @@ def test_a_folder_that_exists_nests_the_next_one(repo: Repo) -> None:
     assert repo.files(RELEASE) == ["/app/1.0/a.txt", "/app/1.0/d/b.txt"]
     assert repo("POST", call).status_code == 200
     assert "/app/1.0/1.0/a.txt" in repo.files(RELEASE)
-    # a file goes into a folder, too
+    # a file can be copied into a folder as well
     repo("POST", f"/api/copy/{STAGING}/app/1.0/a.txt?to={RELEASE}/app")
     assert "/app/a.txt" in repo.files(RELEASE)
 
@@ -546,7 +548,7 @@ def test_the_server_tells_what_it_is(real: Sandbox, repo: Repo) -> None:
 
 
 def _push_blob(repo: Repo, base: str, content: bytes, parts: int = 1) -> None:
-    """As container tools push: begin, send the parts, name the digest."""
+    """Push a blob like container tools: start the upload, send the chunks, send the digest."""
     begun = repo("POST", f"{base}/blobs/uploads/")
     assert begun.status_code == 202
     address, size = begun.headers["Location"], len(content) // parts
@@ -597,7 +599,7 @@ def test_an_image_is_pushed_at_the_root_of_the_host(repo: Repo) -> None:
 
 
 def test_accepted_formats_may_come_in_several_headers(repo: Repo) -> None:
-    """As container tools send them."""
+    """Verify that several Accept headers are read, because container tools send them."""
     path = f"/api/docker/{IMAGES}/v2/app/manifests/1"
     content = json.dumps({"mediaType": OCI})
     pushed = repo("PUT", path, data=content).headers["Docker-Content-Digest"]

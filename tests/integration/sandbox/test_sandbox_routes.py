@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every route of the sandbox has a right that it needs, or a reason why it needs none.
+"""Verify that every route of the sandbox requires a permission or has a reason to require none.
 
-The rows of operations that modules use stand in the tests of each service's permissions; here is
-what else the sandbox answers, and the count of all.
+The permission tests of each service contain the rows for operations that modules use. This file
+contains the rows for the other routes, and verifies that no route is missing.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ REFUSED = (401, 403, 404)
 
 @dataclass(frozen=True)
 class Row:
-    """A request that is refused to an account that has every right but these.
+    """A request that is rejected for an account with all permissions except `rights`.
 
-    `before`: what somebody with all rights asks first; the id that it gives stands for `MADE`.
-    `sent`: what `requests` sends with it. `cloud`: only servers in the cloud know the address.
+    `before`: a request sent first with all permissions; the id from its response replaces `MADE`.
+    `sent`: arguments for `requests`. `cloud`: only cloud servers have the route.
     """
 
     service: str
@@ -224,7 +224,7 @@ _FILTERED = "shows what the account may see, and no more: tests of the service"
 _OPEN = "tells what everybody who has logged in may know"
 _TWIN = "another address of a route that has a row, with the same handler"
 _SIGNED = "whoever has its address may read, which is signed"
-#: Routes that need no row, with the reason; a glob for the address.
+#: Routes that need no row, as glob patterns, with the reason.
 FREE: dict[str, dict[str, str]] = {
     "repo": {
         "GET /_store/*": _SIGNED,
@@ -286,7 +286,7 @@ def _routes(name: str) -> list[Route]:
 
 
 def _route_of(routes: list[Route], method: str, path: str) -> str:
-    """The route that a request comes to, as `METHOD address`."""
+    """Return the route that handles a request, as `METHOD address`."""
     for route in routes:
         if route.path_regex.match(path) and method in (route.methods or ()):
             return f"{'GET' if method == 'HEAD' else method} {route.path}"
@@ -307,12 +307,12 @@ def _ci_route_of(method: str, path: str) -> str:
         own, _blank, address = name.rpartition(" ") if " " in name else ("", "", name)
         if (own or action.method) == method and fnmatchcase(rest, address):
             return f"{method} {kind} {address}"
-    # what is exported of anything is behind the same question as its page
+    # the export of an object requires the same permission as its page
     return f"GET {kind} api"
 
 
 def _known(name: str) -> set[str]:
-    """Every route of a service, as `METHOD address`."""
+    """Return every route of a service, as `METHOD address`."""
     if name == "analysis":
         return {f"{'POST' if one.writes else 'GET'} {each}" for each, one in ACTIONS.items()}
     if name == "ci":
@@ -330,7 +330,7 @@ def _known(name: str) -> set[str]:
 
 
 def _asked(name: str) -> set[str]:
-    """The routes that a row asks, here or in the tests of the service's permissions."""
+    """Return the routes that have a row, here or in the permission tests of the service."""
     if name == "analysis":
         rows = [str(row).rpartition(" ")[2] for row in ROWS if row.service == name]
         return {
@@ -386,7 +386,7 @@ def _send(
 
 
 def _made(answer: requests.Response) -> str:
-    """The id of what a request made."""
+    """Return the id of the object that a request created."""
     assert answer.status_code < 400, answer.text
     if answer.headers.get("content-type", "").startswith("application/json"):
         told = answer.json()
@@ -421,7 +421,9 @@ def test_a_route_needs_its_right(
 def test_an_upload_goes_on_in_its_own_repository(
     fresh: Callable[[str], Sandbox], session: requests.Session
 ) -> None:
-    """Who may push elsewhere knows nothing of it."""
+    """Verify that an upload is not found in another repository, even with the right to
+    push there.
+    """
     sandbox = fresh("real")
     row = repo("deploy", *UPLOAD[:2])
     login = LOGINS["repo"]

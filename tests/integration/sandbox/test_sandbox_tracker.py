@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox's issue tracker, asked by clients that others wrote."""
+"""Tests of the sandbox's issue tracker with third-party clients."""
 
 from __future__ import annotations
 
@@ -461,7 +461,7 @@ def test_old_server_sends_a_token_to_the_login_page(sandbox: Sandbox) -> None:
     by_token = JIRA(sandbox.urls["tracker"], token_auth=TOKEN, max_retries=0)
     first = attachments(by_token)[0]
 
-    assert b'type="password"' in first.get()  # which this client takes for the attachment
+    assert b'type="password"' in first.get()  # the client returns the login page as the attachment
 
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     refused = requests.get(first.content, headers=bearer, allow_redirects=False, timeout=10)

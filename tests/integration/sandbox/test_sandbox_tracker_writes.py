@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes to the sandbox's issue tracker, by clients that others wrote; the traps by hand."""
+"""Tests of writes to the sandbox's issue tracker: third-party clients, and plain requests for
+special cases.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def fix_versions(sandbox: Sandbox, key: str) -> list[str]:
     return [one["name"] for one in fields["fixVersions"]]
 
 
-# -- versions, by strangers' clients -------------------------------------------------------------
+# -- versions, by third-party clients ------------------------------------------------------------
 
 
 def test_jira_makes_changes_orders_and_deletes_versions(client: Any, sandbox: Sandbox) -> None:
@@ -113,7 +115,7 @@ def test_atlassian_handles_versions(sandbox: Sandbox) -> None:
     assert len(client.get_project_versions("REL")) == 3
 
 
-# -- traps of versions ---------------------------------------------------------------------------
+# -- special cases of versions -------------------------------------------------------------------
 
 
 def test_release_moves_what_is_unresolved(sandbox: Sandbox) -> None:
@@ -205,7 +207,7 @@ def test_merge_and_old_servers(sandbox: Sandbox) -> None:
     assert fix_versions(sandbox, "REL-1") == ["1.1.0"]
 
 
-# -- issues, by a stranger's client --------------------------------------------------------------
+# -- issues, by a third-party client -------------------------------------------------------------
 
 
 def test_jira_assigns_and_asks_what_it_may(client: Any) -> None:
@@ -351,7 +353,7 @@ def test_jira_makes_many(client: Any) -> None:
     assert made[1]["error"] is not None
 
 
-# -- traps of issues -----------------------------------------------------------------------------
+# -- special cases of issues ---------------------------------------------------------------------
 
 
 def edit(sandbox: Sandbox, **members: Any) -> requests.Response:
@@ -464,7 +466,7 @@ def test_transitions_that_are_refused(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", transition_fields_ignored=True)
     spoken = {"comment": [{"add": {"body": "started"}}]}
     assert move(sandbox, "REL-19", "11", fields=fixed, update=spoken).status_code == 204
-    # without a screen the comment is dropped in silence
+    # without a screen the server silently drops the comment
     assert ask(sandbox, "GET", "/issue/REL-19/comment").json()["total"] == 0
     assert move(sandbox, "REL-19", "31", fields=fixed, update=spoken).status_code == 204
     assert ask(sandbox, "GET", "/issue/REL-19/comment").json()["total"] == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox's wiki, asked by a client that others wrote, and its rewriting of bodies."""
+"""Tests of the sandbox's wiki with a third-party client, and of its rewriting of page bodies."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def send(
 
 
 def update(number: int, body: str | None = "<p>new</p>", **more: Any) -> dict[str, Any]:
-    """The payload of written interface [W4.3] for the handbook."""
+    """Return the payload of written interface [W4.3] for the handbook page."""
     members: dict[str, Any] = {
         "id": "1002",
         "type": "page",
@@ -230,7 +230,7 @@ def test_writes_need_the_anti_forgery_header(sandbox: Sandbox) -> None:
     sandbox.settings("wiki", require_xsrf=True)
     answer = requests.put(address, json=update(4), auth=LOGIN, timeout=10)
     assert (answer.status_code, answer.text) == (403, "XSRF check failed")
-    # what no form of a browser can send passes by itself in most set-ups
+    # most set-ups need no header for requests that a browser form cannot send
     sandbox.settings("wiki", require_xsrf=None)
     assert requests.put(address, json=update(4), auth=LOGIN, timeout=10).status_code == 200
     files = {"file": ("a.txt", b"a")}
@@ -319,11 +319,11 @@ def test_written_interface_and_nothing_else(sandbox: Sandbox) -> None:
     assert send(sandbox, "DELETE", HANDBOOK).status_code == 404
 
 
-# -- what a save makes of a body -----------------------------------------------------------------
+# -- rewriting of saved bodies -------------------------------------------------------------------
 
 
 def without_local_ids(body: str) -> str:
-    """Rewritten as a page of REL, without the ids that blocks get."""
+    """Rewrite a body as the wiki does for a page of REL. Remove the ids that blocks get."""
     return re.sub(r' (ac:)?local-id="[^"]+"', "", rewrite(body, "REL"))
 
 
@@ -436,7 +436,7 @@ CHILDREN = HANDBOOK + "/child/attachment"
 
 
 def test_client_handles_attachments(client: Any, sandbox: Sandbox, tmp_path: Path) -> None:
-    client._impl.api_version = "1.0"  # the data route, which servers know
+    client._impl.api_version = "1.0"  # update through the `/data` address, which servers know
     source = tmp_path / "plan.txt"
     source.write_bytes(b"one\r\n--x")
     created = client.attach_file(str(source), page_id="1002", comment="first")

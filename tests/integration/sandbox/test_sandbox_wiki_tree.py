@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Page trees, spaces and searches of the sandbox's wiki, by a client that others wrote; the traps
-by hand."""
+"""Tests of page trees, spaces and searches of the sandbox's wiki: a third-party client, and plain
+requests for special cases.
+"""
 
 from __future__ import annotations
 

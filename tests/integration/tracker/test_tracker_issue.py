@@ -411,7 +411,7 @@ def test_a_file_that_cannot_be_attached(tracker: Tracker, check: bool, tmp_path:
     refused("rejected", "has 10 bytes, and the server takes 5", "a")
 
 
-# -- many, and one that is created -------------------------------------------------------------
+# -- many issues, and creation of an issue -----------------------------------------------------
 
 
 @each_server
@@ -534,7 +534,7 @@ def test_what_a_new_issue_cannot_have(tracker: Tracker, check: bool) -> None:
     assert tracker.sandbox.requests("tracker", writes=True) == []
 
 
-# -- slips and rights --------------------------------------------------------------------------
+# -- invalid input and permissions -------------------------------------------------------------
 
 SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"issue": "REL-22"}, "there is nothing to do: give at least one of summary"),
