@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every module keeps, whatever it manages: the steps of its case file, played in both ways.
+"""Verify the rules for all modules: run the steps of each case file in both modes.
 
-A case is played once in the worker, with one host per flavour of the sandbox. Its first steps are
-also played in separate processes, with one flavour: they show that the module starts, gets its
-options and returns the same result. The later steps differ only in what the server responds.
-`pytest --separate-steps 0` plays all steps in separate processes. Each run starts from the seeds.
+A case runs once in the worker, with a host for every flavour of the sandbox. Its first steps also
+run in separate processes, with a single flavour: they verify that the module starts, gets its
+options and returns the same result. The later steps differ only in the responses of the server.
+`pytest --separate-steps 0` runs all steps in separate processes. Each run starts from the seeds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.helpers.selection import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case["flavours"]]
-#: Return values that differ from run to run: times, and what depends on how long something took.
+#: Return values that differ between runs: times, and values that depend on a duration.
 VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
     "build_promote": (("promotion", "timestamp"),),
     "ci_artifact": (("build", "timestamp"),),
@@ -51,7 +51,7 @@ WAYS = {"in process": True, "separate": False}
 
 @dataclass(frozen=True)
 class Step:
-    """A task of a case; `changed` is what it must say, None where it must fail."""
+    """A task of a case. `changed` is the expected return value, or None if the task must fail."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -60,12 +60,14 @@ class Step:
 
 
 def first_step(case: Mapping[str, Any]) -> str:
-    """The step that begins a case, without the prefixes and suffixes."""
+    """Return the name of the first step of a case, without prefixes and suffixes."""
     return next(step for step in ("create", "run", "update") if step in case)
 
 
 def steps_of(case: Mapping[str, Any]) -> list[Step]:
-    """The steps of a case in order; a module may need no option, or no server."""
+    """Return the steps of a case in order. Skip steps for a module without required options or
+    without a server.
+    """
     steps = [Step("missing", case["missing"], None)] if "missing" in case else []
     for state in ("create", "update", "delete"):
         if state in case:
@@ -89,33 +91,36 @@ def steps_of(case: Mapping[str, Any]) -> list[Step]:
 
 @dataclass(frozen=True)
 class Played:
-    """A case with its runs, one per way."""
+    """A case with its runs by mode."""
 
     case: Mapping[str, Any]
     runs: Mapping[str, playbook.Run]
     steps: Mapping[str, Sequence[Step]]
 
     def ways(self, flavour: str) -> list[tuple[str, playbook.Run]]:
-        """The ways in which the case was played on a flavour, with their runs."""
+        """Return the modes in which the case ran on a flavour, with their runs."""
         return [(way, run) for way, run in self.runs.items() if flavour in flavours(self.case, way)]
 
     def events(self, flavour: str) -> Iterator[tuple[str, Step, playbook.Event]]:
-        """Label for messages, step and event, of each way."""
+        """Yield a label for messages, the step and the event, for all modes."""
         for way, run in self.ways(flavour):
             for step in self.steps[way]:
                 yield f"{step.name} ({way})", step, run.event(step.name, flavour)
 
 
 def flavours(case: Mapping[str, Any], way: str) -> list[str]:
-    """In the worker all flavours of a case. How a module is started has nothing to do with what a
-    server answers: processes of their own, which take ten times as long, meet one flavour.
+    """Return the flavours to run: all flavours in the worker, a single flavour in separate
+    processes.
+
+    The start of a module does not depend on the responses of the server, and separate processes
+    take ten times as long.
     """
     known: list[str] = case["flavours"]
     return known if WAYS[way] else known[-1:]
 
 
 def _play_of(name: str, way: str, steps: Sequence[Step]) -> dict[str, Any]:
-    """The play of a case: it begins with the sandbox in the state of the seeds."""
+    """Return the play of a case. It resets the sandbox to the seeds first."""
     case = CASES[name]
     service, module = case.get("service"), case["module"]
     defaults = {}
@@ -140,9 +145,9 @@ def _play_of(name: str, way: str, steps: Sequence[Step]) -> dict[str, Any]:
 def _play(
     names: Sequence[str], sandboxes: Mapping[str, Sandbox], folder: Path, most: int | None
 ) -> dict[str, Played]:
-    """Play cases, which pay for the start of Ansible together.
+    """Run several cases together, so that they share the start of Ansible.
 
-    C(most) is how many steps of each are played in processes of their own; None: all.
+    :param most: maximum number of steps of a case to run in separate processes; None: all steps
     """
     hosts = {
         flavour: {
@@ -159,7 +164,7 @@ def _play(
     steps["separate"] = {name: each[:most] for name, each in steps["separate"].items()}
     runs = {}
     for way in WAYS:
-        # what a module makes in its folder is not there for the other way
+        # files that a module creates in this mode must not exist in the other mode
         (folder / way).mkdir()
         runs[way] = playbook.run_each(
             folder / way,
@@ -183,8 +188,10 @@ def play(
     fresh: Callable[[str], Sandbox],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Played]:
-    """`play("analysis_role")`: the case file of that name, played once per session, together with
-    those of its service that are asked for in this session.
+    """Return a function that runs a case by name: `play("analysis_role")`.
+
+    The function also runs the other selected cases of the service, and runs a case once per
+    session.
     """
     folder = tmp_path_factory.mktemp("contract")
     played: dict[str, Played] = {}
@@ -302,7 +309,7 @@ def test_requests_are_accounted_for(play: Play, name: str, flavour: str) -> None
 def test_return_values(play: Play, name: str, flavour: str) -> None:
     expected, first = CASES[name].get("after_create", {}), first_step(CASES[name])
     played = play(name)
-    # with --separate-steps a process of its own may not get as far
+    # with --separate-steps the separate processes may skip the first step
     ways = [way for way in WAYS if first in [step.name for step in played.steps[way]]]
     assert "in process" in ways
     for way, run in played.ways(flavour):
@@ -311,7 +318,7 @@ def test_return_values(play: Play, name: str, flavour: str) -> None:
 
 
 def _part(value: Any, shape: Any) -> Any:
-    """`value` without the members that `shape` does not have, at every depth."""
+    """Return `value` without the members that `shape` does not have, at every depth."""
     if isinstance(value, dict) and isinstance(shape, dict):
         return {name: _part(value.get(name), inner) for name, inner in shape.items()}
     if isinstance(value, list) and isinstance(shape, list) and len(value) == len(shape):
@@ -332,7 +339,9 @@ def test_both_ways_return_the_same(play: Play, name: str) -> None:
 
 
 def _comparable(module: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without Ansible's own notes and without what time alone makes differ."""
+    """Return a result without the private keys of Ansible and without values that vary
+    with time.
+    """
     kept = {name: value for name, value in result.items() if not name.startswith("_ansible")}
     copy: dict[str, Any] = json.loads(json.dumps(kept))
     copy.get("http", {}).pop("seconds", None)
@@ -342,7 +351,7 @@ def _comparable(module: str, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop(value: Any, path: tuple[str, ...]) -> None:
-    """Drop a member of a result, in each entry of a list on the way."""
+    """Remove a member from a result, in every entry of a list on the path."""
     member, *rest = path
     for each in value if isinstance(value, list) else [value]:
         if rest:

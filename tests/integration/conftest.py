@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A test that is named as a witness does what it is said to confirm."""
+"""Verify that a test listed as a witness performs the operations that it confirms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers import witnessed
 
 @pytest.fixture(autouse=True)
 def done_as_claimed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Of clients, by the log of the sandbox that they ask."""
+    """Check the claims of client tests against the request log of their sandbox."""
     claimed = witnessed.claims(request.path.name, request.node.originalname)
     names = [name for name in request.fixturenames if name not in ("request", "done_as_claimed")]
     values = [request.getfixturevalue(name) for name in names] if claimed else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The round trip of a configuration, and the quality gate, as a user plays them."""
+"""Test the export and import of a configuration, and the quality gate, in a playbook."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GATE = {
 
 
 def exporting(file: Path) -> list[dict[str, Any]]:
-    """The tasks of the documentation that read a configuration and write it to a file."""
+    """Return the tasks from the documentation that read a configuration and write it to a file."""
     text = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
     (block,) = (each for each in re.findall(r"```yaml\n(.*?)```", text, re.S) if "export:" in each)
     reading, writing = yaml.safe_load(block)
@@ -48,7 +48,7 @@ def played(
     fresh: Callable[[str], Sandbox],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> playbook.Run:
-    """The tasks of all tests in one playbook, against each flavour of the server."""
+    """Run the tasks of all tests in a single playbook, for both flavours of the server."""
     sandbox, folder = fresh(request.param), tmp_path_factory.mktemp("analysis")
     lists = {kind: f"{{{{ exported.config.{kind} }}}}" for kind in KINDS}
     taken = {**lists, "purge": [kind for kind in KINDS if kind != "defect_types"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`analysis_config` against the sandbox in both flavours: large lists, and an export of its own."""
+"""Test `analysis_config` with both flavours of the sandbox: large lists, and its own export."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_large_configuration_costs_a_read_per_kind_and_project(
     assert not plan.changed
     assert plan.result["counts"]["unchanged"] == configuration.OBJECTS
     logged = sandbox.requests("analysis", since=mark)
-    # roles, groups and projects once; the written flavour refuses list_users first
+    # roles, groups and projects once; the written flavour rejects list_users first
     assert len(logged) == 3 + configuration.PROJECTS + (flavour == "written")
     assert not any(request["write"] for request in logged)
 

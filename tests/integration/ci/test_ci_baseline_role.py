@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role `ci_baseline`: what differs is named, all of it, and fails a run but no dry run."""
+"""Test the role `ci_baseline`: it reports all differences. They fail a run, but not check mode."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role `ci_build`: jobs one after the other, as far as they succeed."""
+"""Test the role `ci_build`: sequential jobs stop after a failed job, parallel jobs do not."""
 
 from __future__ import annotations
 

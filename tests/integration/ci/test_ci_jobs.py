@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs and folders on the sandbox's CI server: made, compared, copied, switched, deleted."""
+"""Test jobs and folders of the sandbox's CI server: create, compare, copy, enable,
+disable, delete.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ CONFIG = """<?xml version="1.0"?>
 
 
 class Ci:
-    """Tasks of C(ci_job) against a sandbox; C(posts) are the requests that wrote."""
+    """Run `ci_job` tasks against a sandbox. `posts` returns the paths of the write requests."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
@@ -50,7 +52,7 @@ class Ci:
         return found
 
     def fails(self, **options: Any) -> ToolchainError:
-        """The same error in check mode and in run mode."""
+        """Verify that check mode and run mode raise the same kind of error. Return the error."""
         kinds = []
         for check in (True, False):
             with pytest.raises(ToolchainError) as caught:
@@ -162,7 +164,10 @@ def test_a_copied_folder_brings_jobs_that_can_be_built(ci: Ci) -> None:
 
 
 def test_a_job_may_be_named_as_a_login_page(ci: Ci) -> None:
-    """The server answers with the way to the job, or to the folder that the job was in."""
+    """Verify that a job name like a login page is no failed login.
+
+    The server redirects to the job, or to the folder of a deleted job.
+    """
     assert ci.run(job="login", folder=True)["changed"]
     assert ci.run(job="login/sign-in", config=CONFIG)["changed"]
     assert ci.run(job="login/sign-in", enabled=False)["changed"]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plugins of the sandbox's CI server: installed, followed, switched, removed, never restarted."""
+"""Test plugins of the sandbox's CI server: install, wait, enable, disable, remove. Verify that no
+task restarts the server.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ TOKEN = "builder-api-token-1234567890"
 
 
 class Ci:
-    """Tasks of C(ci_plugin) against a sandbox."""
+    """Run `ci_plugin` tasks against a sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Queue items that are cancelled, and files that builds are started with."""
+"""Test the cancellation of queue items, and builds with file parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOKEN = "builder-api-token-1234567890"
 
 
 class Ci:
-    """Tasks against a sandbox."""
+    """Run tasks against a sandbox."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
@@ -78,7 +78,7 @@ def test_a_waiting_item_is_cancelled_once(ci: Ci) -> None:
 
 @pytest.mark.parametrize("seconds", [300, 0])
 def test_an_item_that_has_begun_is_not_stopped(ci: Ci, seconds: int) -> None:
-    """Whether the server still knows the item, or its builds alone."""
+    """Verify the result if the server still has the queue item, and if it has only the builds."""
     ci.sandbox.settings("ci", queue_item_seconds=seconds)
     built = ci.build(job="no-parameters")
     found = ci.cancel(job="no-parameters", queue_id=built["queue_id"])

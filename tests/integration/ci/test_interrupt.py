@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ctrl-C on ansible-playbook while a task waits for a build: what is said, what goes on."""
+"""Test Ctrl-C on ansible-playbook while a task waits for a build: the message, and the builds that
+continue.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _SECONDS = 120
 
 
 def _interrupted(sandbox: Sandbox, folder: Path, options: dict[str, Any]) -> tuple[int, str]:
-    """Run a build in a loop, press Ctrl-C as soon as it runs; exit code and output."""
+    """Run builds in a loop, and press Ctrl-C when the first build runs. Return exit code and
+    output.
+    """
     arguments = {"job": "{{ item }}", "poll_interval": 0.2, **options}
     task = playbook.task("ci_job_build", arguments, "Build", loop=["slow", "no-parameters"])
     play = playbook.play([task], module_defaults=connections.module_defaults(sandbox.urls))
@@ -47,7 +51,7 @@ def _interrupted(sandbox: Sandbox, folder: Path, options: dict[str, Any]) -> tup
         while not _is_watched(sandbox) and process.poll() is None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        # as a terminal does: to all processes of the group, the workers are not among them
+        # signal the process group like a terminal does; the workers are not in the group
         os.killpg(process.pid, signal.SIGINT)
         output, _errors = process.communicate(timeout=_SECONDS)
     finally:
@@ -82,6 +86,6 @@ def test_ctrl_c_says_what_goes_on_or_stops_it(fresh: Fresh, tmp_path: Path, stop
     (line,) = [line for line in output.splitlines() if line.startswith("interrupted; ")]
     assert words in line, output
     assert _build(sandbox)["result"] == ("ABORTED" if stop else None)
-    # the next item of the loop is not begun
+    # the next item of the loop does not start
     posts = [write["path"] for write in sandbox.requests("ci", writes=True)]
     assert posts == ["/job/slow/build", *(["/job/slow/1/stop"] if stop else [])]

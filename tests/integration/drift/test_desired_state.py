@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One folder for all services: drift and enforce read it, and export writes it."""
+"""Test a desired state folder for all services: drift and enforce read it, export writes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRACKER = "versions:\n  - project: REL\n    name: '9.9'\n"
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
 WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
 SERVICES = ("analysis", "ci", "tracker", "wiki")
-#: Files that somebody has attached to a page: an image, and one whose name would lead elsewhere.
+#: Files attached to a page: an image, and a file with a path traversal in its name.
 ATTACHED = {"diagram.png": b"\x89PNG\r\n\x00\xff", "..%2f..%2fEVIL notes.md": b"# no page\n"}
 XML = "<project><description>desired</description><builders/></project>"
 
@@ -128,7 +128,7 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     lists = [entries for each in written.values() for entries in each.values()]
     assert report["counts"]["ok"] >= sum(map(len, lists)) + pages - 1
     assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
-    # they come with their pages, and each run compares the files
+    # attachments are listed with their pages, and every run downloads them for comparison
     read = [one["path"] for one in sandbox.requests("wiki", since=begin)]
     assert [path for path in read if path.endswith("/child/attachment")] == []
     assert len([path for path in read if "/download/" in path]) == len(plays) * len(ATTACHED)
@@ -137,7 +137,7 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     assert {file.name[:5] for file in images} == {"1002-"}
 
 
-#: What is there before the export, with empty fields, and what somebody adds to them by hand.
+#: Objects with empty fields before the export. `ADDED` changes them by hand.
 BEFORE: list[tuple[str, dict[str, Any]]] = [
     ("tracker_version", {"project": "REL", "name": "7.7"}),
     ("tracker_version", {"project": "REL", "name": "7.8", "release_date": "2026-05-31"}),
@@ -219,7 +219,7 @@ def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Pat
 
 
 def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
-    """A file that somebody has attached to the page 1002."""
+    """Attach a file to the page 1002 like a user."""
     address = f"{sandbox.urls['wiki']}/rest/api/content/1002/child/attachment"
     login = ("reporter", "reporter-password")
     header = {"X-Atlassian-Token": "no-check"}

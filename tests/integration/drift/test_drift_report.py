@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report of `drift` and of other playbooks: what it says, and where it is."""
+"""Test the report of `drift` and of other playbooks: its content and its location."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_enforce_reports_both_sides_as_drift_does(fresh: Fresh, tmp_path: Path) 
             "import_playbook": f"delivery.toolchain.{name}",
             "vars": {**variables, "drift_report": name},
         }
-        # what a play of others does says nothing of this one
+        # a task of an unrelated play must not affect the report
         other = playbook.play([{"ansible.builtin.debug": {"msg": "done"}}])
         run = playbook.run(tmp_path, [play, other])
         assert run.code == 0, run.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`drift_summary`: one report from the reports of several runs."""
+"""Test `drift_summary`, which merges the reports of several runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_one_report_has_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
     for host in ("web1", "web2"):
         _drift(sandbox, tmp_path, host)
     summary = {"summary_reports": "reports", "summary_folder": "reports/all"}
-    # the folder of the summary is below the reports, and is no report of the second run
+    # the summary folder is below the reports; the second run must not read it as a report
     for _time in range(2):
         run = _run(tmp_path, "drift_summary", {**summary, "summary_max_age": "1h"})
         assert "2 of 2 objects differ on 1 of 1 server." in run.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbooks `enforce` and `drift`: the same roles, the second only looks."""
+"""Test the playbooks `enforce` and `drift`. They use the same roles, but `drift` only checks."""
 
 from __future__ import annotations
 

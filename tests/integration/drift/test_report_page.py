@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page of a report in Chromium: opened, filtered, unfolded, in both schemes, narrow and wide."""
+"""Test the report page in Chromium: open, filter, unfold; both colour schemes, narrow and wide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 ANALYSIS, REPO = "https://analysis.example.com", "https://repo.example.com/artifactory"
 EVIL = "</script><img src=http://127.0.0.1:9/x onerror=\"document.title='taken'\">\u2028<!--"
-#: So many findings stay fluent.
+#: The page must stay responsive with this number of findings.
 MANY = 5000
 
 
@@ -78,7 +78,7 @@ def _names(chromium: Browser) -> list[str]:
 
 
 def _unfold(chromium: Browser, name: str) -> str:
-    """Unfold the object of a name, and tell what is shown then."""
+    """Unfold an object by name. Return the displayed content."""
     script = f"""(async () => {{
       const name = [...document.querySelectorAll('li .name')].find((each) => each.textContent === {json.dumps(name)});
       const details = name.closest('details');

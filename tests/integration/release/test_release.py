@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbook `delivery.toolchain.release` as users start it: predicted, done, again, in part."""
+"""Test the playbook `delivery.toolchain.release` like a user: check mode, run, repetition, single
+steps.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ DEMO = Path(__file__).resolve().parents[3] / "tools" / "demo.yml"
 PLAYBOOK = "delivery.toolchain.release"
 PROMOTED = ("Promote the builds", "Promote the container images")
 RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
-#: A step alone, and how many of its tasks change something in the sandbox as it is seeded.
+#: A single step, and the number of its tasks that change something in the seeded sandbox.
 STEPS: dict[str, tuple[dict[str, Any], int]] = {
     "build": (
         {"release_jobs": [{"job": "no-parameters"}], "release_connections": {"ci": None}},
@@ -57,7 +59,7 @@ STEPS: dict[str, tuple[dict[str, Any], int]] = {
 
 @dataclass(frozen=True)
 class Release:
-    """Exit code, output and the counts of the recap."""
+    """Exit code, output and counts of the recap."""
 
     code: int
     output: str
@@ -70,7 +72,7 @@ class Release:
         return {name: int(count) for name, count in pairs}
 
     def told(self, task: str) -> str:
-        """What the output says of a task of a role or of the playbook."""
+        """Return the output of a task of a role or of the playbook."""
         _before, found, after = self.output.partition(f"{task}] *")
         assert found, f"'{task}' is not in\n{self.output}"
         return after.partition("\nTASK [")[0]
@@ -82,13 +84,15 @@ def release(
     *arguments: str,
     environment: Mapping[str, str] | None = None,
 ) -> Release:
-    """Run the playbook with these variables over those of the demo, if `demo` is among them."""
+    """Run the playbook with these variables. If they contain `demo`, they override the variables of
+    the demo.
+    """
     file = folder / "variables.json"
     file.write_text(json.dumps(variables), encoding="utf-8")
     demo = ["-e", f"@{DEMO}"] if "demo" in variables else []
     command = [str(Path(sys.executable).parent / "ansible-playbook"), PLAYBOOK, *demo]
     inherited = playbook.environment(folder)
-    del inherited["ANSIBLE_CALLBACKS_ENABLED"]  # the recorder writes into another file
+    del inherited["ANSIBLE_CALLBACKS_ENABLED"]  # the recorder would write to another file
     finished = subprocess.run(
         [*command, "-e", f"@{file}", *arguments],
         cwd=folder,
@@ -104,7 +108,7 @@ def release(
 
 
 def demo_of(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
-    """What the variables of the demo want to be told."""
+    """Return the input variables of the demo."""
     archive, documentation = folder / "toolchain.tar.gz", folder / "documentation.zip"
     archive.write_bytes(b"the archive of the release")
     with zipfile.ZipFile(documentation, "w") as file:
@@ -120,7 +124,7 @@ def demo_of(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
 
 
 def environment_of(urls: Mapping[str, str]) -> dict[str, str]:
-    """The connections as a credential of AWX injects them."""
+    """Return the connections as environment variables, like a credential of AWX."""
     return {
         f"TOOLCHAIN_{service.upper()}_{option.upper()}": value
         for service, login in connections.LOGINS.items()
@@ -264,6 +268,6 @@ def test_every_option_of_the_modules_is_handed_over() -> None:
             module = name.rpartition(".")[2]
             used.append(module)
             options = yaml.safe_load(playbook.documentation(module, "DOCUMENTATION"))["options"]
-            # a gate judges a project, not one issue
+            # a gate checks a project, not a single issue
             assert set(task[name]) == set(options) - {"id"}, module
     assert len(used) == 6

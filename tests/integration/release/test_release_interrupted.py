@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A release that broke off in the middle is finished by the next run, from every point.
+"""Verify that the next run finishes a release that was interrupted at any point.
 
-The release is run again and again, and each run breaks off at the next write; a promotion, which
-moves, breaks off among its files. In the end everything has been written as by a run that nothing
-disturbed, and nothing twice.
+The release runs repeatedly, and every run fails at the next write. A promotion, which moves files,
+fails between two files. At the end, the servers have carried out the same writes as in an
+undisturbed run, without duplicates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ Write = dict[str, Any]
 
 
 def variables(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
-    """Those of the demo; a request that failed is not tried again, so that a run ends at once."""
+    """Return the variables of the demo without retries, so that a run stops at the first failed
+    request.
+    """
     services = yaml.safe_load(DEMO.read_text(encoding="utf-8"))["release_connections"]
     logins = {
         service: {**options, "url": sandbox.urls[service], "retries": 0}
@@ -44,7 +46,9 @@ def variables(sandbox: Sandbox, folder: Path) -> dict[str, Any]:
 
 
 def key(write: Write) -> tuple[str, str, str, str]:
-    """A write without what differs from run to run: times, and boundaries of forms."""
+    """Return a key for a write, without values that differ between runs (times, form
+    boundaries).
+    """
     action = (
         re.search(r"\baction=\w+", write["body"] or "") if write["service"] == "analysis" else None
     )
@@ -57,13 +61,13 @@ def is_promotion(write: Write) -> bool:
 
 
 def carried_out(sandbox: Sandbox, since: int = 0) -> list[Write]:
-    """The writes that the servers have acted on, in their order."""
+    """Return the writes that the servers carried out, in order."""
     found = sandbox.requests(writes=True, since=since)
     return [write for write in found if write["served"] is not None and write["served"] < 400]
 
 
 def left(wanted: list[Write], sandbox: Sandbox, since: int) -> list[Write]:
-    """What of the wanted writes has not been carried out yet, in their order."""
+    """Return the wanted writes that are not carried out yet, in order."""
     done = Counter(map(key, carried_out(sandbox, since)))
     found = []
     for write in wanted:
@@ -75,7 +79,7 @@ def left(wanted: list[Write], sandbox: Sandbox, since: int) -> list[Write]:
 
 
 def break_at(sandbox: Sandbox, write: Write, before: list[Write]) -> None:
-    """Refuse a write, after those of the same kind that come before it; a promotion breaks off."""
+    """Fail a write after earlier writes with the same key. A promotion fails between its files."""
     if is_promotion(write):
         sandbox.settings("repo", promote_breaks_after=1)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The role `release_notes`, and the lookup that templates of one's own may use instead."""
+"""Test the role `release_notes`, and the lookup for custom templates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fresh = Callable[[str], Sandbox]
 
 
 def published(sandbox: Sandbox, title: str) -> str:
-    """The body of a page of the space REL."""
+    """Return the body of a page in the space REL."""
     answer = requests.get(
         f"{sandbox.urls['wiki']}/rest/api/content",
         params={"spaceKey": "REL", "title": title, "expand": "body.storage"},

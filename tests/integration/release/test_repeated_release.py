@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A release that is repeated: the target repository holds what the build record names."""
+"""Verify that a repeated release leaves the files of the build record in the target repository."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Fresh = Callable[[str], Sandbox]
 
 SOURCE, TARGET, PATH = "generic-snapshot-local", "generic-release-local", "app/1/app.txt"
 BUILD = {"build_name": "app", "build_number": "1"}
-#: Task, whether it changes something, and the files that it found missing in the target.
+#: By task: whether it changes something, and the files that it reports as missing in the target.
 EXPECTED: dict[str, tuple[bool, list[str]]] = {
     "tested": (True, []),
     "released": (True, []),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The lookup `trace`: from an image, an item and a build to commits and issues."""
+"""Test the lookup `trace`: it resolves an image, an item or a build to commits and issues."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TERMS = {
 
 
 def variables(sandbox: Sandbox, *services: str) -> dict[str, Any]:
-    """Connections as group_vars have them."""
+    """Return the connections as variables, like in group_vars."""
     return {
         f"toolchain_{service}_{option}": value
         for service in services
@@ -34,7 +34,9 @@ def variables(sandbox: Sandbox, *services: str) -> dict[str, Any]:
 
 
 def released() -> list[dict[str, Any]]:
-    """A build that publishes a record and an image, which is then marked as that build's."""
+    """Return tasks for a build that publishes a record and an image, and mark the image with the
+    build.
+    """
     build = {"job": JOB, "parameters": {"VERSION": "3.1.4"}, "poll_interval": 0.1}
     mark = {
         "repo": "docker-staging-local",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules for the repository manager that are not told its dialect do what they do when told."""
+"""Verify that repository modules with `dialect: auto` behave like with an explicit dialect."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ITEM, OVERALL = "hudson.model.Item", "hudson.model.Hudson"
 READ, MANAGE, SYSTEM_READ = f"{OVERALL}.Read", f"{OVERALL}.Manage", f"{OVERALL}.SystemRead"
 ADMINISTER = f"{OVERALL}.Administer"
 SEE = f"{ITEM}.Read"
-#: Tested permissions. A separate account has Overall/Read, Item/Read and one of these.
+#: Tested permissions. A separate account has Overall/Read, Item/Read and the permission.
 PERMISSIONS = (
     f"{ITEM}.Build",
     f"{ITEM}.Cancel",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Searches into files, and fields that no issue has [C4.1]."""
+"""Test search results in files, and fields that no issue has [C4.1]."""
 
 from __future__ import annotations
 

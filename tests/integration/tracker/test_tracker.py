@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules of the tracker in playbooks, on servers with the traps that real ones have."""
+"""Test the tracker modules in playbooks, with the special cases of real servers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def _task(
 
 
 def _download(name: str, settings: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """A task that downloads into the folder of its name; `faults` are ordered before."""
+    """Return a task that downloads into the folder `name`. `faults` are injected before
+    the task.
+    """
     faults = options.pop("faults", [])
     arguments = {"issue": "REL-2", "dest": name, **(options or TOKEN)}
     return _task(name, "attachment", arguments, settings, sandbox_faults=faults)
@@ -75,7 +77,7 @@ def played(fresh: Callable[[str], Sandbox], folder: Path) -> playbook.Run:
 
 
 def there(folder: Path) -> dict[str, str]:
-    """Names and contents of the files in a folder."""
+    """Return names and contents of the files in a folder."""
     if not folder.exists():
         return {}
     return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
@@ -153,7 +155,7 @@ def test_a_project_comes_with_its_versions_or_not_at_all(played: playbook.Run) -
 
 
 def test_the_key_of_a_consumer_logs_in(fresh: Callable[[str], Sandbox], tmp_path: Path) -> None:
-    """What C(oauth_consumer) returns is registered, and what it keeps signs; also after renewal."""
+    """Verify that a registered key of `oauth_consumer` signs requests, also after renewal."""
     sandbox = fresh("real")
     files = {"private_key": "consumer.pem", "certificate": "consumer.crt"}
     login = {

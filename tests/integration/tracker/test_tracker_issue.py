@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issues edited, moved and created, on servers and in the cloud [C8.8]."""
+"""Test editing, moving and creating issues, on servers and in the cloud [C8.8]."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def fields_of(tracker: Tracker, key: str) -> dict[str, Any]:
 
 
 def changes(done: Done, number: int = 0) -> dict[str, tuple[Any, Any]]:
-    """What changed of an issue, by field."""
+    """Return the changes of an issue by field."""
     listed = done.values["issues"][number]["changes"]
     return {one["field"]: (one["before"], one["after"]) for one in listed}
 
@@ -66,7 +66,9 @@ def comments_of(tracker: Tracker, key: str) -> list[str]:
 
 
 def thrice(tracker: Tracker, **options: Any) -> Done:
-    """In check mode, then really, then again: what a well-behaved task does."""
+    """Run a task in check mode, in run mode and again. Verify that it is predictable and
+    idempotent.
+    """
     checked = tracker(check=True, **options)
     done = tracker(**options)
     again = tracker(**options)
@@ -292,7 +294,9 @@ def test_a_comment_is_written_once_for_an_account(
 def test_a_link_says_what_it_means(
     tracker: Tracker, settings: dict[str, Any], kind: str, side: str, phrase: str
 ) -> None:
-    """[tracker-26]: read at the subject the other one is `outwardIssue`."""
+    """Verify the direction of a link. In the subject, the other issue is `outwardIssue`
+    [tracker-26].
+    """
     tracker.sandbox.settings("tracker", **settings)
     done = thrice(tracker, issue="REL-22", links=[{"type": kind, "issue": "REL-2"}])
     assert changes(done) == {"links": (None, phrase)}
@@ -425,7 +429,9 @@ def test_many_issues(tracker: Tracker, settings: dict[str, Any]) -> None:
     assert (again.changed, again.values["issues"]) == (False, [])
     wide = tracker(jql=jql.replace("status = Open", "labels = moved"), status="In Progress")
     assert [one["action"] for one in wide.values["issues"]] == ["unchanged"] * 4
-    assert len(wide.requests) == (2 if settings else 1)  # the cloud's search is found out
+    assert len(wide.requests) == (
+        2 if settings else 1
+    )  # the first request detects the search API of the cloud
 
 
 @each_mode
@@ -445,7 +451,9 @@ def test_an_issue_that_cannot_stops_all_before_any_write(tracker: Tracker) -> No
 def test_an_issue_that_fails_midway_is_told_and_the_next_run_does_the_rest(
     tracker: Tracker,
 ) -> None:
-    """Of three transitions the second is refused, after its labels were written."""
+    """Verify a partial failure: the second of three transitions is rejected after the labels were
+    written.
+    """
     fault = {"service": "tracker", "path": "/issue/OPS-4/transitions$", "method": "POST"}
     tracker.sandbox.fault(**fault, status=403, body='{"errorMessages":["No."],"errors":{}}')
     given: dict[str, Any] = {
@@ -599,7 +607,10 @@ def test_fields_that_have_options_are_held_to_the_same(
 def test_a_missing_right_is_called_so(
     tracker: Tracker, settings: dict[str, Any], given: dict[str, Any]
 ) -> None:
-    """Servers answer 400, 401, 403 and 404, or show nothing that could be done [tracker-22]."""
+    """Verify the error kind for a missing permission.
+
+    Servers respond with 400, 401, 403 and 404, or list no possible edit [tracker-22].
+    """
     tracker.sandbox.settings("tracker", **settings)
     if settings and "assignee" in given:
         given = {"assignee": "account-reporter"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every write of `tracker_issue` whose answer does not tell what became of it [C1.4]."""
+"""Test every write of `tracker_issue` if the response does not show its outcome [C1.4]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sandbox.client import Sandbox
 from tests.helpers.tracker import Tracker
 
 PAGE = "<!DOCTYPE html><html><body>Welcome</body></html>"
-#: Options of a write, its method, and the path by which it is known.
+#: Options of a write, its method, and the path that identifies the request.
 WRITES: dict[str, tuple[dict[str, Any], str, str]] = {
     "labels": ({"labels": ["x"], "add": {"fix_versions": ["2.0.0"]}}, "PUT", "/issue/REL-22$"),
     "link": ({"links": [{"type": "Blocks", "issue": "REL-2"}]}, "POST", "/issueLink$"),
@@ -42,7 +42,7 @@ Replacing = Callable[..., tuple[Tracker, dict[str, Any]]]
 
 @pytest.fixture
 def replacing(tracker: Tracker, tmp_path: Path) -> Replacing:
-    """Attach a file, change it to another of the same size, and order a fault for a write."""
+    """Attach a file, change its content but not its size, and inject a fault for a write."""
 
     def ordered(deployment: str, method: str, **fault: Any) -> tuple[Tracker, dict[str, Any]]:
         tracker.sandbox.settings("tracker", deployment=deployment)
@@ -59,7 +59,7 @@ def replacing(tracker: Tracker, tmp_path: Path) -> Replacing:
 
 
 def attached(tracker: Tracker) -> list[dict[str, Any]]:
-    """Return the attachments that the tracker shows."""
+    """Return the attachments that the tracker lists."""
     shown = tracker.get("issue/REL-22", fields="attachment")["fields"]["attachment"]
     return [one for one in shown if one["filename"] == "report.txt"]
 
@@ -72,14 +72,14 @@ def tracker(fresh: Callable[[str], Sandbox]) -> Iterator[Tracker]:
 
 
 def order(tracker: Tracker, write: tuple[dict[str, Any], str, str], **fault: Any) -> dict[str, Any]:
-    """Order a fault for the write; the options of the task that meets it."""
+    """Inject a fault for the write. Return the options of the affected task."""
     options, method, path = write
     tracker.sandbox.fault(service="tracker", method=method, path=path, **fault)
     return {"issue": "REL-22", "retry_max_wait": 0.05, "retries": 2, **options}
 
 
 def served(tracker: Tracker) -> list[str]:
-    """The writes that the tracker carried out."""
+    """Return the paths of the writes that the tracker carried out."""
     asked = tracker.sandbox.requests("tracker", writes=True)
     return [each["path"] for each in asked if (each["served"] or 500) < 400]
 

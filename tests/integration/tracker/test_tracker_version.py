@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions of a project, on servers and in the cloud: releases, renames, moves, refusals [C8.7]."""
+"""Test versions of a project, on servers and in the cloud: releases, renames, moves, rejections
+[C8.7].
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ SERVERS: dict[str, dict[str, Any]] = {
     "old server": {"version_post_ignores_states": True, "remove_and_swap": False},
     "cloud": {"deployment": "Cloud"},
 }
-#: How a server says that it does not know a member of a PUT.
+#: A server's response to an unknown member in a PUT request.
 UNKNOWN_MEMBER = {
     "service": "tracker",
     "method": "PUT",
@@ -38,7 +40,7 @@ def tracker(fresh: Callable[[str], Sandbox]) -> Iterator[Tracker]:
 
 
 def shown(tracker: Tracker, name: str) -> dict[str, Any] | None:
-    """A version of REL as the server has it."""
+    """Return a version of REL from the server."""
     found = tracker.get("project/REL/versions")
     return next((one for one in found if one["name"] == name), None)
 
@@ -74,7 +76,7 @@ def test_no_day_removes_it(tracker: Tracker) -> None:
     found = shown(tracker, "8.1")
     assert found is not None
     assert days.keys() & found.keys() == set()
-    # no day of its own: the version is released without one
+    # with the date `none`, the version is released without a date
     assert rel(tracker, "8.1", **none, state="released").values["version"]["release_date"] is None
 
 
@@ -186,14 +188,14 @@ def test_unresolved_issues_move(tracker: Tracker, knows: bool) -> None:
     assert done.diff[1]["unresolved_issues"] == {"2.0.0": count}
     assert (both, versions_of(tracker, "REL-24")) == (["1.1.0", "2.0.0"], ["2.0.0"])
     assert unresolved(tracker, "1.1.0") == 0
-    assert unresolved(tracker, "2.0.0") == of_next + count - 1  # one was in both
+    assert unresolved(tracker, "2.0.0") == of_next + count - 1  # an issue had both versions
     assert shown(tracker, "1.1.0")["released"] is True  # type: ignore[index]
     assert len(done.writes) == (1 if knows else count + 2)
     assert done.warnings == []
 
 
 def test_issues_that_are_not_seen_are_told(tracker: Tracker) -> None:
-    """The server still counts some after the release, and a search finds none of them."""
+    """Verify the warning if issues stay unresolved after the release but the search finds none."""
     count = {"body": {"issuesUnresolvedCount": 2}, "status": 200, "skip": 1, "times": 2}
     tracker.sandbox.fault(service="tracker", path="/unresolvedIssueCount$", **count)
     (warning,) = rel(tracker, "1.1.0", state="released", unresolved="2.0.0").warnings
@@ -339,7 +341,7 @@ REFUSED: list[dict[str, Any]] = [
 def test_a_missing_right_is_no_matter_of_the_login(
     tracker: Tracker, settings: dict[str, Any], login: dict[str, str], options: dict[str, Any]
 ) -> None:
-    """[tracker-18]: 404, 403 and 401 for one and the same thing."""
+    """Verify that 404, 403 and 401 are all reported as a missing permission [tracker-18]."""
     tracker.sandbox.settings("tracker", **settings)
     before = tracker.get("project/REL/versions")
     error = tracker.refused("permission", project="REL", login=login, **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`wiki_tree` on the sandbox: a folder becomes pages, and stays them whatever happens to either."""
+"""Test `wiki_tree` with the sandbox: pages match the folder after changes on either side."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Tree:
                 file.write_text(text, encoding="utf-8")
 
     def __call__(self, *, check: bool = False, **more: Any) -> tuple[bool, dict[str, str]]:
-        """Whether it changed, and the actions by path."""
+        """Run the task. Return whether it changed something, and the actions by path."""
         login = {**connections.LOGINS["wiki"], **more.pop("login", {})}
         settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
         given = {"url": self.sandbox.urls["wiki"], **login, **settings}
@@ -105,7 +105,7 @@ class Tree:
         return answer.json() if answer.content else None
 
     def make(self, title: str, parent: str = "1003", body: str = "<p>own</p>") -> str:
-        """A page of somebody else."""
+        """Create a page outside of the tree, like another user."""
         members = {
             "type": "page",
             "title": title,
@@ -162,7 +162,9 @@ def test_an_unchanged_tree_costs_few_requests_and_no_write(tree: Tree) -> None:
     changed, actions = tree(labels=["Docs"])
     assert (changed, set(actions.values())) == (False, {"unchanged"})
     assert tree.http["writes"] == 0
-    assert tree.http["requests"] == 3  # the root by its title, what is below it, and below guide
+    assert (
+        tree.http["requests"] == 3
+    )  # the root by title, the pages below it, and the pages below guide
     assert tree.diff == ("", "")
 
 
@@ -298,7 +300,7 @@ def test_titles_may_change_hands(tree: Tree) -> None:
     known = {title: tree.page(title)["id"] for title in "ABC"}
     tree.write({"a.md": "# B\n\n1", "b.md": "# A\n\n2", "c.md": "# C\n\n3"})
     tree()
-    # titles that were exchanged are files that were: no page is called otherwise for a while
+    # exchanged titles are handled as exchanged files, so no page needs a temporary title
     assert {title: tree.page(title)["id"] for title in "ABC"} == known
     assert ("1" in tree.body("B"), "2" in tree.body("A")) == (True, True)
     assert not tree()[0]
@@ -581,7 +583,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_next_run_finishes_what_broke_at_any_write(tree: Tree, fault: str, method: str) -> None:
-    """The task breaks at its first write, then, from the start, at its second, and so on."""
+    """Fail the task at the first write, then restart and fail at the second write, and so on."""
     number = 0
     while True:
         tree.sandbox.reset()
