@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The site of the documentation: every guide is in it, and a link that leads nowhere is an error."""
+"""Test the documentation site: it contains every guide, and a broken link is an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCSITE = ROOT / "docs" / "docsite"
-#: Modules, lookups and filters, as the guides write them.
+#: Modules, lookups and filters, as named in the guides.
 PLUGINS = {
     path.stem
     for kind in ("modules", "lookup", "filter")
@@ -25,7 +25,7 @@ KINDS = (
 
 
 def _build(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Build a site of two pages as the real one is built."""
+    """Build a site of two pages with the configuration of the real site."""
     source = folder / "source"
     source.mkdir()
     (source / "conf.py").write_bytes((DOCSITE / "conf.py").read_bytes())
@@ -57,7 +57,9 @@ def test_every_guide_is_in_the_site() -> None:
 
 
 def test_what_migration_names_is_there() -> None:
-    """The cell of a row that says what a call becomes names modules, lookups and filters."""
+    """Verify that the modules, lookups and filters named in the second column of the
+    tables exist.
+    """
     found = set()
     for line in (ROOT / "docs/migration.md").read_text(encoding="utf-8").splitlines():
         cells = line.strip("|").split("|")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples of every module, lookup and filter run against the sandbox, in order."""
+"""Run the examples of every module, lookup and filter with the sandbox, in order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEXTS = {
 
 
 def _sources(value: Any) -> Iterator[str]:
-    """All values of `src` in the arguments of a task."""
+    """Yield all values of `src` in the arguments of a task."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if name == "src" and isinstance(inner, str):
@@ -52,7 +52,7 @@ def _sources(value: Any) -> Iterator[str]:
 
 
 def _make(folder: Path, source: str) -> None:
-    """Make what an example names: a folder, an archive or a file beside the playbook."""
+    """Create the source of an example: a folder, an archive or a file next to the playbook."""
     path = folder / source.replace("{{ playbook_dir }}/", "").replace("*", "example")
     assert path.is_relative_to(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def _make(folder: Path, source: str) -> None:
 
 
 def _environment(urls: Mapping[str, str]) -> dict[str, str]:
-    """What lookups read their connection from."""
+    """Return the environment variables with the connections of lookups."""
     return {
         f"TOOLCHAIN_{service.upper()}_{option.upper()}": value
         for service, login in connections.LOGINS.items()
@@ -87,7 +87,7 @@ def _options(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _play(kind: str, name: str, folder: Path, urls: Mapping[str, str]) -> dict[str, Any]:
-    """Return the play of a plugin's examples, which starts from the seeds; make its files."""
+    """Create the files of a plugin's examples. Return their play, which starts from the seeds."""
     examples = yaml.safe_load(playbook.documentation(name, "EXAMPLES", kind))
     assert examples
     for number, task in enumerate(examples):
@@ -95,13 +95,13 @@ def _play(kind: str, name: str, folder: Path, urls: Mapping[str, str]) -> dict[s
         for source in _sources(task):
             _make(folder, source)
         task["name"] = f"{number} {task['name']}"
-        # the plays of other plugins follow in the same command
+        # a failure must not stop the plays of other plugins in the same command
         task["ignore_errors"] = True
     examples[0]["vars"] = {**examples[0].get("vars", {}), "sandbox_reset": {}}
     for file, text in FILES.get(name, {}).items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, encoding="utf-8")
-    # an example logs in as the module's case of the contract does
+    # examples use the login of the module's contract case
     case = CASES.get(name, {}) if kind == "modules" else {}
     options = {**OPTIONS, **({case["service"]: _options(case)} if "service" in case else {})}
     defaults = connections.module_defaults(urls, **options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`examples/`: the inventories, the vault and each playbook of a first week, as they are shipped."""
+"""Test `examples/` as shipped: the inventories, the vault and every playbook of a first week."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Fresh = Callable[[str], Sandbox]
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
-#: What the README says the vaults are encrypted with.
+#: The vault password in the README.
 VAULT_PASSWORD = "example"
 VERSION = ("-e", "app_version=1.4.0")
-#: The playbooks in the order of a first week, their arguments, and how many tasks change something.
+#: The playbooks in the order of a first week, their arguments, and the number of changed tasks.
 WEEK: dict[str, tuple[tuple[str, ...], int]] = {
     "look": ((), 0),
     "deploy": (VERSION, 1),
@@ -37,12 +37,12 @@ WEEK: dict[str, tuple[tuple[str, ...], int]] = {
     "housekeeping": ((), 0),
     "release": (("-e", "app_version=1.5.0"), 5),
 }
-#: These only look: nothing is predicted, and what they show is still there afterwards.
+#: Read-only playbooks: they need no check mode, and a second run shows the same findings.
 LOOKS = ("look", "gate", "drift")
 
 
 class Examples:
-    """A copy of the examples whose servers are sandboxes, one of them staging, one production."""
+    """A copy of the examples with sandboxes as the staging and production servers."""
 
     def __init__(self, folder: Path, staging: Sandbox, production: Sandbox) -> None:
         self.folder = folder / "examples"
@@ -75,7 +75,9 @@ class Examples:
         )
 
     def changed(self, name: str, *arguments: str) -> int:
-        """How many tasks of a run that must not fail changed something, or would change it."""
+        """Run a playbook, which must not fail. Return the number of changed tasks, or of predicted
+        changes.
+        """
         run = self.run(name, *arguments)
         assert run.returncode == 0, run.stdout
         assert connections.LTOKEN not in run.stdout
@@ -97,7 +99,7 @@ def examples(fresh: Fresh, production: Sandbox, tmp_path: Path) -> Examples:
 
 
 def test_the_first_week_on_staging(examples: Examples, production: Sandbox) -> None:
-    """Each playbook in turn: predicted, done, and again without a change."""
+    """Run every playbook in check mode, in run mode, and again without a change."""
     for name, (arguments, changes) in WEEK.items():
         if name not in LOOKS:
             assert examples.changed(name, *arguments, "--check") >= min(changes, 1), name

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ansible-lint sees the options of every module through its action, and never runs a module."""
+"""Verify that ansible-lint reads the options of every module from its action, without running a
+module.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.unit.stub import Reply, Stub
 
 CONFIGURATION = "profile: production\noffline: true\nenable_list: [args]\nwarn_list: []\n"
 LOGIN = {"token": "a-token"}
-#: Task name to module, options and what lint must say; None: nothing.
+#: By task name: module, options and expected lint message, or None.
 TASKS: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "A wrong option": (
         "build_info",
@@ -41,7 +43,7 @@ def _task(name: str, module: str, options: dict[str, Any], url: str) -> dict[str
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], int]:
-    """What lint says of each task, and how many connections were made meanwhile."""
+    """Return the lint message of every task, and the number of connections during the lint run."""
     folder = tmp_path_factory.mktemp("linted")
     (folder / "lint.yml").write_text(CONFIGURATION, encoding="utf-8")
     with Stub(answer=lambda seen: Reply(body={})) as stub:
@@ -51,7 +53,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], in
         ]
         plays = [{"name": "Play", "hosts": "localhost", "tasks": [task]} for task in tasks]
         for number, play in enumerate(plays):
-            # one file a task, in YAML that is JSON
+            # a separate file for every task; JSON is valid YAML
             (folder / f"play{number}.yml").write_text(json.dumps([play]), encoding="utf-8")
         finished = subprocess.run(
             [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbook `awx_setup`, with awx.awx, against a stand-in of AWX's API."""
+"""Test the playbook `awx_setup` with awx.awx and a simulation of AWX's API."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def awx() -> Iterator[Controller]:
 def setup(
     awx: Controller, folder: Path, *arguments: str, code: int = 0, **variables: Any
 ) -> tuple[int, str]:
-    """Run the playbook; how many of its tasks changed something, and its output."""
+    """Run the playbook. Return the number of changed tasks, and the output."""
     environment = playbook.environment(folder)
     del environment["ANSIBLE_CALLBACKS_ENABLED"]
     path = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{controller.FOLDER}"
@@ -67,7 +67,7 @@ def setup(
 
 
 def linked(store: Store, kind: str, name: str, part: str) -> list[Any]:
-    """The names, or identifiers, of what an object is linked with."""
+    """Return the names, or identifiers, of the objects linked to an object."""
     (one,) = [
         each
         for each in store.objects[kind].values()
@@ -111,7 +111,10 @@ def _names(objects: Mapping[int, Mapping[str, Any]]) -> list[str]:
 
 
 def _expect_workflow(store: Store) -> None:
-    """Drift, where something differs an approval, then enforce; and who hears of it, and when."""
+    """Verify the workflow: drift, an approval if something differs, then enforce.
+
+    Verify the notifications of the workflow, and the schedules.
+    """
     nodes = "workflow_job_template_nodes"
     (drift,) = store.find(nodes, {"identifier": "drift"})
     assert drift["extra_data"] == {"survey_drift_fail": "true"}
@@ -133,8 +136,9 @@ def _expect_workflow(store: Store) -> None:
 
 
 def _expect_only_what_was_changed_by_hand(awx: Controller, folder: Path) -> None:
-    """It is set right, everything else is left as it is: no other task changes or writes anything. A
-    schedule belongs to those who run the controller.
+    """Verify that a run restores a changed survey and description, and writes nothing else.
+
+    Schedules belong to the administrators of the controller: an enabled schedule stays enabled.
     """
     template = awx.store.named("job_templates", "delivery.toolchain drift")
     survey = awx.store.surveys[template["id"]]
@@ -176,7 +180,7 @@ def test_variables_say_where_and_with_what(awx: Controller, tmp_path: Path) -> N
     for name in ("drift", "enforce"):
         sliced = store.named("job_templates", f"delivery.toolchain {name}")
         assert sliced["job_slice_count"] == 8
-        # else all slices would look at the same
+        # otherwise all slices would check the same host
         assert json.loads(sliced["extra_vars"]) == {"enforce_hosts": "all"}
     assert store.named("schedules", "delivery.toolchain drift every day")["enabled"] is True
 
@@ -234,7 +238,7 @@ def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> 
 
 
 def test_the_execution_environment_can_be_built(tmp_path: Path) -> None:
-    """As far as that goes without a registry: the definition is read, and its context written."""
+    """Verify the definition and the build context. A full build would need a registry."""
     programs = Path(sys.executable).parent
     context = tmp_path / "context"
     subprocess.run(

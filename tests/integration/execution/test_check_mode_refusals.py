@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a read can tell fails in check mode as it does in run mode, with the same kind."""
+"""Verify that an error detectable by a read has the same kind in check mode and in run mode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.helpers import connections, playbook
 
 PAGES = Path(__file__).parents[2] / "contract" / "folders" / "wiki_tree" / "first"
 AGENT = {"repo": "generic-snapshot-local", "path": "agent/1.0.0/agent.txt"}
-#: Module, its options, the kind of the error.
+#: By name: module, options and kind of the error.
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a member that is no user": ("analysis_group", {"name": "g", "users": ["nobody"]}, "not_found"),
     "a role for nobody": (

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a module runs in the worker, and that nobody can tell from the result.
+"""Test when a module runs in the worker, and that its result is the same as in a separate process.
 
-A worker keeps its session to the server, so the items of a loop arrive over one TCP connection;
-modules in processes of their own make one each. The log of the sandbox shows which it was.
+A worker keeps its session to the server, so the items of a loop use a single TCP connection.
+Modules in separate processes open a connection for every item. The sandbox log shows the
+connections.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ IN_PROCESSES: dict[str, dict[str, Any]] = {
     "other interpreter": {"vars": {"ansible_python_interpreter": "{{ other_interpreter }}"}},
     "other connection": {"vars": {"ansible_connection": "elsewhere"}},
 }
-# Stands for sudo: leaves out all that comes before the shell that it is to start.
+# Simulation of sudo: drop all arguments before the shell, and start the shell.
 BECOME_PROGRAM = '#!/bin/sh\nwhile [ "$1" != /bin/sh ]; do shift; done\nexec "$@"\n'
 CONNECTION_PLUGIN = """
 from ansible.plugins.connection.local import Connection as Local
@@ -65,7 +66,7 @@ def _script(path: Path, text: str) -> str:
 
 
 def _link(folder: Path) -> str:
-    """Another name for the interpreter of the tests, in its environment if it is in one."""
+    """Return another path to the interpreter of the tests, through a link to its environment."""
     program = Path(sys.executable)
     folder.symlink_to(program.parent.parent, target_is_directory=True)
     return str(folder / program.parent.name / program.name)
@@ -77,7 +78,7 @@ def _ports(event: playbook.Event) -> list[int]:
 
 @pytest.fixture(scope="module")
 def ways(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """The same loop in every way, one task each."""
+    """Run the same loop in every mode, with a separate task for every mode."""
     folder = tmp_path_factory.mktemp("ways")
     sandbox = fresh("real")
     (folder / "connection_plugins").mkdir()
@@ -138,7 +139,7 @@ def test_the_result_does_not_tell_the_way(ways: playbook.Run, way: str) -> None:
 
 
 def _plain(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without Ansible's own notes, those on an asynchronous job included."""
+    """Return a result without the private keys of Ansible and the keys of asynchronous jobs."""
     notes = ("ansible_job_id", "finished", "started", "results_file", "stdout", "stderr")
     left_out = (*notes, "stdout_lines", "stderr_lines", "ansible_facts")
     kept = {
@@ -194,7 +195,10 @@ def test_the_environment_of_a_task_is_honoured_and_restored(fresh: Fresh, tmp_pa
 
 
 def test_two_logins_never_share_a_session(fresh: Fresh, tmp_path: Path) -> None:
-    """With cookies: the CI server knows its user by the session, whoever else is named later."""
+    """Verify separate sessions with cookies.
+
+    The CI server identifies a user by the session, even if a later request names another user.
+    """
     sandbox = fresh("real")
     logins = [
         {"username": "builder", "password": "builder-password"},
@@ -281,7 +285,7 @@ MISDEEDS = ["raise", "return", "exit", "exit with words", "print", "litter"]
 
 @pytest.fixture(scope="module")
 def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """A copy of the collection with a module that misbehaves, run in both ways."""
+    """Run a module that misbehaves, in a copy of the collection, in both modes."""
     folder = tmp_path_factory.mktemp("misbehaving")
     source = playbook.collections_path() / "ansible_collections/delivery/toolchain"
     copy = folder / "collections/ansible_collections/delivery/toolchain"
@@ -308,7 +312,7 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
 
 
 def test_an_unknown_core_costs_time_and_one_warning(fresh: Fresh, tmp_path: Path) -> None:
-    """A private part of Ansible that is not there: the ordinary way, and one warning."""
+    """Verify the ordinary mode and a single warning if a private part of Ansible is missing."""
     sandbox = fresh("real")
     source = playbook.collections_path() / "ansible_collections/delivery/toolchain"
     copy = tmp_path / "collections/ansible_collections/delivery/toolchain"
@@ -339,8 +343,9 @@ def test_an_unknown_core_costs_time_and_one_warning(fresh: Fresh, tmp_path: Path
 
 @pytest.mark.parametrize(("older", "named"), [("True", True), ("False", False)])
 def test_an_older_python_is_named(tmp_path: Path, older: str, named: bool) -> None:
-    """A Python in which the module breaks off, and whether it says to be older than is needed: that
-    is one sentence, what broke off is of no use then.
+    """Verify the message for a module that fails in its Python interpreter.
+
+    If the interpreter is outdated, a single sentence replaces the traceback.
     """
     thrown = "Traceback (most recent call last):\\nSyntaxError: oh\\n"
     answers = f'case "$1" in -c) echo {older};; *) printf "{thrown}" >&2; exit 1;; esac'
@@ -387,7 +392,9 @@ def test_a_misdeed_looks_the_same_in_both_ways(misbehaving: playbook.Run, misdee
 
 
 def _without_pid(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what names a process or a file of one."""
+    """Return a result without the process id and the tracebacks, which name files of
+    the process.
+    """
     left_out = ("pid", "exception", "module_stderr")
     return {
         name: value
@@ -435,7 +442,7 @@ SHOWN = "agent/1.0.0/agent.txt"
 
 @pytest.fixture(scope="module")
 def queried(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """A query, whose result has the name under which Ansible keeps the items of a loop."""
+    """Run a query. Its result has the key that Ansible uses for the items of a loop."""
     sandbox = fresh("real")
     options = {"pattern": "generic-snapshot-local:agent/**"}
     tasks: list[dict[str, Any]] = []
@@ -520,7 +527,7 @@ def test_a_large_result_is_masked_in_both_ways_alike(tmp_path: Path) -> None:
         assert here == there
         assert list(here) == list(there)
     assert ran.event("clean True").result["issues"] == issues
-    # masked by the module, or from ansible-core 2.22 on by the controller
+    # masked by the module, or by the controller since ansible-core 2.22
     masked = ("Leaked: ********", "Leaked: $REDACTED$")
     assert ran.event("leaked True").result["issues"][-1]["fields"]["summary"] in masked
     assert not ran.shows([token])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every way to log in, from a task and from the environment, against servers that insist on it."""
+"""Test every login method, from a task and from the environment, with servers that
+require a login.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
-#: A module per service with arguments that change nothing, and that costs one request once the
-#: login is right (the CI server is asked for a crumb first).
+#: By service: a module and arguments that change nothing and cost a single request after the login
+#: (the CI server also gets a request for a crumb).
 TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "repo": (
         "artifact_deploy",
@@ -40,7 +42,7 @@ API_KEY = "repo-api-key-1234567890"
 
 @dataclass(frozen=True)
 class Login:
-    """Options besides the address, variables of the environment, or user info in the address."""
+    """Options in addition to the URL, environment variables, or user info in the URL."""
 
     service: str
     options: dict[str, str] = field(default_factory=dict)
@@ -49,7 +51,9 @@ class Login:
 
 
 def _of_users() -> dict[str, Login]:
-    """User and password, which four services have, in all the places where they may be given."""
+    """Return the logins with user and password, which four services have, for all
+    possible sources.
+    """
     logins: dict[str, Login] = {}
     for service, (user, password) in USERS.items():
         prefix = f"TOOLCHAIN_{service.upper()}"
@@ -76,7 +80,7 @@ def _of_oauth(service: str) -> Login:
     )
 
 
-#: Files are beside the playbook, where modules run.
+#: Login files are next to the playbook, in the working directory of modules.
 LOGINS: dict[str, Login] = {
     **_of_users(),
     "repo: token": Login("repo", connections.LOGINS["repo"]),
@@ -101,7 +105,7 @@ SECRETS = [
 
 
 def _write_files(folder: Path, sandbox: Sandbox) -> None:
-    """The files that the logins name; the servers are told the key of the OAuth consumer."""
+    """Write the files of the logins. Register the key of the OAuth consumer on the servers."""
     for service, (user, password) in USERS.items():
         text = f"machine 127.0.0.1 login {user} password {password}\n"
         (folder / f"{service}.netrc").write_text(text, encoding="ascii")
@@ -126,7 +130,7 @@ def _write_files(folder: Path, sandbox: Sandbox) -> None:
 def logged_in(
     fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
 ) -> playbook.Run:
-    """One task per way to log in."""
+    """Run a task for every login method."""
     folder = tmp_path_factory.mktemp("logins")
     sandbox = fresh("real")
     _write_files(folder, sandbox)

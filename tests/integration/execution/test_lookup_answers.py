@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What lookups asked is kept while a play runs."""
+"""Verify that responses to lookups are cached during a play."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many requests an operation costs, by the log of the server; `make bench` prints the same."""
+"""Verify the number of requests of an operation in the server log; `make bench` prints the same."""
 
 from __future__ import annotations
 

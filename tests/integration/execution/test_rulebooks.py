@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rulebooks, run by ansible-rulebook: a webhook that is signed starts a playbook, others do not."""
+"""Run the rulebooks with ansible-rulebook: a signed webhook starts a playbook, other webhooks do
+not.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ def _free_port() -> int:
 
 
 class Rulebook:
-    """A running rulebook; what it prints is read as far as is waited for."""
+    """A running rulebook. `wait_for` reads its output up to the expected string."""
 
     def __init__(self, process: subprocess.Popen[str], port: int) -> None:
         assert process.stdout is not None
@@ -64,7 +66,7 @@ class Rulebook:
 def running(
     name: str, folder: Path, sandbox: Sandbox, hosts: Mapping[str, Any], **variables: Any
 ) -> Iterator[Rulebook]:
-    """A rulebook that listens; `hosts` are variables of the inventory."""
+    """Start a rulebook and wait for events; `hosts` are variables of the inventory."""
     port = _free_port()
     inventory = {"all": {"hosts": {"localhost": {"ansible_connection": "local", **hosts}}}}
     (folder / "hosts.json").write_text(json.dumps(inventory), encoding="utf-8")
@@ -89,7 +91,7 @@ def running(
         stderr=subprocess.STDOUT,
         text=True,
     )
-    # Reading its output would wait for ever where it hangs.
+    # Kill a hanging process. Otherwise reading its output never ends.
     watch = threading.Timer(SECONDS, process.kill)
     watch.start()
     try:
@@ -152,7 +154,9 @@ NOTES = {
 
 
 def _released(sandbox: Sandbox, project: str, name: str) -> dict[str, Any]:
-    """Return the tracker's event of a version, with the id of its project as the tracker sends it."""
+    """Return the tracker's event for a version. It has the id of the project like events of the
+    tracker.
+    """
     with requests.Session() as session:
         session.trust_env = False
         session.headers["Authorization"] = f"Bearer {connections.LOGINS['tracker']['token']}"

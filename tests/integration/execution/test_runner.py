@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ansible-runner, as a platform runs jobs: connection, variables and settings in files, no terminal,
-`LANG=C`, a user of its own whose home cannot be written to.
+"""Test ansible-runner like a platform that runs jobs.
+
+Connection, variables and settings are in files. There is no terminal, `LANG=C` is set, and the job
+has a separate user with a read-only home directory.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ SITE = [
 ]
 VARIABLES = {
     "analysis_config_modules": [{"project": "toolchain", "name": "runner", "paths": ["**/r/*"]}],
-    # what an earlier node of a workflow handed on
+    # values passed by an earlier node of a workflow
     "drift_findings": [{"text": "of an earlier run"}],
     "release_build_numbers": [0],
 }
@@ -41,7 +43,7 @@ VARIABLES = {
 
 @dataclass(frozen=True)
 class Job:
-    """How a job ended, and what the platform keeps of it."""
+    """The status of a finished job, and the data that the platform stores."""
 
     status: str
     events: list[dict[str, Any]]
@@ -49,14 +51,14 @@ class Job:
 
     @property
     def artifacts(self) -> dict[str, Any]:
-        """What it hands on."""
+        """Return the data that the job passes to the next job."""
         (last,) = [each for each in self.events if each["event"] == "playbook_on_stats"]
         found: dict[str, Any] = last["event_data"]["artifact_data"]
         return found
 
 
 def _private_data(folder: Path, sandbox: Sandbox) -> Path:
-    """The folder that a platform makes for a job."""
+    """Create the private data folder of a job, like a platform."""
     data, home = folder / "data", folder / "home"
     for name in ("env", "inventory", "project"):
         (data / name).mkdir(parents=True)
@@ -84,7 +86,7 @@ def _private_data(folder: Path, sandbox: Sandbox) -> Path:
 
 
 def _as_user(command: list[str]) -> list[str]:
-    """The command as an ordinary user: as oneself, or in a namespace where root is one."""
+    """Return a command that runs as an unprivileged user. Root needs a user namespace for this."""
     if os.getuid() != 0:
         return command
     unshare = shutil.which("unshare")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts that create the same object with the same content at once: none of them fails."""
+"""Verify that hosts can create the same object with the same content at the same time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.helpers.cases import CASES
 
 PAGES = Path(__file__).parents[2] / "contract" / "folders" / "wiki_tree" / "first"
 HOSTS = [f"host{number}" for number in range(5)]
-#: A small object of each kind that a module creates.
+#: A small object of every kind that a module creates.
 OBJECTS: dict[str, dict[str, Any]] = {
     "analysis_group": {"name": "side-by-side"},
     "analysis_role": {"name": "Side by side", "permissions": {"access_source_files": True}},
@@ -48,7 +48,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def ran(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """Every object, created by all hosts at once."""
+    """Create every object on all hosts at the same time."""
     folder, sandbox = tmp_path_factory.mktemp("side"), fresh("real")
     hosts: dict[str, Any] = {
         "vars": {"ansible_connection": "local"},
@@ -56,7 +56,7 @@ def ran(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactor
     }
     hosts["vars"]["ansible_python_interpreter"] = "{{ ansible_playbook_python }}"
     (folder / "inventory.json").write_text(json.dumps({"all": hosts}), encoding="utf-8")
-    # the first look of every host takes so long that none of them sees what another has made
+    # delay the first read of every host, so that no host sees the object of another host
     slow = {"delay": 0.5, "times": len(HOSTS)}
     tasks = [
         playbook.task(
@@ -82,8 +82,10 @@ def test_nobody_fails(ran: playbook.Run, module: str) -> None:
 
 
 def _failures(sandbox: Sandbox, module: str, *states: dict[str, Any]) -> list[tuple[int, int, str]]:
-    """Run two tasks in each order that lets the second one run between two responses of the first,
-    and the first one between two responses of the second. `states` before the last are set up.
+    """Run two tasks in every interleaving of their responses. Return the failures.
+
+    The second task runs between two responses of the first, or the first between two responses of
+    the second. All `states` except the last are set up before.
     """
     service = CASES[module]["service"]
     *before, last = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections by variables: one play, production and staging by group_vars."""
+"""Test connections from variables: a single play, with production and staging in group_vars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers import connections, playbook
 
 Fresh = Callable[[str], Sandbox]
 
-#: The group of a host and the flavour of its sandbox, so that each has a server of its own.
+#: By group of a host: the flavour of its sandbox. Every group has a separate server.
 GROUPS = {"staging": "real", "production": "written"}
 DIALECTS = {"real": "jfrog", "written": "generic"}
 QUERY = {"pattern": "generic-snapshot-local:agent/**"}
@@ -30,7 +30,9 @@ ENVIRONMENT = {
 
 
 def _inventory(folder: Path, sandboxes: dict[str, Sandbox]) -> None:
-    """A host per group, whose connection stands in group_vars, its secret in a template."""
+    """Write an inventory with a host per group. The connection is in group_vars, with a template
+    for the secret.
+    """
     hosts: dict[str, Any] = {group: {"hosts": {f"{group}-host": {}}} for group in GROUPS}
     whole = {"vars": {"ansible_connection": "local"}, "children": hosts}
     (folder / "inventory.json").write_text(json.dumps({"all": whole}), encoding="utf-8")
@@ -50,7 +52,7 @@ def _inventory(folder: Path, sandboxes: dict[str, Sandbox]) -> None:
 
 @pytest.fixture(scope="module")
 def ran(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """Every way to ask, with an environment that names another server and another login."""
+    """Run all kinds of queries. The environment contains another server and another login."""
     folder = tmp_path_factory.mktemp("variables")
     sandboxes = {group: fresh(flavour) for group, flavour in GROUPS.items()}
     _inventory(folder, sandboxes)
@@ -103,7 +105,7 @@ def test_an_empty_variable_leaves_it_to_the_environment(ran: playbook.Run, group
 
 
 def test_a_lookup_says_that_it_does_not_see_module_defaults(tmp_path: Path) -> None:
-    """Where nothing names an address."""
+    """Verify the error message if neither a variable nor the environment contains a URL."""
     lookup = {"name": "lookup", "ansible.builtin.debug": {"msg": LOOKUP}, "ignore_errors": True}
     defaults = {"group/delivery.toolchain.repo": {"url": "http://127.0.0.1:9"}}
     event = playbook.run(tmp_path, [playbook.play([lookup], module_defaults=defaults)]).event(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The code analysis server by the word of others: the page on which a real server lists its actions,
-and the records that public clients unpack. No client of others can be had as a package.
+"""Test the code analysis server with third-party sources: the API page of a real server, and the
+records that public clients decode. No third-party client is available as a package.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
     "flag": bool,
     "list": list,
 }
-#: The actions that the operations of modules are made of.
+#: The API actions behind the operations of the modules.
 OPERATIONS: dict[str, dict[str, str]] = {
     "analysis_build": {"read": "builds", "rename": "update_build", "delete": "delete_build"},
     "analysis_config": {
@@ -101,7 +101,10 @@ def _allowed(action: str) -> set[str]:
 def test_a_module_sends_what_the_server_lists(
     sandbox: Sandbox, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And all that it needs; the steps of its contract case are played."""
+    """Verify that a module sends listed parameters only, and all required parameters.
+
+    The test runs the steps of the module's contract case.
+    """
     sandbox.reset()
     monkeypatch.chdir(tmp_path)
     case = CASES[module]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real container registry as second opinion on images, tags and digests.
+"""Compare a real container registry with the sandbox: images, tags and digests.
 
-Needs Debian's docker-registry. The same images are pushed to it and to the sandbox: both must give
-the same answers, and the client must make the same of them.
+Needs Debian's docker-registry. The same images are pushed to both servers. Both must send the same
+responses, and the client must return the same results.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LAYER = b"a layer"
 
 
 def _image(kind: str, architecture: str) -> tuple[bytes, bytes]:
-    """Manifest and configuration of an image."""
+    """Return manifest and configuration of an image."""
     configuration = json.dumps({"architecture": architecture, "os": "linux"}).encode()
     types = {
         OCI: ("application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar"),
@@ -71,7 +71,7 @@ def _descriptor(content: bytes, kind: str, **more: Any) -> dict[str, Any]:
 
 
 def _index(kind: str, images: dict[str, bytes], image_kind: str) -> bytes:
-    """An index of images by their architecture."""
+    """Return an index of images by architecture."""
     manifests = [
         _descriptor(content, image_kind, platform={"architecture": architecture, "os": "linux"})
         for architecture, content in images.items()
@@ -81,7 +81,7 @@ def _index(kind: str, images: dict[str, bytes], image_kind: str) -> bytes:
 
 @dataclass(frozen=True)
 class Both:
-    """The registry and the sandbox, with the same images; `tags` has what was pushed."""
+    """The registry and the sandbox with the same images; `tags` contains the pushed images."""
 
     registry: Registry
     sandbox: Sandbox
@@ -97,7 +97,7 @@ class Both:
         return Task(connection, pytest.fail, read_only=True)
 
     def ask(self, method: str, path: str) -> dict[str, requests.Response]:
-        """The raw answers of both."""
+        """Return the raw responses of both servers."""
         session = requests.Session()
         session.trust_env = False
         return {
@@ -163,7 +163,7 @@ def test_the_catalog_is_paged_alike(both: Both) -> None:
     }
     assert links["registry"].netloc == links["sandbox"].netloc == ""
     assert parse_qs(links["registry"].query) == parse_qs(links["sandbox"].query)
-    # the registry knows nothing of the key that it has in a repository manager
+    # the registry does not know its key in a repository manager
     assert links["registry"].path == "/v2/_catalog"
 
 
@@ -194,7 +194,9 @@ def test_tags_are_the_same_in_another_order(both: Both) -> None:
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
 @pytest.mark.parametrize("page", [1, 2, 5, 1000])
 def test_the_client_reads_all_tags(both: Both, which: str, page: int) -> None:
-    """The registry ignores the size of a page and gives them in no order; the sandbox pages."""
+    """Verify all page sizes. The registry ignores the page size and returns the tags unsorted; the
+    sandbox returns pages.
+    """
     found = containers.tags(RepoClient(both.task(which)), REPO, "team/app", page=page)
     assert found is not None
     assert sorted(found) == sorted(both.tags["team/app"])
@@ -212,7 +214,9 @@ def test_an_image_that_is_not_there(both: Both) -> None:
 @pytest.mark.parametrize("name", ["team/app", "agent"])
 @pytest.mark.parametrize("tag", ["latest", "1.0"])
 def test_manifests_have_the_same_digests(both: Both, name: str, tag: str) -> None:
-    """Of an index it is the index's own digest, not that of one of its architectures."""
+    """Verify that the digest of an index belongs to the index, not to the image of an
+    architecture.
+    """
     pushed = both.tags[name][tag]
     answers = both.ask("HEAD", f"{name}/manifests/{tag}")
     for which, answer in answers.items():
@@ -232,7 +236,9 @@ def test_a_tag_that_is_not_there(both: Both) -> None:
 
 
 def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:
-    """`tool` is asked for last: what the registry has of it goes."""
+    """Verify an image without tags. This is the last test of `tool`: it deletes the image in the
+    registry.
+    """
     for content in set(both.tags["tool"].values()):
         both.registry("DELETE", f"tool/manifests/{digest_of(content)}")
     raw = both.ask("GET", "tool/tags/list")["registry"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program around user scripts, run by a real Groovy as the script console runs it.
+"""Run the program around user scripts in a real Groovy, like the script console.
 
-Needs the program `groovy` (Debian: the package groovy). Without it, where there are no packages of
-Debian, the text of the program alone is judged, and a line says so.
+Needs the program `groovy` (Debian: the package groovy). On machines without packages of Debian, the
+tests check only the source of the program and print a message.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tools import debian
 MARKER = "0123456789abcdef"
 ARGUMENTS = {"name": "größe", "quotes": "'\"$\\\n", "list": [1, {"key": "value"}, None]}
 GROOVY = debian.program("groovy")
-# As the server does it: the script console evaluates the text with `out` bound, prints the value
-# when there is one, and a stack trace when something is thrown.
+# Evaluate like the script console of the server: bind `out`, print a value that is not null, and
+# print a stack trace if the script throws.
 DRIVER = r"""
 import org.codehaus.groovy.control.CompilerConfiguration
 import org.codehaus.groovy.control.customizers.ImportCustomizer
@@ -91,7 +91,7 @@ SCRIPTS: dict[str, str] = {
     ),
     "throws_below": "class Own { static fail() { [1].each { throw new IOException('no') } } }\n"
     "def call() { Own.fail() }\n\ncall()",
-    # escapes that would end a comment, one that is none, and characters that end a line elsewhere
+    # escapes that would end a comment, a harmless escape, and characters that end a line elsewhere
     "escapes": "'''\\u000a throw new Error()''' + '\\\\u000a \\\\user \u2028\x0b */ \u00e9'",
 }
 ENDS_WELL: dict[str, tuple[str, Any]] = {
@@ -130,7 +130,7 @@ def program(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """What the script console answers to each script; empty where there is no Groovy."""
+    """Return the script console's response to every script, or nothing without Groovy."""
     if GROOVY is None:
         return {}
     folder = tmp_path_factory.mktemp("groovy")
@@ -151,7 +151,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 
 def _ended(answers: Mapping[str, str], name: str) -> script_wrapper.ScriptEnd | None:
-    """How the script ended; None where there is no Groovy to tell, which is printed."""
+    """Return the end of the script. Without Groovy, print a message and return None."""
     if GROOVY is None:
         print(f"no groovy on this machine: the script '{name}' was not run")
         assert program(name).startswith("// toolchain-wrapper v1\n")
@@ -167,7 +167,7 @@ def test_every_script_has_an_expected_end() -> None:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_program_is_fit_for_the_language(name: str) -> None:
-    """Constants are short enough for Java, and the script is in comments, never source."""
+    """Verify that constants are short enough for Java, and that the script is only in comments."""
     text = re.sub(r"^//.*\n", "", program(name), flags=re.MULTILINE)
     literals = re.findall(r"'([^'\n]*)'", text)
     assert max(map(len, literals)) <= 65_535

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules of the CI server against a real one: Hudson, which it comes from.
+"""Test the modules of the CI server with a real server: Hudson, its predecessor.
 
-Needs Java and Maven (on Debian they are unpacked). What Hudson is not like the server of today in
-stands in `tests/helpers/hudson.py`.
+Needs Java and Maven (unpacked on Debian). `tests/helpers/hudson.py` lists the differences between
+Hudson and a current server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 RAW = yaml.safe_load((maven.PROJECTS.parent / "ci_requests.yml").read_text(encoding="utf-8"))
 SECRET = "build-parameter-secret"
 GIVEN = {"VERSION": "1.10", "TARGET": "staging", "PUBLISH": True, "PASSWORD": SECRET}
-# it shows no values of passwords, nor what they are
+# Hudson returns neither the values nor the type of password parameters
 READ = {**GIVEN, "PASSWORD": None}
 ODD = "an odd name + ü"
 PARAMETERS = """
@@ -64,7 +64,7 @@ MAKE = "mkdir -p 'out/deep er'; echo one &gt; out/one.txt; echo two &gt; 'out/de
 
 
 def _job(command: str, parameters: str = "", disabled: str = "false", more: str = "") -> str:
-    """The configuration of a job that runs a command."""
+    """Return the configuration of a job that runs a command."""
     kind = "hudson.model.ParametersDefinitionProperty"
     definitions = f"<parameterDefinitions>{parameters}</parameterDefinitions>"
     properties = f"<{kind}>{definitions}</{kind}>" if parameters else ""
@@ -84,7 +84,7 @@ JOBS = {
     ODD: _job("echo odd"),
     "files": _job(MAKE, more=ARCHIVED),
 }
-# In this order; each has a name, by which the tests ask for its event.
+# Tasks in order of execution. The tests find the event of a task by its name.
 TASKS: list[tuple[str, str, dict[str, Any]]] = [
     ("build", "ci_job_build", {"job": "app", "parameters": GIVEN}),
     ("other", "ci_job_build", {"job": "app", "parameters": {"VERSION": "2"}, "console_lines": 1}),
@@ -177,7 +177,7 @@ KEPT: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the playbook runs."""
+    """Return the working directory of the playbook."""
     return tmp_path_factory.mktemp("play")
 
 
@@ -189,7 +189,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hudson.Hudson]:
 
 @pytest.fixture(scope="module")
 def run(folder: Path, server: hudson.Hudson) -> playbook.Run:
-    """All tasks, one after the other, against a server that has the jobs."""
+    """Run all tasks in order, with a server that has the jobs."""
     for name, configuration in JOBS.items():
         server.create(name, configuration)
     login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
@@ -218,7 +218,7 @@ def _lookup(login: dict[str, str]) -> dict[str, Any]:
 
 
 def _failure(run: playbook.Run, task: str) -> tuple[str, bool]:
-    """The kind of error of a task that failed, and whether it says that something was changed."""
+    """Return the error kind of a failed task, and its value of `changed`."""
     event = run.event(task)
     assert event.status == "failed", event.result
     return event.result["error"]["kind"], event.result["changed"]
@@ -289,7 +289,9 @@ def test_a_running_build_is_joined(run: playbook.Run) -> None:
 
 
 def test_a_build_that_is_no_pipeline_has_stop_alone(run: playbook.Run) -> None:
-    """[ci-10]: the others are 302 to an address where nothing is."""
+    """Verify stopping a build that is no pipeline. `term` and `kill` redirect to a missing page
+    [ci-10].
+    """
     for method in ("term", "kill"):
         assert _failure(run, method) == ("rejected", False)
     result = run.event("stop").result
@@ -349,7 +351,9 @@ def test_what_this_server_does_not_have_is_told(run: playbook.Run) -> None:
 
 
 def test_a_login_that_is_refused_starts_nothing(run: playbook.Run) -> None:
-    """This server lets whom it does not know read."""
+    """Verify the error kind: Hudson lets unknown users read, so a rejected login is
+    `permission`.
+    """
     assert _failure(run, "wrong login") == ("permission", False)
 
 
@@ -370,7 +374,7 @@ def test_a_job_is_as_its_configuration_says(run: playbook.Run) -> None:
 
 
 def test_a_copy_can_be_built(run: playbook.Run) -> None:
-    """For this server it takes a description to have been saved [ci-21]."""
+    """Verify a build of a copied job. Hudson requires a saved description first [ci-21]."""
     result = run.event("copied").result
     assert (result["changed"], result["http"]["writes"]) == (True, 3), result
     assert run.event("kept copied").result["changed"] is False
@@ -403,7 +407,7 @@ Ask = Callable[[str, str, str], requests.Response]
 
 
 def _wait(ask: Ask, build: str) -> None:
-    """Look at a build until it has ended."""
+    """Poll a build until it has finished."""
     for _look in range(10_000):
         answer = ask("GET", build, "")
         if answer.status_code == 200 and answer.json()["result"] is not None:
@@ -412,7 +416,7 @@ def _wait(ask: Ask, build: str) -> None:
 
 
 def _answers(ask: Ask) -> list[tuple[int, str]]:
-    """Status and `Location`, without the address of the server, of each raw request."""
+    """Return status and `Location`, without the URL of the server, for all raw requests."""
     found = []
     for each in RAW["requests"]:
         method, _blank, path = each["ask"].partition(" ")
@@ -424,7 +428,7 @@ def _answers(ask: Ask) -> list[tuple[int, str]]:
 
 
 def test_the_sandbox_answers_as_it_does(server: hudson.Hudson) -> None:
-    """Where it does not, the list says why."""
+    """Verify the same responses, except those listed with a reason."""
     with Sandbox.start(flavour="real") as sandbox, requests.Session() as session:
         session.trust_env, session.auth = False, ("builder", "builder-api-token-1234567890")
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sandbox, asked by clients in Java and JavaScript that others wrote: for each of them every
-operation that it shares with the modules.
+"""Test the sandbox with third-party clients in Java and JavaScript: every operation that a client
+shares with the modules.
 
-Needs Java and Maven (on Debian they are unpacked), and Node.js with npm. The versions of the
-clients are pinned below `tests/strangers`.
+Needs Java and Maven (unpacked on Debian), and Node.js with npm. The versions of the clients are
+pinned below `tests/strangers`.
 """
 
 from __future__ import annotations

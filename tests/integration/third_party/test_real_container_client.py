@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An image index that skopeo pushes, to a real registry and to the sandbox: what the modules make
-of it, and what skopeo fetches after them.
+"""Push an image index with skopeo to a real registry and to the sandbox. Verify the results of the
+modules, and the images that skopeo fetches afterwards.
 
 Needs Debian's docker-registry and skopeo.
 """
@@ -30,7 +30,7 @@ LOGIN = ":".join(skopeo.LOGIN)
 
 @dataclass(frozen=True)
 class Places:
-    """Where skopeo finds an image of either server, and what was pushed."""
+    """The image addresses for skopeo on both servers, and the pushed image."""
 
     registry: str
     sandbox: str
@@ -47,7 +47,7 @@ class Places:
         )
 
     def fetch(self, place: str, folder: str) -> bytes:
-        """The index of an image that is copied here, with all that it names."""
+        """Copy an image with all its parts to a local folder. Return its index."""
         goal = self.home / folder
         more = ("--all", "--preserve-digests", "--src-tls-verify=false", "--src-creds", LOGIN)
         skopeo.run("copy", *more, place, f"oci:{goal}:{TAG}", home=self.home)
@@ -79,7 +79,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
 
 
 def _run(folder: Path, urls: dict[str, str]) -> playbook.Run:
-    """What the modules read on either, and a promotion in the sandbox."""
+    """Run the read modules with both servers, and a promotion in the sandbox."""
     tasks = []
     for which, url in urls.items():
         login = connections.connection("repo", url, dialect="jfrog")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files in a plain store: nginx, which knows nothing of repositories, checksums and properties.
+"""Test files in a plain store: nginx, without repositories, checksums and properties.
 
-Needs Debian's nginx. The dialect is `generic`: what the store does not tell is written and reported
-as changed [C1.5].
+Needs Debian's nginx. The dialect is `generic`: if the store does not report a value, the module
+writes it and reports a change [C1.5].
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PROPERTY = {"properties": {"state": "tested"}}
 
 
 class Played:
-    """The playbook's events, the store's folder as the playbook left it, the folder of the files."""
+    """The playbook's events, the store's folder after the playbook, and the folder of the files."""
 
     def __init__(self, store: nginx.Store, folder: Path) -> None:
         (store.files / "store").mkdir()
@@ -102,7 +102,7 @@ def test_what_is_there_is_not_written_again(played: Played) -> None:
 
 
 def test_what_the_store_cannot_is_told(played: Played) -> None:
-    """It lists nothing, and does not say which repositories it has."""
+    """Verify the errors: the store has no listing and no list of repositories."""
     for task in ("missing", "list", "delete"):
         assert played.failure(task) == ("not_found", False), task
     assert not any(line.startswith("DELETE") for line in played.asked)

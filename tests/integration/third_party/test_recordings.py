@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers of real servers that public clients keep for their tests: the modules read them rightly.
+"""Verify that modules read responses of real servers that public clients keep for their tests.
 
-The fixtures are our own and say whose answer they have the shape of.
+The fixtures are ours. Each fixture names the recorded response that it imitates.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NAMES = [each["name"] for each in FOUND]
 
 
 class Server:
-    """Each recording has a server of its own, below a folder with its number; `asked` is what
-    each was asked for.
+    """Serve every recording below a folder with its number. `asked` contains the requests of a
+    recording.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Server:
         _empty, _base, number, rest = seen.path.split("/", 3)
         answers, asked = FOUND[int(number)]["answers"], self.asked[int(number)]
         if rest == "review/api":
-            # records, one in a line, and a line more behind them
+            # a record per line, and an empty line at the end
             action = f"action {seen.form['action']}"
             asked.add(action)
             return Reply(200, "".join(f"{json.dumps(one)}\n" for one in answers[action]) + "\n")
@@ -77,7 +77,7 @@ def test_it_is_read(server: Stub, recorded: Server, recording: dict[str, Any]) -
 
 
 def _part(found: Any, wanted: Any) -> Any:
-    """What `wanted` names of `found`."""
+    """Return the parts of `found` that `wanted` names."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         return {name: _part(found.get(name), each) for name, each in wanted.items()}
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The SSH command interface, against a real OpenSSH server with a stand-in for the commands.
+"""Test the SSH command interface with a real OpenSSH server and simulated commands.
 
-Needs the programs of Debian's packages openssh-server and openssh-client, and groovy for one test.
-Where they cannot be had, a line says that nothing was run.
+Needs the programs of Debian's packages openssh-server and openssh-client, and groovy for a single
+test. Without these programs, a message reports that nothing was run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tools import debian
 
 SSHD, GROOVY = debian.program("sshd"), debian.program("groovy")
 NOT_RUN = "no sshd on this machine: nothing was sent over SSH"
-#: Nothing listens there: what goes over SSH needs no HTTP.
+#: Nothing listens at this URL: commands over SSH need no HTTP.
 NOWHERE = "http://127.0.0.1:9/ci"
 SECRET = "script-argument-secret"
 SEED: dict[str, Any] = {
@@ -49,7 +49,7 @@ SEED: dict[str, Any] = {
         {"match": "notCompiled", "throws": "MultipleCompilationErrorsException: startup failed"},
     ],
 }
-# What the server does with `groovy =` [ci-17], by its own default character set.
+# Do the same as the server for `groovy =` [ci-17], with its default character set.
 DRIVER = """
 import java.nio.charset.Charset
 
@@ -58,7 +58,7 @@ def names = new Binding()
 names.setProperty('out', new PrintWriter(System.out, true))
 new GroovyShell(names).run(text, 'RemoteClass', [] as String[])
 """
-#: Stands before the real client and notes how it was called.
+#: Wrap the real client and record its arguments.
 NOTING = """#!/bin/sh
 printf '%s\\n' "$@" >>"{log}"
 exec "{program}" "$@"
@@ -78,7 +78,7 @@ def running() -> Iterator[SshServer | None]:
 def server(
     running: SshServer | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> SshServer | None:
-    """The server with its first seed, and a client on the path that notes its arguments."""
+    """Return the server with its first seed. The client in the path records its arguments."""
     if running is None:
         print(NOT_RUN)
         return None
@@ -280,7 +280,7 @@ def test_modules_reach_it_in_both_ways_of_running(server: SshServer | None, tmp_
 
 
 def test_a_real_groovy_behind_a_real_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is printed arrives whole although the server's character set has not all of it."""
+    """Verify complete output even if the server's character set lacks some characters."""
     if SSHD is None or GROOVY is None:
         print(NOT_RUN)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who confirms what: every witness has its test, and the page is fresh."""
+"""Verify the witnesses: every witness has a test, and the generated page is current."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def test_every_witness_has_its_test() -> None:
 
 
 def test_what_a_client_confirms_can_be_seen_in_the_log() -> None:
-    """What tests of clients claim is held against what they asked: `conftest.py` beside this."""
+    """Verify that claims of client tests can be checked in the log. See `conftest.py` in
+    `tests/integration`.
+    """
     claimed = {
         operation
         for one in witnesses.witnesses(DATA)
