@@ -236,8 +236,8 @@ def test_a_tag_that_is_not_there(both: Both) -> None:
 
 
 def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:
-    """Verify an image without tags. This is the last test of `tool`: it deletes the image in the
-    registry.
+    """Verify an image without tags. This is the last test of `tool`: it deletes the manifests in
+    the registry.
     """
     for content in set(both.tags["tool"].values()):
         both.registry("DELETE", f"tool/manifests/{digest_of(content)}")
