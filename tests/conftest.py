@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sandboxes that the tests share: one process per flavour, started when it is first asked for.
+"""Provide the sandboxes that the tests share: one process per flavour, started on first use.
 
-And the settings of Hypothesis: no test depends on how fast the machine is.
+Configure Hypothesis, too, so that no test depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from hypothesis import HealthCheck, settings
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
 
-#: Gives the sandbox of a flavour, in the state of the seeds.
+#: Returns the sandbox of a flavour, reset to its seeds.
 Fresh = Callable[[str], Sandbox]
 
-# In a fresh checkout Hypothesis makes its table of characters first; on a busy machine that takes
-# longer than it allows for drawing values.
+# In a fresh checkout, Hypothesis first builds its character table. On a busy machine this exceeds
+# its time limit for drawing values.
 settings.register_profile("toolchain", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("toolchain")
-# What a shell starts in the background ignores Ctrl-C, and so would what the tests interrupt.
+# A shell starts background processes with SIGINT ignored. Child processes that the tests interrupt
+# would inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -37,14 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_hidden() -> Iterator[None]:
-    """What one test hides is not masked in another."""
+    """Reset the masked values, so that secrets of one test are not masked in another."""
     yield
     hidden.clear()
 
 
 @pytest.fixture(scope="session")
 def fresh() -> Iterator[Fresh]:
-    """`fresh("real")`: the running sandbox of that flavour, reset."""
+    """Return a function: `fresh("real")` returns the running sandbox of that flavour, reset."""
     started: dict[str, Sandbox] = {}
 
     def reset(flavour: str) -> Sandbox:

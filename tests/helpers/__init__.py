@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests share: playbooks that are run for real, and connections to the sandbox."""
+"""Shared test helpers: run real playbooks, and connect to the sandbox."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A page in Chromium, driven over the pipe of its debugging protocol: no port, no library."""
+"""Drive a Chromium page over the pipe of its debugging protocol, without a port or a library."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """One page. `console` is what it complained of, `requests` the addresses that it asked for."""
+    """One page. `console` lists its errors and warnings, `requests` the addresses it requested."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading = open(reading, "rb")  # noqa: SIM115 - closed with the browser
@@ -59,7 +59,7 @@ class Browser:
         self._writing.close()
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """The result of a command; what the page does meanwhile is noted down."""
+        """Run a command and return its result. Record the page events that arrive meanwhile."""
         number = next(self._ids)
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if self._session:
@@ -92,7 +92,7 @@ class Browser:
             self.console.append(json.dumps(event))
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page."""
+        """Evaluate an expression in the page and return its value."""
         found = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -100,7 +100,7 @@ class Browser:
         return found["result"].get("value")
 
     def open(self, file: Path, *, width: int = 1280, scheme: str = "light") -> None:
-        """Show a file, and wait until it is there."""
+        """Open a file and wait until it is loaded."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -117,14 +117,14 @@ class Browser:
         )
 
     def picture(self, file: Path) -> None:
-        """Take a picture of what can be seen."""
+        """Save a screenshot of the visible part of the page."""
         taken = self.call("Page.captureScreenshot", format="png")
         file.write_bytes(base64.b64decode(taken["data"]))
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Chromium, until the block ends."""
+    """Run Chromium until the block ends."""
     program = debian.program(PROGRAM)
     assert program is not None, f"{PROGRAM} is not there"
     to_browser, from_browser = os.pipe(), os.pipe()

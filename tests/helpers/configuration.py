@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A large configuration of the code analysis server: as a seed, and as `analysis_config` has it."""
+"""A large configuration of the code analysis server, as a seed and as `analysis_config` options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _USERS = [f"user {number}" for number in range(5)]
 
 
 def seed() -> dict[str, Any]:
-    """1,000 roles, 1,000 groups, and 200 modules in 4 projects."""
+    """Return 1,000 roles, 1,000 groups, and 200 modules in 4 projects as a seed."""
     return {
         "analysis": {
             "users": [{"name": name} for name in _USERS],
@@ -31,7 +31,7 @@ def seed() -> dict[str, Any]:
 
 
 def lists() -> dict[str, Any]:
-    """The same objects, with members and paths in another order."""
+    """Return the same objects as options, with members and paths in another order."""
     return {
         "roles": roles(create_project=True),
         "groups": [{"name": f"group {n}", "users": _USERS[::-1]} for n in range(GROUPS)],
@@ -44,7 +44,7 @@ def lists() -> dict[str, Any]:
 
 
 def roles(**permissions: bool) -> list[dict[str, Any]]:
-    """The roles with other permissions."""
+    """Return the roles with the given permissions."""
     return [{"name": f"role {n}", "permissions": permissions} for n in range(ROLES)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the tests log in to the sandbox, and the secrets that must therefore show nowhere."""
+"""Logins of the tests for the sandbox, and the secrets that must therefore appear nowhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 LTOKEN = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-#: One way to log in per service, as the default seeds of the sandbox know it.
+#: One login per service, known to the default seeds of the sandbox.
 LOGINS: dict[str, dict[str, str]] = {
     "repo": {"token": "repo-token-1234567890"},
     "tracker": {"token": "tracker-token-1234567890"},
@@ -17,7 +17,7 @@ LOGINS: dict[str, dict[str, str]] = {
     "analysis": {"username": "analyst", "ltoken": LTOKEN},
 }
 _SECRET_OPTIONS = ("token", "password", "ltoken")
-#: A login of the right shape that no service knows.
+#: Logins of a valid form that no service knows.
 WRONG_LOGINS: dict[str, dict[str, str]] = {
     service: {
         name: f"wrong-{value}" if name in _SECRET_OPTIONS else value
@@ -28,18 +28,20 @@ WRONG_LOGINS: dict[str, dict[str, str]] = {
 
 
 def secrets(login: Mapping[str, str]) -> list[str]:
-    """The secret values of a login."""
+    """Return the secret values of a login."""
     return [value for name, value in login.items() if name in _SECRET_OPTIONS]
 
 
 def connection(service: str, url: str, **options: Any) -> dict[str, Any]:
-    """Connection options of a service; `options` are added, or replace (None: leave out)."""
+    """Return the connection options of a service. `options` add to or replace them (None: omit)."""
     chosen = {"url": url, **LOGINS[service], **options}
     return {name: value for name, value in chosen.items() if value is not None}
 
 
 def module_defaults(urls: Mapping[str, str], **options: Any) -> dict[str, dict[str, Any]]:
-    """The group defaults for all five services; `options` are `{service: {option: value}}`."""
+    """Return the group defaults for all five services; `options` are `{service:
+    {option: value}}`.
+    """
     return {
         f"group/delivery.toolchain.{service}": connection(
             service, urls[service], **options.get(service, {})

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A stand-in for the API of AWX, as far as the playbook `awx_setup` speaks to it.
+"""Simulate the part of the AWX API that the playbook `awx_setup` uses.
 
-It keeps what it is sent, finds by fields, links objects, and refuses what AWX 24 refuses: a survey
-or a credential type of another form, a playbook that the project does not have, a wrong token.
+The simulation stores objects, finds them by fields and links them. It rejects the same requests as
+AWX 24: a survey or a credential type of another form, a playbook that is missing from the project,
+and a wrong token.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ Response = tuple[int, Any]
 
 
 class Refused(Exception):
-    """What AWX answers with status 400."""
+    """Content of an AWX response with status 400."""
 
 
 @dataclass
 class Store:
-    """The objects of the controller by their kind, and the requests that wrote."""
+    """The objects of the controller by kind, and the write requests."""
 
     objects: dict[str, dict[int, dict[str, Any]]] = field(
         default_factory=lambda: {kind: {} for kind in _TYPES}
@@ -64,7 +65,7 @@ class Store:
     number: int = 0
 
     def add(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep a new object; what AWX adds by itself is added."""
+        """Store a new object with the fields that AWX adds."""
         self.number += 1
         url = f"{_API}{kind}/{self.number}/"
         related = {"survey_spec": f"{url}survey_spec/"}
@@ -81,7 +82,7 @@ class Store:
         return self.objects[kind][self.number]
 
     def named(self, kind: str, name: str) -> dict[str, Any]:
-        """The only object of that name."""
+        """Return the only object with this name."""
         (found,) = [each for each in self.objects[kind].values() if each["name"] == name]
         return found
 
@@ -98,7 +99,7 @@ class Store:
         ]
 
     def answer(self, method: str, path: str, wanted: Mapping[str, str], data: Any) -> Response:
-        """What the controller answers to a request."""
+        """Return the response of the controller to a request."""
         kind, _slash, rest = path.removeprefix(_API).strip("/").partition("/")
         if method != "GET":
             self.writes.append((method, path))
@@ -205,9 +206,10 @@ def inject(
     *,
     strict: bool = False,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The environment and the files that a credential with these values gives to a job.
+    """Return the environment variables and files that a credential with these values injects into a
+    job.
 
-    A file is named as its template is; a boolean that is not given is what its default says.
+    A file is named after its template. A boolean without a value has its default.
     """
     defaults = {one["id"]: one["default"] for one in inputs["fields"] if "default" in one}
     names = {name: name.partition(".")[2] for name in injectors.get("file", {})}
@@ -223,7 +225,7 @@ def inject(
 
 
 class Controller:
-    """The stand-in on a free port, with the organization and the inventory that AWX comes with."""
+    """The simulated AWX on a free port, with the default organization and inventory of AWX."""
 
     def __init__(self) -> None:
         self.store = Store()
@@ -286,6 +288,6 @@ def _handler(
         do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815 - names of http.server
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as its base has it
-            """Nothing goes to the output of the tests."""
+            """Suppress the request log."""
 
     return Handler

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploy sources in a process of its own, one after the other, and say what each took.
+"""Deploy sources in a separate process, one after the other, and report the cost of each.
 
-python -m tests.helpers.deploying URL SOURCE...    a line of JSON for each source
+python -m tests.helpers.deploying URL SOURCE...    prints a line of JSON for each source
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Deployed:
-    """What was sent, in bytes, the most memory that the process ever had, in MiB, and how long it
-    took without its start.
+    """Cost of a deployment: bytes sent, peak memory of the process in MiB, and seconds without the
+    start of the process.
     """
 
     changed: bool
@@ -61,7 +61,9 @@ def _deploy(url: str, source: str) -> Deployed:
 
 
 def peak() -> float:
-    """The most memory of this program; what the process had before it began does not count."""
+    """Return the peak memory of this program in MiB. Memory that the process used before does not
+    count.
+    """
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         name, _colon, value = line.partition(":")
         if name == "VmHWM":

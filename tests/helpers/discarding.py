@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A repository manager that keeps no byte of what is deployed, only digests, and counts. It also
-has files of its own to fetch, where it was told to.
+"""Simulate a repository manager that discards deployed content, keeps only digests, and counts
+requests.
 
-What is measured against it is the client: it answers as a real server does [repo-19, repo-20],
-takes the digests that a client sends for those of the content, and does as little else as it can.
+The simulation serves its own files for downloads after `fill` or `have_huge`. It exists to measure
+the client: it responds like a real server [repo-19, repo-20], trusts the digests that a client
+sends, and does as little else as possible.
 
-    python -m tests.helpers.discarding    a process of its own; prints its port, ends with its input
+    python -m tests.helpers.discarding    prints its port, ends when its standard input is closed
 
-A real server takes its time for each file that it stores (checksums, disk, database), and some for
-every other answer (network, login, database): `delay` stands for both.
+A real server needs time to store a file (checksums, disk, database), and some for every other
+response (network, login, database). `delay` simulates both.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from urllib.parse import unquote
 
 _HEAD = 64 * 1024
 _BLOCK = 1024 * 1024
-#: So many times faster than a file is stored comes an answer for which none is.
+#: Responses to other requests are faster than storing a file by this factor.
 _FASTER = 10
 _REASONS = {200: "OK", 201: "Created", 404: "Not Found"}
 _ROOT = "/repo"
@@ -40,7 +41,7 @@ _OPENERS = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 @dataclass
 class Counts:
-    """What arrived since the last reset; `body_bytes` without heads."""
+    """Requests since the last reset; `body_bytes` excludes the heads."""
 
     connections: int = 0
     requests: int = 0
@@ -50,7 +51,7 @@ class Counts:
 
 @dataclass
 class _Connection:
-    """A request as far as it has arrived: its head, then how much of its body is missing."""
+    """A partly received request: its head, then the number of missing body bytes."""
 
     socket: socket.socket
     head: bytearray = field(default_factory=bytearray)
@@ -60,12 +61,12 @@ class _Connection:
     target: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     counted: bool = False
-    #: Bytes that follow the next answer.
+    #: Number of bytes to send after the next response.
     zeros: int = 0
 
 
 class Discarding:
-    """Listens on a free port of the loopback; `serve` answers until the stream `until` ends."""
+    """Listens on a free loopback port. `serve` responds until the stream `until` ends."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -93,7 +94,7 @@ class Discarding:
                     self._receive(key.data)
 
     def _send_what_is_due(self) -> float | None:
-        """Seconds until the next answer is due."""
+        """Send the responses that are due. Return the seconds until the next one is due."""
         while self._late and self._late[0][0] <= time.monotonic():
             _due, _number, connection, answer = heapq.heappop(self._late)
             _send(connection, answer)
@@ -177,7 +178,7 @@ class Discarding:
         return found
 
     def _fill(self, files: int, size: int) -> None:
-        """Have files of this size below the folder C(bench), each with another content."""
+        """Create files of this size below the folder `bench`, each with different content."""
         for number in range(files):
             content = number.to_bytes(16, "big") * (size // 16)
             sums = {name: hashlib.new(name, content).hexdigest() for name in ("sha1", "sha256")}
@@ -185,7 +186,7 @@ class Discarding:
             self._files[path] = {"size": size, "content": content, **sums}
 
     def _have_huge(self, size: int) -> None:
-        """Have one file of so many zeros, which are nowhere stored."""
+        """Create a file of `size` zero bytes without storing them."""
         sums = {"sha1": hashlib.sha1(), "sha256": hashlib.sha256()}
         for block in _zeros(size):
             for each in sums.values():
@@ -283,7 +284,9 @@ def _send(connection: _Connection, answer: bytes) -> None:
 
 
 class Server:
-    """A discarding server in a process of its own, a context manager; `url` is its base address."""
+    """Context manager that runs a discarding server in its own process; `url` is its
+    base address.
+    """
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -299,25 +302,25 @@ class Server:
             return Counts(**json.load(answer))
 
     def counts(self) -> Counts:
-        """What arrived since it was asked last."""
+        """Return the counts since the last call, and reset them."""
         return self._control("reset")
 
     def delay(self, seconds: float) -> None:
-        """From now on, storing a file takes so long, and every other answer a tenth of it; many are
-        given at the same time.
+        """Set the seconds for storing a file; every other response takes a tenth of them. Delays
+        run concurrently.
         """
         self._control(f"delay/{seconds}")
 
     def fill(self, files: int, size: int) -> None:
-        """Have files to fetch below the folder `bench`."""
+        """Create files for download below the folder `bench`."""
         self._control(f"fill/{files}/{size}")
 
     def have_huge(self, size: int) -> None:
-        """Have one file of so many bytes to fetch, `bench/huge.bin`."""
+        """Create the file `bench/huge.bin` of this size for download."""
         self._control(f"huge/{size}")
 
     def forget(self) -> None:
-        """Drop every file, and what arrived."""
+        """Drop all files and counts."""
         self._control("forget")
         self._control("reset")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fetch files in a process of its own, and say what it took.
+"""Download files in a separate process, and report the cost.
 
-python -m tests.helpers.fetching URL PATH DEST    a line of JSON
+python -m tests.helpers.fetching URL PATH DEST    prints a line of JSON
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tests.helpers.deploying import SETTINGS, peak
 
 @dataclass(frozen=True)
 class Fetched:
-    """The bytes that were received, the digest of the last file, and the most memory that the
-    process ever had, in MiB.
+    """Cost of a download: bytes received, digest of the last file, and peak memory of the process
+    in MiB.
     """
 
     changed: bool
@@ -34,7 +34,7 @@ class Fetched:
 
 
 def fetch(url: str, path: str, dest: str) -> Fetched:
-    """Fetch a path in a child process."""
+    """Download a path in a child process."""
     command = [sys.executable, "-m", "tests.helpers.fetching", url, path, dest]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     return Fetched(**json.loads(done.stdout))

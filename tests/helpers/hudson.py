@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hudson, which the CI server of today comes from, on the loopback.
+"""Run Hudson, the predecessor of today's CI server, on loopback.
 
-Jobs, builds, results, logs, configurations, refusals are the real thing. It is from 2015: a trigger
-answers 302 and no queue item, there are no crumbs, no list of plugins, and a script console that
-says nothing: what the sandbox plays of those is held against nothing here. It refuses ranges in
-`tree` (`builds[number]{0,5}`), so they are taken off on the way to it, and all is shown; and it
-says its version on pages alone, so it is put on all answers.
+Its jobs, builds, results, logs, configurations and error responses are real. The version is from
+2015. A trigger responds with 302 and without a queue item. There are no crumbs and no list of
+plugins, and the script console returns nothing. These parts of the sandbox are not compared with
+Hudson. Hudson rejects ranges in `tree` (`builds[number]{0,5}`): a proxy removes them, and the
+response contains everything. Hudson sends its version with HTML pages only: the proxy adds it to
+all responses.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tools import debian, maven
 USER, PASSWORD = "builder", "builder-password"
 _STARTER = maven.PROJECTS / "hudson" / "Hudson.java"
 _APPLICATION = "hudson-war-3.3.2"
-# It was made for Java 7: what it looks into is closed in later ones.
+# Hudson was written for Java 7. Later versions close these packages to reflection.
 _OPENED = (
     *("java.base/java.io", "java.base/java.lang", "java.base/java.lang.ref"),
     *("java.base/java.lang.reflect", "java.base/java.net", "java.base/java.text"),
@@ -34,9 +35,9 @@ _OPENED = (
 _SETTINGS = {
     "java.awt.headless": "true",
     "skipInitSetup": "true",
-    # Nor does it find its way to the children of a process, which a build that is stopped has.
+    # On later Java versions, Hudson cannot find the child processes of a stopped build, either.
     "hudson.util.ProcessTree.disable": "true",
-    # It looks for updates, and for others of its kind: here it finds nothing.
+    # Hudson looks for updates and for other instances. Make these requests fail.
     "http.proxyHost": "127.0.0.1",
     "http.proxyPort": "9",
     "hudson.DNSMultiCast.disabled": "true",
@@ -65,7 +66,7 @@ _ACCOUNT = """
 
 
 class Hudson:
-    """A running server; whoever calls it is logged in."""
+    """A running server; calls are authenticated."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -76,13 +77,13 @@ class Hudson:
     def __call__(
         self, method: str, path: str, content: str = "", **query: str
     ) -> requests.Response:
-        """A raw request; its answer is not followed, whatever it is."""
+        """Send a raw request. Do not follow redirects."""
         return self._session.request(
             method,
             f"{self.url}/{path}",
             params=query,
             data=content.encode(),
-            # its errors say that they are packed, and are not
+            # Hudson's error responses have a wrong Content-Encoding: their content is not encoded.
             headers={
                 "Accept-Encoding": "identity",
                 **({"Content-Type": "application/xml"} if content else {}),
@@ -108,7 +109,7 @@ def running(folder: Path) -> Iterator[Hudson]:
         *(f"-DHUDSON_HOME={_home(folder)}", "-cp", f"{application}/libs/*"),
         *(_STARTER, application),
     ]
-    # names of files are in its character set
+    # Hudson uses this character set for file names.
     variables = {**os.environ, **debian.environment(), "LC_ALL": "C.UTF-8"}
     with programs.started(command, folder, variables) as program:
         port = program.until(lambda: re.search(r"^port (\d+)$", _read(program.log), re.M))
@@ -123,7 +124,7 @@ def _without_ranges(address: str) -> str:
 
 
 def _home(folder: Path) -> Path:
-    """A server with one account, that has been set up."""
+    """Prepare the home of a configured server with one account."""
     account = folder / "users" / USER
     account.mkdir(parents=True)
     digest = hashlib.sha256(f"{PASSWORD}{{salt}}".encode()).hexdigest()

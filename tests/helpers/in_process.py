@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a module in the process of the test, without a playbook: in milliseconds."""
+"""Run a module inside the test process, without a playbook, in milliseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
 
 
 def run(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The result that a module prints for these arguments."""
+    """Run a module with these arguments and return the result that it prints."""
     module = importlib.import_module(f"{_MODULES}.{name}")
     printed = io.StringIO()
     with (

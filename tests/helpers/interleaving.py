@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run tasks side by side, one response after the other, in an order that the test chooses."""
+"""Run tasks concurrently, one response at a time, in an order that the test chooses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ _UTILS = Path(__file__).parents[2] / "plugins" / "module_utils"
 _PACKAGE = "ansible_collections.delivery.toolchain.plugins.module_utils"
 _TIMEOUT = 60  # seconds
 
-#: Gets the number of responses of each task and who is not finished; returns who goes on.
+#: Takes the number of responses of each task and the unfinished tasks. Returns the task that
+#: continues.
 Schedule = Callable[[Sequence[int], Sequence[int]], int]
 
 
 class Turns:
-    """Lets one task at a time go on, until its next response."""
+    """Lets one task at a time continue, until its next response."""
 
     def __init__(self, count: int, schedule: Schedule) -> None:
         self._schedule = schedule
@@ -58,7 +59,7 @@ class Turns:
 
 @dataclass
 class _Paused(Accounting):
-    """The accounting of a task that waits for its turn after each response."""
+    """Accounting of a task that waits for its turn after each response."""
 
     pause: Callable[[], None] = field(default=lambda: None, repr=False)
 
@@ -102,7 +103,7 @@ class Work:
 
 
 def run(work: Work, schedule: Schedule, count: int = 2) -> list[Outcome]:
-    """Run `count` tasks that do the same work; `schedule` decides which one goes on."""
+    """Run `count` tasks that do the same work. `schedule` decides which one continues."""
     turns = Turns(count, schedule)
     outcomes = [Outcome() for _number in range(count)]
 
@@ -126,7 +127,7 @@ def run(work: Work, schedule: Schedule, count: int = 2) -> list[Outcome]:
 
 
 def operation_of(module: str) -> tuple[Any, Any]:
-    """The classes of a module: its operation and its options."""
+    """Return the operation class and the options class of a module."""
     (file,) = _UTILS.glob(f"*/**/{module}.py")
     path = file.relative_to(_UTILS).with_suffix("")
     found = importlib.import_module(".".join((_PACKAGE, *path.parts)))
@@ -135,7 +136,9 @@ def operation_of(module: str) -> tuple[Any, Any]:
 
 
 def paused_after(first: int, second: int) -> Schedule:
-    """Task 0 until its `first` response, task 1 until its `second`, task 0 to its end, then 1."""
+    """Return a schedule: task 0 up to response `first`, task 1 up to response `second`, the rest of
+    task 0, the rest of task 1.
+    """
 
     def choose(responses: Sequence[int], running: Sequence[int]) -> int:
         if len(running) == 1:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""nginx as a plain store of files, on the loopback: its DAV module takes, gives and deletes them,
-and knows nothing of checksums, properties or builds.
+"""Run nginx as a plain file store on loopback. Its DAV module stores, serves and deletes files, and
+knows no checksums, properties or builds.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ http {{
 
 @dataclass(frozen=True)
 class Store:
-    """Where it is, and where it keeps its files."""
+    """A running store: its address, the folder of its files, and its access log."""
 
     url: str
     files: Path
     _log: Path
 
     def asked(self) -> list[str]:
-        """Method and address of each request that it has answered."""
+        """Return the method and address of each request that the server has handled."""
         lines = self._log.read_text(encoding="utf-8").splitlines()
         return [line.split('"')[1].rpartition(" ")[0] for line in lines]
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[Store]:
-    """Start it, with its data in `folder`."""
+    """Start nginx with its data in `folder`."""
     assert PROGRAM is not None
     port = programs.free_port()
     configuration, files = folder / "nginx.conf", folder / "files"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Operations whose requests are promised in number, run once against a sandbox."""
+"""Operations with a promised number of requests, run once against a sandbox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = 1000
 
 @dataclass(frozen=True)
 class Operation:
-    """A task, what comes before it, and how many requests and writes it sends."""
+    """A task, the task that prepares it, and the number of its requests and writes."""
 
     module: str
     arguments: dict[str, Any]
@@ -29,7 +29,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Counted:
-    """What an operation cost, by the log of the sandbox."""
+    """Requests and writes of an operation, from the log of the sandbox."""
 
     operation: Operation
     event: playbook.Event
@@ -44,7 +44,7 @@ class Counted:
 
     @property
     def kept(self) -> bool:
-        """Whether the operation went as it should, within the promise."""
+        """Return whether the operation succeeded and kept its promise."""
         wanted, promised = self.operation, self.operation.requests
         few = promised in (None, self.requests)
         as_wanted = self.event.result.get("changed") is wanted.changed
@@ -132,7 +132,7 @@ OPERATIONS: dict[str, Operation] = {
 def count(sandbox: Sandbox, folder: Path, collections: Path | None = None) -> dict[str, Counted]:
     """Run all operations in `folder`, against a sandbox in its `real` flavour and first state.
 
-    `collections` is the collections path, where it is not that of the tests.
+    `collections` is the collections path, if it differs from that of the tests.
     """
     many = folder / "many"
     many.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of an operation for a test: what a user gives, checked and filled up as in a task."""
+"""Build the options of an operation for a test: user input, checked and completed as in a task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Given = TypeVar("Given")
 
 
 def build(options: type[Given], **given: Any) -> Given:
-    """The typed options for what a user gives; defaults and types come from the argument spec."""
+    """Return the typed options for user input; defaults and types come from the argument spec."""
     kind: type = options
     present = {name: value for name, value in given.items() if value is not None}
     spec = ansible_spec(argument_spec(kind))

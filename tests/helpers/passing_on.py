@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server in front of another one, that asks it at other addresses than it was asked at."""
+"""A proxy in front of another server that rewrites the address of each request."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _BETWEEN_TWO = ("connection", "keep-alive", "transfer-encoding")
 def started(
     port: int, translate: Callable[[str], str], added: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """The address of a server that asks the one at `port`; `translate` makes its addresses, and
-    `added` are headers that its answers have, too.
+    """Start a proxy for the server at `port` and yield its address. `translate` rewrites request
+    addresses. `added` are headers that it adds to all responses.
     """
     proxy = _Proxy(port, translate, added or {})
     thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
@@ -48,7 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Proxy
 
     def _pass_on(self) -> None:
-        """The name that the server was called by goes along: it builds addresses with it."""
+        """Forward a request. Keep the `Host` header, because the server builds
+        addresses with it.
+        """
         content = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         behind = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=_SECONDS)
         address = self.server.translate(self.path)
@@ -68,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_DELETE = _pass_on  # noqa: N815 - the names are inherited
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - so is this one
-        """Nothing on the terminal."""
+        """Suppress the request log."""
 
 
 def _end_to_end(headers: Message) -> dict[str, str]:

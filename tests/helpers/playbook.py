@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a playbook with `ansible-playbook` and get what each of its tasks returned."""
+"""Run a playbook with `ansible-playbook` and return the result of each of its tasks."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _SECONDS = 300
 
 @dataclass(frozen=True)
 class Event:
-    """What a task gave on a host; `seconds` is its wall time, `requests` are those that the sandbox
-    logged meanwhile.
+    """Result of a task on a host. `seconds` is its wall time, `requests` are those that the sandbox
+    logged during the task.
     """
 
     task: str
@@ -42,14 +42,14 @@ class Event:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The results of the items of a loop."""
+        """Return the results of the items of a loop."""
         items: list[dict[str, Any]] = self.result["results"]
         return items
 
 
 @dataclass(frozen=True)
 class Run:
-    """Exit code, everything that was printed, and the events in order."""
+    """Exit code, complete output, and the events in order."""
 
     code: int
     output: str
@@ -57,18 +57,18 @@ class Run:
     recorded: str
 
     def event(self, task: str, host: str = "localhost") -> Event:
-        """The only event of a task on a host."""
+        """Return the only event of a task on a host."""
         found = [event for event in self.events if (event.task, event.host) == (task, host)]
         assert len(found) == 1, f"{len(found)} events of '{task}' in\n{self.output[-5000:]}"
         return found[0]
 
     def shows(self, secrets: Sequence[str]) -> list[str]:
-        """Those of `secrets` that can be seen in the output or in a result."""
+        """Return those of `secrets` that appear in the output or in a result."""
         return [secret for secret in secrets if secret in self.output or secret in self.recorded]
 
 
 def collections_path() -> Path:
-    """The collections path through which the tests see the collection."""
+    """Return the collections path through which the tests find the collection."""
     spec = importlib.util.find_spec("ansible_collections.delivery.toolchain.plugins")
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -76,7 +76,9 @@ def collections_path() -> Path:
 
 
 def documentation(plugin: str, part: str, kind: str = "modules") -> str:
-    """The text of `DOCUMENTATION`, `EXAMPLES` or `RETURN` of a plugin; empty where it has none."""
+    """Return `DOCUMENTATION`, `EXAMPLES` or `RETURN` of a plugin as a string; empty if
+    it has none.
+    """
     path = collections_path() / "ansible_collections/delivery/toolchain/plugins" / kind
     for node in ast.parse((path / f"{plugin}.py").read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == part:
@@ -86,7 +88,7 @@ def documentation(plugin: str, part: str, kind: str = "modules") -> str:
 
 
 def environment(folder: Path, collections: Path | None = None) -> dict[str, str]:
-    """An environment without settings of the caller, with a home of its own in `folder`."""
+    """Return an environment without settings of the caller. Its home directory is in `folder`."""
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN_PREFIXES)
     }
@@ -111,7 +113,7 @@ def environment(folder: Path, collections: Path | None = None) -> dict[str, str]
 
 
 def task(module: str, arguments: Mapping[str, Any], name: str, **keywords: Any) -> dict[str, Any]:
-    """A task with a module of the collection that lets the play go on when it fails."""
+    """Return a task with a module of the collection; the play continues if the task fails."""
     return {
         "name": name,
         f"{NAMESPACE}.{module}": dict(arguments),
@@ -134,10 +136,10 @@ def run(
     collections: Path | None = None,
     seconds: int = _SECONDS,
 ) -> Run:
-    """Run plays in `folder`, for so many seconds at most.
+    """Run plays in `folder`, with a limit of `seconds`.
 
-    `controls` is host and control address of the sandbox whose log tells the requests of a task,
-    `arguments` are further ones for the command, `variables` go into its environment.
+    `controls` maps a host to the control address of the sandbox that logs the requests of a task.
+    `arguments` are passed to the command, `variables` are added to its environment.
     """
     playbook = folder / "playbook.json"
     playbook.write_text(json.dumps(list(plays)), encoding="utf-8")
@@ -157,10 +159,10 @@ def run_each(
     arguments: Sequence[str] = (),
     variables: Mapping[str, str] | None = None,
 ) -> dict[str, Run]:
-    """Run plays by their names, each as a playbook in a folder of its own, in one command.
+    """Run named plays in one command, each as a playbook in its own folder.
 
-    `arguments` have at least `-vv`, with which Ansible says where a playbook begins. What is
-    printed before the first belongs to each of them.
+    `arguments` include at least `-vv`: Ansible then prints the start of each playbook. The output
+    before the first playbook is part of each run.
     """
     playbooks = []
     for name, one in plays.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of others that run while a test does."""
+"""Third-party programs that run during a test."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Program:
-    """A process, and the file that has what it prints."""
+    """A process, and the file with its output."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     def until(self, look: Callable[[], Found | None]) -> Found:
-        """What `look` gives as soon as it is not None."""
+        """Call `look` until its result is not None, and return the result."""
         end = time.monotonic() + _START_SECONDS
         while time.monotonic() < end and self.process.poll() is None:
             found = look()
@@ -51,7 +51,7 @@ class Program:
 def started(
     command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]
 ) -> Iterator[Program]:
-    """Run a program in `folder`, and end it."""
+    """Run a program in `folder`, and terminate it at the end of the block."""
     log = folder / f"{Path(command[0]).name}.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real container registry on the loopback, at the addresses of the repository manager."""
+"""A real container registry on loopback, at the addresses that a repository manager uses."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ http: {{addr: "127.0.0.1:{port}"}}
 
 
 class Registry:
-    """A running registry; `url` is where a repository manager would be that has it as a
-    repository of any key: `{url}/api/docker/{key}/v2/...` is passed on to `/v2/...`.
+    """A running registry. `url` simulates the address of a repository manager that has the registry
+    as a repository with any key: `{url}/api/docker/{key}/v2/...` is forwarded to `/v2/...`.
     """
 
     def __init__(self, address: str, url: str) -> None:
@@ -36,7 +36,7 @@ class Registry:
     def __call__(
         self, method: str, path: str, content: bytes = b"", **headers: str
     ) -> requests.Response:
-        """A raw request to the registry itself; one that fails is an error."""
+        """Send a raw request directly to the registry. Raise an error if it fails."""
         url = path if path.startswith("http") else f"{self.address}/v2/{path}"
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         answer = self._session.request(method, url, data=content, headers=names, timeout=30)
@@ -70,5 +70,5 @@ def running(program: Path, folder: Path) -> Iterator[Registry]:
 
 
 def _without_key(address: str) -> str:
-    """Take `/api/docker/{key}` off the address; all else stays, `Link` of the answer included."""
+    """Remove `/api/docker/{key}` from the address. `Link` headers of responses stay unchanged."""
     return "/" + address.split("/", 4)[4]

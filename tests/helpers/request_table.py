@@ -3,8 +3,8 @@
 
     python -m tests.helpers.request_table
 
-The figures are those that `tests/integration/execution/test_request_counts.py` and the contract test count in
-the log of the sandbox.
+`tests/integration/execution/test_request_counts.py` and the contract test verify the same figures
+against the log of the sandbox.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ server as the written interfaces have it, and as the real ones are) each has its
 | operation | module | requests | of them writes |
 |---|---|---|---|
 """
-#: What a step of a case is, and which one of several.
+#: Maps a step of a case to its name in the table, and to a suffix if several steps share the name.
 _WORDS = {
     "unchanged": ("nothing to change", ""),
     "create again": ("nothing to change", "created"),
@@ -36,7 +36,7 @@ _WORDS = {
 
 
 def page() -> str:
-    """The page as it should be."""
+    """Return the expected content of the page."""
     return _HEAD + "".join(f"| {row} |\n" for row in (*_promised(), *_cases()))
 
 
@@ -47,7 +47,9 @@ def _promised() -> Iterator[str]:
 
 
 def _cases() -> Iterator[str]:
-    """Of the cases of the contract; a further case of a module has its name after the module's."""
+    """Yield the rows of the contract cases. The rows of a module's further cases contain their
+    suffix.
+    """
     named = {one.module for one in operations.OPERATIONS.values() if not one.changed}
     for name, case in cases.CASES.items():
         addition = name.removeprefix(case["module"]).strip("_")

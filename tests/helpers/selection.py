@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run of pytest is about: what tests share is made for the tests that were asked for."""
+"""Read which tests a pytest run selects, so that shared fixtures prepare only what these tests
+need.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import pytest
 
 
 def parameters(session: pytest.Session, name: str) -> set[str]:
-    """The values of a parameter in the tests of this session."""
+    """Return the values of a parameter in the tests of this session."""
     return {
         str(item.callspec.params[name])
         for item in session.items

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every failure message keeps [C1.3]."""
+"""Verify the properties of every failure message [C1.3]."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 ERROR_MEMBERS = {"kind", "status", "method", "url", "detail"}
-#: The server's own words are cut at about 1 KB; operation, object and status come on top.
+#: The error message from the server is cut at about 1 KB; operation, object and status are added.
 LONGEST = 1400
 
 
 def assert_one_sentence(result: Mapping[str, Any], label: str) -> None:
-    """One line of moderate length without markup, and an `error` of the promised shape."""
+    """Verify that the message is one line of moderate length without markup, and that `error` has
+    the promised keys.
+    """
     message = result["msg"]
     assert message.strip(), label
     assert "\n" not in message, f"{label}: {message}"

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How much a benchmark measures: as much as its promises need, or just enough to show it runs."""
+"""Size of the benchmarks: large enough for their promises, or minimal to show that they run."""
 
 from __future__ import annotations
 
 import os
 from typing import TypeVar
 
-#: A variable of the environment: the processes that a benchmark starts read the same sizes.
+#: An environment variable, so that child processes of a benchmark use the same sizes.
 VARIABLE = "TOOLCHAIN_BENCHMARK_SIZE"
 
 Number = TypeVar("Number", int, float)
 
 
 def smallest() -> bool:
-    """Whether the benchmarks only show that they run."""
+    """Return whether the benchmarks only show that they run."""
     return os.environ.get(VARIABLE) == "smallest"
 
 
 def size(full: Number, least: Number) -> Number:
-    """The size to measure with."""
+    """Return the size to measure with."""
     return least if smallest() else full

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""skopeo, which copies container images between a folder and a registry, and images for it."""
+"""Run skopeo, which copies container images between a folder and a registry. Write test images."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class Layout:
-    """A folder with one index of images, as the specification of image layouts has it."""
+    """A folder with one index of images, in the format of the image layout specification."""
 
     folder: Path
     index: bytes
 
 
 def run(*arguments: str | Path, home: Path, check: bool = True) -> str:
-    """What skopeo prints."""
+    """Run skopeo and return its output, or its error output if `check` is false."""
     assert PROGRAM is not None
     finished = subprocess.run(
         [PROGRAM, "--insecure-policy", *arguments],
@@ -49,7 +49,7 @@ def run(*arguments: str | Path, home: Path, check: bool = True) -> str:
 
 
 def write_layout(folder: Path, reference: str) -> Layout:
-    """An index of an image for each architecture, with one layer each."""
+    """Write an index with one image per architecture, each with a single layer."""
     blobs = folder / "blobs" / "sha256"
     blobs.mkdir(parents=True)
 
@@ -82,7 +82,7 @@ def write_layout(folder: Path, reference: str) -> Layout:
 
 
 def _layer(content: bytes) -> bytes:
-    """A layer with one file."""
+    """Return a layer with one file."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         entry = tarfile.TarInfo("hello.txt")

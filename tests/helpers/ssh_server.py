@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real OpenSSH server on loopback whose logins run the stand-in for the CI server's commands.
+"""Run a real OpenSSH server on loopback. Its logins run the simulated commands of the CI server.
 
-It listens on a port of its own, with its own keys. As root it needs an account and a folder for the
-separation of privileges: it gets them in a mount namespace of its own, so that the system stays as
-it is.
+The server listens on its own port, with its own keys. If it runs as root, it needs an account and a
+folder for privilege separation. It gets them in a separate mount namespace, so that the system
+stays unchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PermitRootLogin prohibit-password
 AuthorizedKeysFile {folder}/authorized_keys
 ForceCommand {command}
 """
-# In a mount namespace: accounts with one for the separation of privileges, and an empty /run.
+# In a mount namespace: add an account for privilege separation, and mount an empty /run.
 _AS_ROOT = """\
 mount --bind {folder}/passwd /etc/passwd
 mount -t tmpfs tmpfs /run
@@ -48,15 +48,15 @@ exec {command}
 """
 
 
-# Newer servers have programs of their own for a session, at places that were compiled in.
+# Newer servers run separate programs for a session. Their paths are compiled in.
 _HELPERS = {"SshdSessionPath": "sshd-session", "SshdAuthPath": "sshd-auth"}
 
 
 class SshServer:
-    """A running server, a context manager; `options` reach it with a key that it knows.
+    """A running server, a context manager; `options` connect to it with a key that it accepts.
 
-    :param command: what a login runs; the stand-in for the CI server's commands where it is not
-        given, which answers as `seed` says
+    :param command: the command that a login runs. By default, it is the simulation of the CI
+        server's commands, whose output depends on `seed`
     """
 
     def __init__(
@@ -98,16 +98,18 @@ class SshServer:
         }
 
     def seed(self, seed: Mapping[str, Any]) -> None:
-        """What the commands say from now on; see `sandbox.ci.commands`."""
+        """Set the data for the output of the commands; see `sandbox.ci.commands`."""
         self.seed_file.write_text(json.dumps(dict(seed)), encoding="utf-8")
 
     def state(self) -> dict[str, Any]:
-        """The state that scripts changed."""
+        """Return the state that scripts changed."""
         found: dict[str, Any] = json.loads(self.seed_file.read_text(encoding="utf-8"))["state"]
         return found
 
     def wait(self) -> None:
-        """Until it listens; RuntimeError with its own words where it does not."""
+        """Wait until the server listens. Raise RuntimeError with its error output if it
+        does not.
+        """
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until and self._process.poll() is None:
             with socket.socket() as probe:
@@ -126,7 +128,9 @@ class SshServer:
         )
 
     def _command(self, program: Path, forced: Sequence[str]) -> Sequence[str]:
-        """The server, started by its absolute path as it asks for, in the foreground."""
+        """Return the command that runs the server in the foreground. sshd requires its absolute
+        path.
+        """
         configuration = self.folder / "sshd_config"
         text = _CONFIGURATION.format(port=self.port, folder=self.folder, command=shlex.join(forced))
         for keyword, name in _HELPERS.items():

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Clients in other languages: what each of them was given by a server, step by step."""
+"""Run third-party clients in other languages, and return what they received from a server at each
+step.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _SECONDS = 120
 
 
 def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
-    """The text of each step."""
+    """Return the result of each step as a string."""
     files = maven.fetched(client)
     assert files is not None
     source = maven.PROJECTS / client / "Client.java"
@@ -26,7 +28,9 @@ def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
 
 
 def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -> dict[str, Any]:
-    """The value of each step. Packages are looked for beside the program, hence `folder`."""
+    """Return the result of each step. Node.js looks for packages next to the program, hence
+    `folder`.
+    """
     packages = npm.installed()
     assert packages is not None
     for program in npm.CLIENTS.glob("*.mjs"):

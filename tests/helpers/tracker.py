@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Operations of the tracker against the sandbox, in the process of the test: as the runner does it,
-without a playbook around them.
+"""Run operations of the tracker against the sandbox, inside the test process: like the runner, but
+without a playbook.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from sandbox.client import Sandbox
 from tests.helpers.connections import LOGINS
 from tests.helpers.options import build
 
-#: Accounts of the seeds that may do less than everything.
+#: Accounts of the seeds with limited permissions.
 DEVELOPER = {"token": "developer-tracker-token-1234567890"}
 READER = {"token": "reader-tracker-token-1234567890"}
 
 
 @dataclass
 class Done:
-    """What a task returned, warned of and asked for."""
+    """Result, warnings and requests of a task."""
 
     values: dict[str, Any]
     changed: bool
@@ -54,7 +54,7 @@ class Done:
 class Tracker:
     """The tracker of a sandbox, and one of our operations on it.
 
-    :param make: the operation, from the task and its options
+    :param make: creates the operation from the task and its options
     """
 
     sandbox: Sandbox
@@ -62,7 +62,7 @@ class Tracker:
     options: type
 
     def __call__(self, *, check: bool = False, login: Any = None, **given: Any) -> Done:
-        """Run a task as the runner does; connection options stand among C(given)."""
+        """Run a task like the runner does. `given` may contain connection options."""
         names = argument_spec("tracker")
         own = {name: given.pop(name) for name in names if name in given}
         said = {"url": self.sandbox.urls["tracker"], **(login or LOGINS["tracker"]), **own}
@@ -73,7 +73,7 @@ class Tracker:
         options: Any = build(
             self.options, **check_options(typed_options.argument_spec(self.options), given)
         )
-        TrackerClient(task).memory.clear()  # the sandbox may be another kind of server by now
+        TrackerClient(task).memory.clear()  # the sandbox may simulate another kind of server by now
         before = self.sandbox.mark()
         operation = self.make(task, options)
         plan = operation.plan()
@@ -86,7 +86,9 @@ class Tracker:
         return Done(values, values.get("changed", plan.changed), plan.diff(), warnings, asked)
 
     def refused(self, kind: str, *words: str, **given: Any) -> ToolchainError:
-        """The error with which a task fails; its sentence holds C(words)."""
+        """Return the error that a task fails with. Verify its kind, and that its message contains
+        `words`.
+        """
         with pytest.raises(ToolchainError) as raised:
             self(**given)
         error = raised.value
@@ -96,11 +98,11 @@ class Tracker:
         return error
 
     def get(self, path: str, **query: str) -> Any:
-        """What the server shows, asked past our client."""
+        """Read from the server without our client."""
         return self._ask("GET", path, params=query)
 
     def send(self, method: str, path: str, body: Any) -> Any:
-        """Change the server past our client."""
+        """Change the server without our client."""
         return self._ask(method, path, json=body)
 
     def _ask(self, method: str, path: str, **parts: Any) -> Any:

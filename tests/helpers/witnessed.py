@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a test of a client did what it is said to confirm, by the log of the sandbox."""
+"""Verify by the log of the sandbox that a client test performed the operations that it claims to
+confirm.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,18 @@ import yaml
 
 from tools import witnesses
 
-#: Operation to the pattern of what a server is asked for.
+#: Maps an operation to the pattern of its requests.
 ASKED: dict[str, str] = yaml.safe_load(
     (witnesses.SOURCE.parent / "asked.yml").read_text(encoding="utf-8")
 )
 
-#: What some clients of the CI server do around each request: a crumb, and a POST to the page that a
-#: redirect leads to.
+#: Some clients of the CI server fetch a crumb before each request, and send a POST to the page of a
+#: redirect.
 _AROUND = re.compile(r"GET /crumbIssuer/|POST /(job/.*/)?$")
-#: Operations whose answer tells what they did.
+#: Operations whose response contains their effect.
 TOLD = ("ci_script.run", "ci_job_build.log")
 
-#: Those that a later change hides, so that only the next request can look at them.
+#: Operations whose effect a later change hides, so that only the next request can verify it.
 SWITCHED = ("ci_job.enable and disable", "ci_plugin.enable and disable")
 
 
@@ -38,13 +40,13 @@ def _claims() -> Mapping[tuple[str, str], Collection[str]]:
 
 
 def claims(file: str, test: str) -> Collection[str]:
-    """The operations that a test of a client is said to confirm."""
+    """Return the operations that a client test claims to confirm."""
     return _claims().get((file, test), ())
 
 
 def unasked(log: Sequence[Mapping[str, Any]], operations: Collection[str]) -> Iterator[str]:
-    """Those that were not asked for with success, or that changed something at which nobody looked
-    afterwards (what is gone is looked at with a 404).
+    """Yield the operations without a successful request, and those whose change was not verified by
+    a later read (of a deleted object: with a 404).
     """
     asked = [entry for entry in log if not _AROUND.match(f"{entry['method']} {entry['path']}")]
     for operation in operations:
@@ -56,7 +58,9 @@ def unasked(log: Sequence[Mapping[str, Any]], operations: Collection[str]) -> It
 
 
 def _looked(asked: Sequence[Mapping[str, Any]], found: list[int], *, at_once: bool) -> bool:
-    """Whether something was read after the last of these requests, or at once after one of them."""
+    """Return whether a read follows the last of these requests. With `at_once`, return whether a
+    read directly follows any of them.
+    """
     if not asked[found[-1]]["write"]:
         return True
     if at_once:
@@ -65,13 +69,13 @@ def _looked(asked: Sequence[Mapping[str, Any]], found: list[int], *, at_once: bo
 
 
 def _is(operation: str, entry: Mapping[str, Any]) -> bool:
-    """Whether a request is one of this operation, and succeeded."""
+    """Return whether a request belongs to this operation and succeeded."""
     done = (entry["served"] or 500) < 400
     return done and re.match(ASKED[operation], line_of(entry), re.DOTALL) is not None
 
 
 def line_of(entry: Mapping[str, Any]) -> str:
-    """A request as the patterns have it."""
+    """Return a request in the format that the patterns match."""
     headers = {name.lower(): value for name, value in entry["headers"].items()}
     named = [name for name in headers if name.startswith("x-")]
     if headers.get("authorization", "").startswith("OAuth"):

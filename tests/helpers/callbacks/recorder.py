@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A callback that writes what every task returned, and what it asked the sandbox meanwhile."""
+"""Callback plugin that records the result of every task and the requests it sent to the sandbox."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ class CallbackModule(CallbackBase):
             file.write(json.dumps(event, default=str) + "\n")
 
     def _with_failed_items(self, host: str, result: dict[str, Any]) -> dict[str, Any]:
-        """The result with `failed` in each item of a loop, which core 2.21 keeps from callbacks."""
+        """Return the result with `failed` in each item of a loop; core 2.21 hides it from
+        callbacks.
+        """
         failed = self._failed_items.get(host)
         if failed is not None:
             pairs = zip(result["results"], failed, strict=True)
@@ -104,7 +106,7 @@ class CallbackModule(CallbackBase):
 
 
 def _part(result: Any, name: str) -> Any:
-    """A part of a result, which up to core 2.18 has no public name."""
+    """Return a part of a result. Up to core 2.18, these parts have no public name."""
     return getattr(result, name, None) or getattr(result, f"_{name}")
 
 
