@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wall times as ratios to those of peers, and requests per operation, against the sandbox.
+"""Compare wall times with those of peers, and count the requests per operation in the sandbox.
 
-    python -m tests.benchmarks               all
-    python -m tests.benchmarks loop ci       some, by name
-    python -m tests.benchmarks --smallest    shows that they run, and judges no promise
+    python -m tests.benchmarks               all benchmarks
+    python -m tests.benchmarks loop ci       the named benchmarks
+    python -m tests.benchmarks --smallest    shows that they run, and verifies no promise
 
-Each other module of this folder with a function `run` is a benchmark: it prints its tables and says
-whether every promise is kept. Exits with 1 where one is not.
+Every other module of this folder with a function `run` is a benchmark. It prints its tables and
+returns whether every promise is kept. The program exits with 1 if a promise is broken.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ NAMES = sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - HELP
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmarks that are named, or all; the exit status is 0 when all promises hold."""
+    """Run the named benchmarks (default: all). Return the exit status: 0 if all promises hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("names", nargs="*", choices=[*NAMES, []], metavar="NAME")
     parser.add_argument("--smallest", action="store_true", help="the smallest size, no judgement")
     chosen = parser.parse_args(arguments)
     if chosen.smallest:
-        # read when a benchmark is imported, by the processes that it starts as well
+        # The benchmarks, and the processes that they start, read this during import.
         os.environ[sizes.VARIABLE] = "smallest"
     tree.make_importable()
     broken = _run(chosen.names or NAMES)
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(names: Sequence[str]) -> list[str]:
-    """Run them one after the other; the names of those with a promise that is not kept."""
+    """Run the benchmarks in sequence. Return the names of those with a broken promise."""
     broken = []
     for name in names:
         print(f"\n== {name}", flush=True)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wall time and requests of a large `analysis_config`, against a loop of `ansible.builtin.uri`.
+"""Wall time and requests of a large `analysis_config`, compared with a loop of
+`ansible.builtin.uri`.
 
-1,000 roles, 1,000 groups and 200 modules in 4 projects, all of them unchanged; and 1,000 roles that
-differ, on a server that takes 20 ms longer for each answer and does not look at permissions, which
-would keep its one processor busy, one write after the other and 8 at once. How much faster 8 at once
-are is told of the changes alone (from the first write to the last, by the log of the server) and of
-the whole task: about a second of it is the same however they are sent, a third of that before and
-after the action, in Ansible's own hands. What a loop of `uri` takes is measured on fewer items and
-scaled by their number.
+The first task has 1,000 roles, 1,000 groups and 200 modules in 4 projects, all unchanged. The next
+tasks change 1,000 roles, with sequential writes and with 8 parallel writes. For these, the server
+delays each response by 20 ms. It does not check permissions, because the check would keep its
+single processor busy.
+
+Two ratios compare parallel and sequential writes: one for the changes alone (from the first write
+to the last, by the log of the server), and one for the whole task. About a second of the task does
+not depend on the parallelism. Ansible itself uses a third of that second, before and after the
+action. The time of the `uri` loop is measured on fewer items and scaled to the number of objects.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ URI_ITEMS = size(40, 2)
 DELAY_MS = 20
 PARALLEL = 8
 MOST_SECONDS = 5.0
-MOST_REQUESTS = 12  # beyond one per kind and project
+MOST_REQUESTS = 12  # in addition to one per kind and project
 CHANGES_RATIO, TASK_RATIO = 7.0, 5.0
 URI_RATIO = 50.0
 
@@ -37,7 +40,7 @@ URI_READ, URI_WRITE = f"uri: {URI_ITEMS} reads", f"uri: {URI_ITEMS} writes"
 
 
 def _uri(name: str, url: str, fields: Mapping[str, str]) -> dict[str, Any]:
-    """A loop of requests, of which each names another role."""
+    """Return a loop of requests, each for a different role."""
     login = {"user": "analyst", "ltoken": connections.LTOKEN}
     request = {
         "url": f"{url}/review/api",
@@ -61,7 +64,9 @@ def _play(sandbox: Sandbox, collections: Path, *tasks: dict[str, Any]) -> dict[s
 
 
 def _measure(sandbox: Sandbox, collections: Path) -> dict[str, playbook.Event]:
-    """The events by name: first what is unchanged, then on a slower server what differs."""
+    """Return the events by name: first the unchanged objects, then the changes on a
+    slower server.
+    """
     url = sandbox.urls["analysis"]
     events = _play(
         sandbox,
@@ -88,7 +93,7 @@ def _line(name: str, event: playbook.Event, items: int) -> None:
 
 
 def _writing(event: playbook.Event) -> float:
-    """Seconds from the first write to the last one, as the server saw them arrive."""
+    """Return the seconds between the arrival of the first and the last write at the server."""
     times = [write["time"] for write in event.writes]
     return float(max(times) - min(times)) / 1000
 
@@ -100,7 +105,7 @@ def _promise(text: str, value: float, bound: str, limit: float) -> bool:
 
 
 def run() -> bool:
-    """Print the tables; whether the promises are kept."""
+    """Print the tables. Return whether the promises are kept."""
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
         Sandbox.start(seed=configuration.seed(), flavour="real") as sandbox,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Seconds and memory of a search with 100,000 issues, against a client that takes the answer whole.
+"""Seconds and memory of a search with 100,000 issues, compared with a client that buffers the
+response.
 
-Each way runs in a process of its own: counting as the records come, keeping them all as
-`analysis_issue_info` does, and `requests` with the whole text split into lines, as public clients
-do.
-The server is another process, so that only the client counts.
+Each method runs in a separate process: counting the records as they arrive, keeping all records
+like `analysis_issue_info` does, and `requests` with the whole body split into lines, as public
+clients do. The server runs in another process, so that only the client is measured.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from tests.helpers.sizes import size
 
 ISSUES = size(100_000, 1000)
 ROUNDS = size(3, 1)
-#: Promised, as shares of what the client takes that takes the answer whole.
+#: Promised maximum, relative to the client that buffers the whole response.
 COUNTED_MEMORY, KEPT_MEMORY, TIME = 0.1, 0.5, 2.5
-#: MB that the issues may take where they are kept: a module has 34 before, and is to stay below 120.
+#: Limit in MB for issues that are kept: a module uses 34 MB before, and must stay below 120 MB.
 KEPT_MEGABYTES = 86.0
 STREAMED, KEPT, WHOLE = "counted as they come", "kept", "requests, whole text"
 ISSUE: dict[str, Any] = {
@@ -61,7 +61,7 @@ ISSUE: dict[str, Any] = {
 
 
 class _Lines(BaseHTTPRequestHandler):
-    """Answers with all issues and a summary."""
+    """Responds with all issues and a summary."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -73,7 +73,7 @@ class _Lines(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps({"summary": {"total": ISSUES}}).encode())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
-        """Nothing on the terminal."""
+        """Suppress the request log."""
 
 
 def _task(url: str) -> Task:
@@ -102,13 +102,13 @@ WAYS: dict[str, Callable[[str], int]] = {STREAMED: _counted, KEPT: _kept, WHOLE:
 
 
 def _peak() -> float:
-    """Most memory that this process has had, in MB."""
+    """Return the peak memory of this process in MB."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def _measure(way: str, url: str) -> None:
-    """Print seconds and MB that a way took."""
+    """Print the seconds and MB that a method took."""
     before, started = _peak(), time.monotonic()
     found = WAYS[way](url)
     seconds = time.monotonic() - started
@@ -118,7 +118,7 @@ def _measure(way: str, url: str) -> None:
 
 
 def _measured(way: str, url: str) -> tuple[float, float]:
-    """The best of some rounds."""
+    """Return the best seconds and the best MB of several rounds."""
     rounds = []
     for _round in range(ROUNDS):
         done = subprocess.run(
@@ -133,7 +133,7 @@ def _measured(way: str, url: str) -> tuple[float, float]:
 
 
 def run() -> bool:
-    """Print the table; whether the promises are kept."""
+    """Print the table. Return whether the promises are kept."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Lines)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

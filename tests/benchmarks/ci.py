@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds that are triggered and waited for: wall time and requests, against `jenkins_build`.
+"""Wall time and requests to trigger builds and wait for them, compared with `jenkins_build`.
 
-One task with `builds` is held against a loop of `community.general.jenkins_build`, which has no
-other way. It looks once per second here; its default is once in 10 s, which is slower still. The
-promises are broken where one build takes more than a second longer than the build itself, or where
-the many builds are not as much faster as promised.
+One task with `builds` is compared with a loop of `community.general.jenkins_build`, which has no
+other mode. Its polling interval is one second here. Its default of 10 s is even slower. A promise
+is broken if a single task takes more than a second longer than its build, or if the task with many
+builds is not as much faster as promised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tests.helpers.sizes import size, smallest
 from tools import tree
 
 MANY = size(50, 2)
-#: Items of the peer's loop in one playbook: a playbook must not take longer than the helper waits.
+#: Items of the peer's loop in one playbook; a playbook must finish within the time limit of the
+#: helper.
 CHUNK = size(10, 2)
 BUILD_SECONDS = size(2.0, 0.1)
 PROMISED_DELAY = 1.0
@@ -45,7 +46,7 @@ SEED = {
 
 
 def _ours(versions: Sequence[str]) -> dict[str, Any]:
-    """One task, whatever the number of builds."""
+    """Return one task, whatever the number of builds."""
     if len(versions) == 1:
         arguments: dict[str, Any] = {"job": JOB, "parameters": {"VERSION": versions[0]}}
     else:
@@ -72,7 +73,9 @@ def _peer(url: str, versions: Sequence[str]) -> dict[str, Any]:
 
 
 def _run(sandbox: Sandbox, collections: Path, task: dict[str, Any], builds: int) -> Row:
-    """Seconds and requests of a task; every build must have been started and have succeeded."""
+    """Return the seconds and requests of a task. Verify that every build was started
+    and succeeded.
+    """
     sandbox.reset()
     play = playbook.play(
         [task],
@@ -98,7 +101,7 @@ def _row(name: str, builds: int, seconds: float, requests: int) -> None:
 
 
 def _peers(sandbox: Sandbox, collections: Path, versions: Sequence[str]) -> tuple[Row, Row]:
-    """One build, and many in loops, which follow each other in playbooks of their own."""
+    """Run one build, and then many builds in loops. Each loop is a separate playbook."""
     url = sandbox.urls["ci"]
     one = _run(sandbox, collections, _peer(url, versions[:1]), 1)
     chunks = []
@@ -110,7 +113,7 @@ def _peers(sandbox: Sandbox, collections: Path, versions: Sequence[str]) -> tupl
 
 
 def run() -> bool:
-    """Run both; whether the promises are kept."""
+    """Run both modules. Return whether the promises are kept."""
     compared = peers.installed("community.general")
     if not compared and not smallest():
         raise SystemExit("community.general is not installed: run it through make bench")
@@ -138,7 +141,7 @@ def run() -> bool:
 
 
 def _kept(one: float, ratio: float) -> bool:
-    """Print the promises; whether they are kept."""
+    """Print the promises. Return whether they are kept."""
     prompt, fast = one <= BUILD_SECONDS + PROMISED_DELAY, ratio >= PROMISED_RATIO
     print(
         f"\none build at most {PROMISED_DELAY:g} s longer than itself: {'yes' if prompt else 'NO'}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wall time of `drift` over many servers that take 50 ms for a response, by the number of forks.
+"""Wall time of `drift` over many servers with a response time of 50 ms, by the number of forks.
 
 More forks wait for more servers at a time, until the processors of the machine are busy.
 """

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wall time of a loop of unchanged tasks, and requests per operation, against the sandbox.
 
-The loop is run in the worker, in processes of its own, and with `ansible.builtin.uri` sending the
-same request. Loops of `ansible.builtin.assert` and `ansible.builtin.ping` show what Ansible itself
-takes for an item, in the worker and in a process of its own. The promises are broken where running
-in the worker is not as much faster as promised, where a task takes more beside Ansible's own than
-promised, or where an operation sends more requests than promised.
+The loop runs in the worker, in separate processes, and with `ansible.builtin.uri`, which sends the
+same request. Loops of `ansible.builtin.assert` and `ansible.builtin.ping` show Ansible's overhead
+for an item, in the worker and in a separate process. A promise is broken if running in the worker
+is not as much faster as promised. It is also broken if a task takes more than the promised multiple
+of Ansible's overhead, or if an operation sends more requests than promised.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ PROMISED_RATIO = 15.0
 LOOP = {"loop": "{{ range(items) | list }}"}
 IN_PROCESS, SEPARATE, URI = "in process", "toolchain_in_process: false", "ansible.builtin.uri"
 ASSERT, PING = "ansible.builtin.assert", "ansible.builtin.ping"
-#: What Ansible itself takes, by the way of running.
+#: Maps the execution mode to the task that measures Ansible's overhead.
 OWN = {IN_PROCESS: ASSERT, SEPARATE: PING}
-#: At most so many times of that.
+#: Maximum multiple of this overhead.
 PROMISED_BESIDE = {IN_PROCESS: 2.0, SEPARATE: 1.8}
 _IDLE: list[dict[str, Any]] = [
     {"name": ASSERT, ASSERT: {"that": True}, **LOOP},
@@ -39,7 +39,7 @@ _IDLE: list[dict[str, Any]] = [
 
 
 def _role(in_process: bool) -> dict[str, Any]:
-    """A loop whose role is there already, as wanted."""
+    """Return a loop of a task whose role already has the wanted state."""
     arguments = {"name": "Developer", "permissions": {"access_source_files": True}}
     name = IN_PROCESS if in_process else SEPARATE
     variables = {"toolchain_in_process": in_process}
@@ -47,7 +47,7 @@ def _role(in_process: bool) -> dict[str, Any]:
 
 
 def _uri(url: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A loop of the request that the module sent."""
+    """Return a loop that sends the same request as the module."""
     return {
         "name": URI,
         "ansible.builtin.uri": {
@@ -63,8 +63,8 @@ def _uri(url: str, request: Mapping[str, Any]) -> dict[str, Any]:
 def _run(
     sandbox: Sandbox, collections: Path, tasks: list[dict[str, Any]], items: int
 ) -> dict[str, playbook.Event]:
-    """Run the loops; each but those that do nothing must have sent one request per item, and none
-    changed something.
+    """Run the loops. Verify that no task changed anything, and that each loop sent one request per
+    item (idle loops: none).
     """
     play = playbook.play(
         tasks, module_defaults=connections.module_defaults(sandbox.urls), vars={"items": items}
@@ -85,7 +85,7 @@ def _run(
 
 
 def _wall_times(sandbox: Sandbox, collections: Path) -> dict[str, list[float]]:
-    """Seconds per way of running, one value per round."""
+    """Return the seconds per execution mode, one value per round."""
     request = _run(sandbox, collections, [_role(True)], 1)[IN_PROCESS].requests[0]
     tasks = [_role(True), _role(False), _uri(sandbox.urls["analysis"], request), *_IDLE]
     times: dict[str, list[float]] = {str(task["name"]): [] for task in tasks}
@@ -97,13 +97,13 @@ def _wall_times(sandbox: Sandbox, collections: Path) -> dict[str, list[float]]:
 
 
 def once(sandbox: Sandbox, collections: Path) -> dict[str, float]:
-    """Seconds of one round in the worker and in processes."""
+    """Return the seconds of one round in the worker and in separate processes."""
     events = _run(sandbox, collections, [_role(True), _role(False)], ITEMS)
     return {name: round(event.seconds, 2) for name, event in events.items()}
 
 
 def _print_times(times: Mapping[str, list[float]]) -> bool:
-    """Print the table of wall times; whether the promise is kept."""
+    """Print the table of wall times. Return whether the promises are kept."""
     medians = {name: statistics.median(seconds) for name, seconds in times.items()}
     print(f"\n{ITEMS} unchanged analysis_role tasks in a loop, median of {ROUNDS} rounds\n")
     print(f"{'way':<30}{'seconds':>10}{'ms/item':>10}{'ratio':>10}")
@@ -122,7 +122,7 @@ def _print_times(times: Mapping[str, list[float]]) -> bool:
 
 
 def _print_counts(counted: Mapping[str, operations.Counted]) -> bool:
-    """Print the table of requests; whether every promise is kept."""
+    """Print the table of requests. Return whether every promise is kept."""
     print(f"\n{'operation':<38}{'requests':>10}{'writes':>8}   promised")
     for name, one in counted.items():
         wanted = one.operation
@@ -134,7 +134,7 @@ def _print_counts(counted: Mapping[str, operations.Counted]) -> bool:
 
 
 def run() -> bool:
-    """Run both benchmarks; whether the promises are kept."""
+    """Run both benchmarks. Return whether the promises are kept."""
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,
         Sandbox.start(flavour="real") as sandbox,

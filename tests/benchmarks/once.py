@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Seconds of a loop of unchanged tasks on the Ansible that runs this, as JSON in the last line: in
-the worker, and in processes of their own. No promise is judged.
+"""Measure a loop of unchanged tasks with the installed Ansible, in the worker and in separate
+processes.
+
+The last line of the output contains the seconds as JSON. No promise is verified.
 
     python -m tests.benchmarks.once
 """

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the collections of others are that the benchmarks are held against."""
+"""Find the third-party collections that the benchmarks compare with."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-#: `make bench` unpacks the package `ansible` here; a collections path for ansible-playbook.
+#: Collections path for ansible-playbook. `make bench` unpacks the package `ansible` here.
 COLLECTIONS = Path(sys.prefix) / "peers"
 
 
 def installed(collection: str) -> bool:
-    """Whether a collection of others, as `community.general`, is there."""
+    """Return whether a third-party collection, such as `community.general`, is present."""
     return (COLLECTIONS / "ansible_collections" / Path(*collection.split("."))).is_dir()

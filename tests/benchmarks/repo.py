@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deployments and downloads against those of `curl` and `jf`: wall time, bytes, connections, memory.
+"""Compare deployments and downloads with `curl` and `jf`: wall time, bytes, connections, memory.
 
-Two servers: one that keeps nothing and takes 1 to 20 ms for a file, a tenth of that for another
-response; and the sandbox, which has no disk to wait for. No real server responds in 0 ms. How much
-faster an unchanged deployment is than the first one only counts for a server that takes its time. A
-deployment is a task of a playbook, its digests, its listing and its comparison
-included; curl and jf are timed with their start, the playbook without.
+There are two servers. The first stores nothing; it takes 1 to 20 ms for a file, and a tenth of that
+for another response. The second is the sandbox, which does not wait for a disk. No real server
+responds in 0 ms. The speedup of an unchanged deployment over the first one only counts for a slow
+server. A deployment is a task of a playbook, including its digests, its listing and its comparison.
+The time of curl and jf includes their start, the time of the task excludes that of the playbook.
 
-What a task of 1,000 small files takes beside the exchanges is the same for any client of its kind:
-it is forked, every file is read for two digests (40 ms of processor time), its result has a row for
-each file (12 ms to write, 45 ms for Ansible to take and to show). Curl does none of this.
+For 1,000 small files, a task has the same overhead as any client of its kind. It is forked, it
+reads every file for two digests (40 ms of processor time), and its result has a row for each file
+(12 ms to write, 45 ms for Ansible to read and display). Curl does none of this.
 
-A large file is read for its digests before its first byte leaves: the request carries them, so that
-the server does not keep a body that was damaged on its way, and that a content which it has is not
-sent at all. 2 GiB take 1.4 s for SHA-256, beside 1.0 s for SHA-1 and 0.4 s for reading, then 1.0 s
-to be sent, as curl takes: no less than about 2.3 times curl on two processors. Sent meanwhile, a body
-that was damaged would lie in the repository before anybody knew; and a bare program that sends 2 GiB
-so takes 2.2 times curl, 1.5 times with SHA-256 alone.
+The digests of a large file are computed before its first byte is sent, because the request contains
+them. The server can then reject a body that was damaged in transit, and content that the server
+already has is not sent at all. For 2 GiB, SHA-256 takes 1.4 s, in addition to 1.0 s for SHA-1 and
+0.4 s for reading. Sending takes another 1.0 s, as with curl. The total is at least 2.3 times the
+time of curl on two processors. If the digests were computed during the transfer, a damaged body
+would be in the repository before anybody noticed. A minimal program that sends 2 GiB in that mode
+takes 2.2 times the time of curl, or 1.5 times with SHA-256 alone.
 """
 
 from __future__ import annotations
@@ -43,22 +44,22 @@ from tools import tree
 
 FILES, FILE_BYTES = size(1000, 10), 16 * 1024
 BIG_BYTES, HUGE_BYTES = size(2 * 1024**3, 1024**2), size(4 * 1024**3, 1024**2)
-#: A large file goes once: its time is that of the bytes.
+#: A large file is sent only once: the transfer of its bytes dominates the time.
 ROUNDS, BIG_ROUNDS = size(5, 1), 1
 PARALLEL = 4
 #: Maximum multiple of the time of parallel curl, by the seconds that the server takes for a file.
 #: Other responses take a tenth of that.
 PROMISED = {0.001: 1.8, 0.005: 1.25, 0.01: 1.15, 0.02: 1.1}
-#: From these delays on, a transfer must not be slower than with jf, and an unchanged folder is
-#: compared with its first deployment.
+#: From these delays on, a transfer must not be slower than jf, and an unchanged folder is compared
+#: with its first deployment.
 _REAL_DELAY, _SLOW = 0.005, 0.01
-#: The same for the sandbox, for a large file that is fetched, and for one that is deployed: its
-#: digests are computed before it is sent.
+#: The same multiple for the sandbox, for the download of a large file, and for its deployment,
+#: which computes the digests before sending.
 PROMISED_SANDBOX = 1.3
 PROMISED_BIG_FETCH, PROMISED_BIG = 1.5, 2.5
 PROMISED_UNCHANGED = 20.0
 PROMISED_MEMORY, PROMISED_FETCH_MEMORY = 120.0, 64.0
-#: A folder with many small files: MiB and seconds of its deployments.
+#: Number of small files in a folder, and limits in MiB and seconds for its deployments.
 MANY_FILES = size(50_000, 50)
 PROMISED_MEMORY_FIRST, PROMISED_MEMORY_AGAIN, PROMISED_SECONDS_AGAIN = 150.0, 100.0, 4.0
 SERIAL, SIDE_BY_SIDE, JF = "curl -T", f"curl -T --parallel ({PARALLEL})", "jf rt upload"
@@ -69,7 +70,7 @@ FETCH, FETCH_AGAIN = "artifact_download", "artifact_download, unchanged"
 
 @dataclass(frozen=True)
 class Target:
-    """A server: what stands before each way, and what it counted during it, where it counts."""
+    """A server: how to empty it before each method, and how to read its counts if it has any."""
 
     name: str
     url: str
@@ -77,7 +78,7 @@ class Target:
     repo: str
     empty: Callable[[], None]
     counts: Callable[[], Counts | None]
-    #: Seconds that it takes to store a file; C(None): what its own work takes.
+    #: Seconds to store a file; None: without an artificial delay.
     delay: float | None = None
 
     @property
@@ -87,7 +88,7 @@ class Target:
 
 @dataclass
 class Measured:
-    """Seconds per round, and what the server counted in the last one."""
+    """Seconds per round, and the counts of the server in the last round."""
 
     seconds: list[float] = field(default_factory=list)
     counts: Counts | None = None
@@ -99,13 +100,13 @@ class Measured:
 
 @dataclass(frozen=True)
 class Bench:
-    """A folder to work in, and the collection as a playbook sees it."""
+    """A working folder, and the collections path for playbooks."""
 
     folder: Path
     collections: Path
 
     def measure(self, target: Target, source: Path, rounds: int) -> dict[str, Measured]:
-        """Deploy a folder or a file in every way, in every round into an emptied server."""
+        """Deploy a folder or a file with every method. Each round starts with an empty server."""
         ways: dict[str, Callable[[], float]] = {
             SERIAL: lambda: self._curl(target, source),
             SIDE_BY_SIDE: lambda: self._curl(
@@ -157,13 +158,15 @@ class Bench:
         return _timed(command, folder, **home)
 
     def measure_fetching(self, server: Server, target: Target) -> dict[str, Measured]:
-        """Fetch the files that the server has, in every round into an empty folder."""
+        """Download the files of the server with every method. Each round starts with an empty
+        folder.
+        """
         server.fill(FILES, FILE_BYTES)
         names = [f"{number % 10}/{number}.bin" for number in range(FILES)]
         return self._measure_fetching(target, names, ROUNDS)
 
     def measure_fetching_one(self, server: Server, target: Target) -> dict[str, Measured]:
-        """Fetch one large file."""
+        """Download one large file."""
         server.have_huge(BIG_BYTES)
         return self._measure_fetching(target, ["huge.bin"], BIG_ROUNDS)
 
@@ -211,7 +214,7 @@ class Bench:
         return _timed([curl, "--silent", "--fail", *flags, "--config", str(config)], self.folder)
 
     def _task(self, target: Target, source: Path, *, changed: bool) -> float:
-        """Seconds of a deployment in its playbook."""
+        """Return the seconds of a deployment in its playbook."""
         src = f"{source}/" if source.is_dir() else str(source)
         arguments = {"repo": target.repo, "path": "bench/", "src": src}
         return self._run("artifact_deploy", target, arguments, changed=changed)
@@ -219,7 +222,7 @@ class Bench:
     def _run(
         self, module: str, target: Target, arguments: Mapping[str, Any], *, changed: bool
     ) -> float:
-        """Seconds of a task in its playbook."""
+        """Return the seconds of a task in its playbook."""
         name = "measured"
         options = {**target.options, **arguments, "parallel": PARALLEL}
         task = playbook.task(module, options, name)
@@ -231,7 +234,9 @@ class Bench:
 
 
 def find_jf() -> Path | None:
-    """The program jf, on the path or where `make bench` keeps what it compares with."""
+    """Return the program jf, from the path or from the folder where `make bench` installs the
+    peers.
+    """
     found = shutil.which("jf", path=f"{os.defpath}:{os.environ['PATH']}:{sys.prefix}/peers/bin")
     return None if found is None else Path(found)
 
@@ -298,8 +303,8 @@ def _verdict(promise: str, kept: bool, seen: str) -> bool:
 def _as_fast_as_peers(
     what: str, measured: Mapping[str, Measured], most: float, *, with_jf: bool = True
 ) -> bool:
-    """Return whether a transfer takes at most so many times the time of curl, and not more than jf
-    (if it is installed).
+    """Return whether a transfer takes at most the given multiple of the time of curl. If jf is
+    installed, the transfer must not be slower than jf either.
     """
     way, theirs = (FIRST, JF) if FIRST in measured else (FETCH, JF_FETCH)
     ratio = measured[way].median / _of_curl(measured)
@@ -325,7 +330,7 @@ def _unchanged_is_cheap(what: str, measured: Mapping[str, Measured]) -> bool:
 
 
 def _memory(folder: Path) -> list[bool]:
-    """Whether a huge file is deployed and fetched in little memory, whole and with its digest."""
+    """Return whether a huge file is deployed and downloaded completely within the memory limits."""
     huge, dest = _sparse(folder / "huge.bin", HUGE_BYTES), folder / "fetched.bin"
     with Server() as server:
         (deployed,) = deploying.deploy_all(server.url, [huge])
@@ -344,7 +349,9 @@ def _memory(folder: Path) -> list[bool]:
 
 
 def _many_in_little(folder: Path) -> list[bool]:
-    """Whether a folder of many files is deployed, and found unchanged, in little memory."""
+    """Return whether a folder of many files is deployed, and found unchanged, within the memory
+    limits.
+    """
     source = folder / "crowd"
     for number in range(MANY_FILES):
         path = source / f"{number % 500}" / f"{number}.bin"
@@ -391,7 +398,7 @@ def _deploy_many(bench: Bench, target: Target, source: Path) -> list[bool]:
 
 
 def _fetch_many(bench: Bench, delay: float) -> list[bool]:
-    """A server takes a tenth of its time for what it only reads."""
+    """Compare downloads. The server takes a tenth of its delay for requests that only read."""
     with Server() as server, _target_of(server, delay * 10) as target:
         what = f"fetching {FILES:,} files of {FILE_BYTES // 1024} KiB, {1000 * delay:g} ms for each"
         measured = bench.measure_fetching(server, target)
@@ -420,7 +427,7 @@ def _deploy_big(bench: Bench, target: Target, source: Path) -> list[bool]:
 
 
 def run() -> bool:
-    """Run the benchmarks; whether the promises are kept."""
+    """Run the benchmarks. Return whether the promises are kept."""
     if find_jf() is None:
         print("jf is not there: neither on the path nor in peers/bin; nothing is compared with it")
     kept: list[bool] = []

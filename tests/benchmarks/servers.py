@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Servers in processes of their own, so that they take no time of what is measured."""
+"""Run servers in separate processes, so that they do not affect the measured time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection as Pipe
 
 @contextmanager
 def started(serve: Callable[[Pipe], None]) -> Iterator[str]:
-    """The address of a server, which `serve` runs in its process until it is ended."""
+    """Yield the address of a server. `serve` runs it in a separate process until the block ends."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
     process.start()
@@ -24,7 +24,7 @@ def started(serve: Callable[[Pipe], None]) -> Iterator[str]:
 
 
 def answer(pipe: Pipe, handler: type[BaseHTTPRequestHandler]) -> None:
-    """Tell the port, then answer until the process is ended."""
+    """Send the port to the parent process, then respond until the process is terminated."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     pipe.send(server.server_address[1])

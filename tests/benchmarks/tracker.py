@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A search for everything, 50,000 issues from a server that takes 50 ms a page, against `jira`.
+"""Search for 50,000 issues on a server that takes 50 ms per page, compared with `jira`.
 
-Both clients ask for pages of their own default size, which is 100 in both. Each runs in a process
-of its own; the server runs in another one and has its pages ready. The last way is a module that
-only hands over the same issues from a file: what Ansible itself takes for a result of that size,
-whoever found it, if nothing is done about it. The promises are broken where the library is not at
-least twice as slow as our client, where a page is asked for more than once, or where a task that
-writes the issues into a file takes more than 1.2 times as long as the client alone. Of the task
-that returns them nothing is promised: most of what it takes beyond the client is Ansible's copying
-of the result for its callbacks.
+Both clients use their default page size, which is 100. Each client runs in a separate process. The
+server runs in another process, with its pages prepared. The last method is a module that only
+returns the same issues from a file. It shows Ansible's own overhead for a result of that size.
+
+A promise is broken if the library is not at least twice as slow as our client, or if a page is
+requested more than once. It is also broken if a task that writes the issues into a file takes more
+than 1.2 times as long as the client alone. There is no promise for the task that returns the
+issues: most of its overhead is Ansible's copying of the result for its callbacks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tools import tree
 
 ISSUES = size(50_000, 300)
 PAGE = 100
-DELAY = 0.05  # seconds a page
+DELAY = 0.05  # seconds per page
 JQL = "project = OPS ORDER BY key"
 PROMISED_RATIO = 2.0
 MOST_WITH_FILE = 1.2
@@ -84,7 +84,7 @@ def _issue(number: int) -> dict[str, Any]:
 
 
 def _serve(pipe: Pipe) -> None:
-    """The server: tells its port, then answers until it is ended."""
+    """Run the server: send the port, then respond until the process is terminated."""
     shown = [json.dumps(_issue(number)) for number in range(1, ISSUES + 1)]
     answered = [0]
 
@@ -97,7 +97,7 @@ def _serve(pipe: Pipe) -> None:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
-        wbufsize = -1  # head and body in one piece
+        wbufsize = -1  # send the head and the body together
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
@@ -105,7 +105,7 @@ def _serve(pipe: Pipe) -> None:
                 body = str(answered[0])
                 answered[0] = 0
             elif not parts.path.endswith("/search"):
-                body = "[]"  # the library reads the fields first: that is not what is measured
+                body = "[]"  # the library first reads the fields, which are not measured
             else:
                 time.sleep(DELAY)
                 answered[0] += 1
@@ -118,13 +118,13 @@ def _serve(pipe: Pipe) -> None:
             self.wfile.write(data)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
-            """Nothing on the terminal."""
+            """Suppress the request log."""
 
     servers.answer(pipe, Handler)
 
 
 def _answered(url: str) -> int:
-    """How many pages the server gave since it was asked last."""
+    """Return the number of pages that the server has sent since the last call."""
     with urlopen(f"{url}/answered", timeout=10) as answer:
         return int(answer.read())
 
@@ -149,7 +149,7 @@ def _client(url: str) -> int:
 
 
 def _in_ansible(task: dict[str, Any]) -> Measured:
-    """One task of a playbook."""
+    """Run a task in a playbook and return its measurements."""
     with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder:
         collections, work = Path(folder) / "collections", Path(folder) / "work"
         tree.link_tree(collections)
@@ -187,7 +187,7 @@ def _alone(work: Callable[[str], int], url: str) -> Measured:
 
 
 def run() -> bool:
-    """Run the benchmark; whether the promises are kept."""
+    """Run the benchmark. Return whether the promises are kept."""
     ways: dict[str, Callable[[str], Measured]] = {
         PEER: lambda url: _alone(_peer, url),
         CLIENT: lambda url: _alone(_client, url),
@@ -213,7 +213,7 @@ def run() -> bool:
 
 
 def _print_promise(times: dict[str, float]) -> bool:
-    """Print what was promised; whether it is kept."""
+    """Print the promises. Return whether they are kept."""
     kept = times[PEER] / times[CLIENT] >= PROMISED_RATIO
     whole, ratio = times[PEER] / times[MODULE], times[WITH_FILE] / times[CLIENT]
     print(f"\nthe task that returns the issues, which nothing is promised of: {whole:.1f}x")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Transitions of 200 issues at 20 ms an answer, four at once against one after the other.
+"""Transitions of 200 issues at 20 ms per response, four in parallel compared with sequential ones.
 
-Both ways send the same requests to a server in another process. The promise is broken where four at
-once are not at least three times faster.
+Both modes send the same requests to a server in another process. The promise is broken if four
+parallel transitions are not at least three times faster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.helpers.sizes import size
 
 ISSUES = size(200, 8)
 RUNS = size(5, 1)
-DELAY = 0.02  # seconds an answer
+DELAY = 0.02  # seconds per response
 PROMISED_RATIO = 3.0
 PARALLEL = 4
 _OPEN, _DONE = {"id": "1", "name": "Open"}, {"id": "3", "name": "Done"}
@@ -38,7 +38,7 @@ _KEY = re.compile(r"/issue/([A-Z]+-\d+)")
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """A tracker with one transition."""
+    """A simulated tracker with one transition."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -80,17 +80,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
-        """Nothing on the terminal."""
+        """Suppress the request log."""
 
 
 def _serve(pipe: Pipe) -> None:
-    """The server: tells its port, then answers until it is ended."""
+    """Run the server: send the port, then respond until the process is terminated."""
     _Handler.done = set()
     servers.answer(pipe, _Handler)
 
 
 def _seconds(parallel: int) -> float:
-    """How long it takes to close all issues of a new server."""
+    """Return the seconds to close all issues of a new server."""
     with servers.started(_serve) as url:
         given = {"url": url, "token": "x", "dialect": "server", "timeout": 30, "retries": 0}
         given |= {"retry_max_wait": 60, "validate_certs": True}
@@ -109,7 +109,7 @@ def _seconds(parallel: int) -> float:
 
 
 def run() -> bool:
-    """Run the benchmark; whether the promise is kept."""
+    """Run the benchmark. Return whether the promise is kept."""
     print(f"\n{ISSUES} issues moved, {1000 * DELAY:.0f} ms an answer, median of {RUNS}\n")
     ways = {
         parallel: statistics.median(_seconds(parallel) for _run in range(RUNS))

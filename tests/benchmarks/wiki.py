@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A hundred pages, unchanged and changed: one task with `pages` against `atlassian-python-api`.
+"""Update a hundred pages, changed and unchanged: one task with `pages` against
+`atlassian-python-api`.
 
-The library is used as its users do: a script that calls `update_page` for page after page. The
-server is the sandbox with a delay of 20 ms an answer, as over a network; it stores bodies as they
-are sent, because the library would write every page again otherwise. The promises are broken where
-the library is not at least three times as slow, or where a page takes more than one request
-unchanged and two changed.
+The library is called like its users call it, by a script that calls `update_page` for each page.
+The server is the sandbox with a delay of 20 ms per response, which simulates a network. It stores
+bodies unchanged, because otherwise the library would write every page again. The promises are
+broken if the library is not at least three times as slow. They are also broken if a page takes more
+than one request (unchanged) or two requests (changed).
 
-Without any delay the times are shown, too, and nothing is promised: there the processors decide.
-The task works side by side with the one process of the sandbox, the library takes turns with it, so
-that a machine which has other things to do slows the task down more; and the start of the module,
-about a quarter of an unchanged task, counts.
+Times without any delay are shown without a promise, because they depend on the processors. The task
+runs concurrently with the single process of the sandbox, but the library alternates with it. A busy
+machine therefore slows down the task more. The start of the module counts, too: about a quarter of
+an unchanged task.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from tools import tree
 
 PAGES = size(100, 2)
 ROUNDS = size(3, 1)
-DELAY = 20  # milliseconds an answer
+DELAY = 20  # milliseconds per response
 PROMISED_RATIO = 3.0
 TASK, CLIENT, PEER = "wiki_page, one task", "our client alone", "atlassian-python-api"
 _PEER = """
@@ -61,12 +62,12 @@ print(time.monotonic() - started)
 """
 
 Entries = list[dict[str, str]]
-#: Seconds by way and state.
+#: Seconds by method and state.
 Times = dict[tuple[str, str], list[float]]
 
 
 def _entries(words: str) -> Entries:
-    """Pages of 3 KB each: a table, a list and a macro."""
+    """Return pages of 3 KB, each with a heading, a table and a macro."""
     rows = "".join(f"<tr><td>REL-{row}</td><td>{words} {row}</td></tr>" for row in range(60))
     body = (
         f"<h1>Release</h1><p>What is new &amp; {words}.</p><table><tbody>{rows}</tbody></table>"
@@ -80,7 +81,7 @@ def _entries(words: str) -> Entries:
 
 
 def _peer(sandbox: Sandbox, entries: Entries) -> float:
-    """Seconds that the calls took, without the start of the interpreter and the imports."""
+    """Return the seconds of the calls, without the start of the interpreter and the imports."""
     login = connections.LOGINS["wiki"]
     given = {"url": sandbox.urls["wiki"], **login, "pages": entries}
     done = subprocess.run(
@@ -110,7 +111,7 @@ def _client(sandbox: Sandbox, entries: Entries) -> float:
 
 
 def _task(sandbox: Sandbox, collections: Path, entries: Entries) -> float:
-    """Wall time of the task, all that Ansible does around the module included."""
+    """Return the wall time of the task, including Ansible's work around the module."""
     task = playbook.task("wiki_page", {"pages": entries}, TASK)
     defaults = connections.module_defaults(sandbox.urls)
     with tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder:
@@ -126,7 +127,7 @@ def _task(sandbox: Sandbox, collections: Path, entries: Entries) -> float:
 
 
 def _rounds(sandbox: Sandbox, collections: Path) -> tuple[Times, dict[tuple[str, str], int]]:
-    """Seconds of each way in both states, and how many requests it took."""
+    """Return the seconds of each method in both states, and the number of its requests."""
     ways: dict[str, Callable[[Entries], float]] = {
         TASK: lambda entries: _task(sandbox, collections, entries),
         CLIENT: lambda entries: _client(sandbox, entries),
@@ -150,7 +151,9 @@ def _rounds(sandbox: Sandbox, collections: Path) -> tuple[Times, dict[tuple[str,
 
 
 def _kept(times: Times, requests: dict[tuple[str, str], int], promised: float) -> bool:
-    """Print the table; whether one task is so many times faster, with as few requests."""
+    """Print the table. Return whether one task is as much faster as promised, with as
+    few requests.
+    """
     medians = {key: statistics.median(seconds) for key, seconds in times.items()}
     print(f"{'way':<24}{'pages':<11}{'seconds':>9}{'ms/page':>9}{'requests':>10}{'ratio':>8}")
     for (way, state), seconds in medians.items():
@@ -180,7 +183,7 @@ def _seed() -> dict[str, Any]:
 
 
 def run() -> bool:
-    """Run the benchmark; whether the promises are kept."""
+    """Run the benchmark. Return whether the promises are kept."""
     kept = True
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,

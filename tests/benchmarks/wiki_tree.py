@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A tree of a hundred pages in folders, written once and then unchanged: one task of `wiki_tree`.
+"""Write a tree of a hundred pages in folders, then repeat the same `wiki_tree` task without
+changes.
 
-The promises are broken where the unchanged tree takes more than a request a page and four beside,
-writes anything, or takes more than two seconds of the task on a sandbox without any delay, the start
-of the module included.
+The promises are broken if the unchanged tree writes anything, or takes more than one request per
+page plus four. They are also broken if the task takes more than two seconds on a sandbox without
+delay, including the start of the module.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _FILES_IN_A_FOLDER = 9
 
 
 def _write_files(folder: Path) -> None:
-    """Pages with a table, code, a link to another page and an image: one in ten is a folder's."""
+    """Write pages with a table, code, an image and a link to another page. One page in ten belongs
+    to a folder.
+    """
     rows = "".join(f"| REL-{row} | what {row} does |\n" for row in range(20))
     (folder / "plan.png").write_bytes(b"no image" * 500)
     for number in range(PAGES):
@@ -43,7 +46,7 @@ def _write_files(folder: Path) -> None:
 
 
 def _task(sandbox: Sandbox, folder: Path, collections: Path) -> tuple[float, int, int]:
-    """Seconds of the task, its requests and its writes."""
+    """Return the seconds of the task, its requests and its writes."""
     options = {"src": str(folder), "space": "REL", "parent_id": "1003"}
     play = playbook.play(
         [playbook.task("wiki_tree", options, TASK)],
@@ -59,7 +62,7 @@ def _task(sandbox: Sandbox, folder: Path, collections: Path) -> tuple[float, int
 
 
 def run() -> bool:
-    """Run the benchmark; whether the promises are kept."""
+    """Run the benchmark. Return whether the promises are kept."""
     with (
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as collections,
         tempfile.TemporaryDirectory(prefix="toolchain-bench-") as folder,

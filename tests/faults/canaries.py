@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets in every place where one may stand, times every way to fail, looked for in every sink.
+"""Test that no secret leaks: every place for a secret, every kind of failure, every sink.
 
     python -m tests.faults.canaries                 all cells
-    python -m tests.faults.canaries wiki_page       those of some modules, by name
+    python -m tests.faults.canaries wiki_page       the cells of the named modules
 
-The places are read from the modules and the connection options. The sinks: what is printed at
-`-vvvv`, the log file, what callbacks get, the job events of ansible-runner, files that are left
-behind, and the arguments of processes. Exits with 1 where a secret shows in one of them.
+The places come from the modules and the connection options. The sinks are the output at `-vvvv`,
+the log file, the data of callbacks, the job events of ansible-runner, leftover files, and the
+arguments of processes. The program exits with 1 if any sink shows a secret.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, seed, settings
 from tools import tree
 
-tree.make_importable()  # this file is a program, too
+tree.make_importable()  # this file also runs as a program
 _PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 _UTILS = f"{_PLUGINS}.module_utils"
 credential_options = importlib.import_module(f"{_UTILS}.core.connection.options").credential_options
 argument_spec = importlib.import_module(f"{_UTILS}.core.module.typed_options").argument_spec
 
 FLAVOUR = "real"
-#: Of what is looked for, the part from each end that tells of a secret that was cut.
+#: A truncated secret is recognized by this share of its characters, from either end.
 _PART = 0.7
 _ODD = 'Odd"<é/%&\\9>Tail'
-#: A secret that a header can carry, and one that only a body or a form can.
+#: A secret that fits in a header, and one that fits only in a body or a form.
 TOKEN, PASSWORD = 'Canary"<7/%&\\9>Tail', f"Canary {_ODD}"
 USERS = {"repo": "deployer", "tracker": "reporter", "wiki": "reporter", "ci": "builder"}
 _CLOSED = "http://127.0.0.1:9/base"
@@ -58,7 +58,7 @@ Given = dict[str, Any]
 
 
 def forms(secret: str) -> set[str]:
-    """How a server may write a secret."""
+    """Return the encodings in which a server may write a secret."""
     found = {secret, html.escape(secret), quote(secret, safe=""), quote(secret)}
     found |= {quote_plus(secret), json.dumps(secret)[1:-1]}
     found |= {json.dumps(secret, ensure_ascii=False)[1:-1], b64encode(secret.encode()).decode()}
@@ -66,25 +66,26 @@ def forms(secret: str) -> set[str]:
 
 
 def traces(secret: str) -> set[str]:
-    """How a secret, or a large part of it, may look where it must not."""
+    """Return the strings that reveal a secret, or a large part of it, in a sink."""
     size = int(len(secret) * _PART)
     return {*forms(secret), secret[:size], secret[-size:]}
 
 
 @dataclass(frozen=True)
 class Login:
-    """A way to log in: the options, and what of them (and of their files) is secret."""
+    """A login: its options, and the secret values in them and in their files."""
 
     options: Mapping[str, str]
     secrets: tuple[str, ...]
-    #: User info for the address.
+    #: User info for the URL.
     user_info: str = ""
 
 
 class Logins:
-    """The ways to log in to a service, with the files that they need in a folder.
+    """Creates the logins of a service, with the files that they need in a folder.
 
-    `good` ones are known to the sandbox; the others have characters that are written in many ways.
+    With `good`, the sandbox accepts the login. Other logins contain characters that have several
+    encodings.
     """
 
     def __init__(self, folder: Path, port: int) -> None:
@@ -147,7 +148,7 @@ class Logins:
 
 
 def kinds_of(service: str) -> list[str]:
-    """The ways to log in to a service: an option each, `oauth` whole, and the address."""
+    """Return the kinds of login of a service: single options, OAuth as a whole, and the URL."""
     options = credential_options(service)
     single = ("token", "api_key", "password", "credentials_file", "ltoken", "ltoken_file")
     found = [kind for kind in single if kind in options]
@@ -155,17 +156,18 @@ def kinds_of(service: str) -> list[str]:
     return [*found, *oauth, *(["address"] if "password" in options else [])]
 
 
-#: What happens to a task: whether the login is good, options besides, and the fault it meets.
+#: Outcomes of a task. Each determines whether the login is valid, additional options, and the fault
+#: of the server.
 OUTCOMES = ("ok", "refused", "echoed", "cut", "redirected", "slip", "nowhere")
 PLACES = ("option", "variable", "environment")
-#: What happens to a module that runs in a process of its own.
+#: Outcomes of a module that runs in a separate process.
 _FEWER = ("ok", "echoed", "slip")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A module, where its secrets stand, and what happens to it. `kind` is a way to log in, or
-    `own` for the secret options of the module itself.
+    """A module, the place of its secrets, and the outcome. `kind` is a kind of login, or `own` for
+    the secret options of the module itself.
     """
 
     module: str
@@ -184,11 +186,11 @@ class Cell:
 
 
 def cells(modules: Sequence[str] = ()) -> list[Cell]:
-    """All cells, or those of some modules.
+    """Return all cells, or those of the given modules.
 
-    Every module meets every outcome in every place, with one way to log in after the other; one
-    module of each service does so with all of them, and on its own, too: how a login is read and
-    sent is the same for all.
+    Every module meets every outcome in every place; the kinds of login take turns. One module of
+    each service uses every kind of login, and also runs in a separate process. The other modules
+    read and send a login by the same code.
     """
     leading = {CASES[module]["service"]: module for module in MODULES}
     found: list[Cell] = []
@@ -210,7 +212,7 @@ def cells(modules: Sequence[str] = ()) -> list[Cell]:
 
 
 def sample() -> list[Cell]:
-    """A cell of every module; of all together, every place and outcome."""
+    """Return a cell of every module. Together they cover every place and outcome."""
     ways = list(itertools.product(PLACES, OUTCOMES))
     found = []
     for number, module in enumerate(MODULES):
@@ -221,7 +223,7 @@ def sample() -> list[Cell]:
 
 
 def options_of(module: str) -> Mapping[str, Any]:
-    """The argument spec of a module without its connection."""
+    """Return the argument spec of a module without its connection options."""
     file = getattr(importlib.import_module(f"{_PLUGINS}.modules.{module}"), module)
     camel = "".join(part.capitalize() for part in module.split("_"))
     spec: Mapping[str, Any] = argument_spec(getattr(file, f"{camel}Options"))
@@ -229,7 +231,7 @@ def options_of(module: str) -> Mapping[str, Any]:
 
 
 class OwnSecrets:
-    """A secret of its own in every option of a module that may hold one, at whatever depth."""
+    """A distinct secret for every option of a module that may hold one, at any depth."""
 
     def __init__(self, module: str) -> None:
         self.secrets: list[str] = []
@@ -267,14 +269,16 @@ def _needed(spec: Mapping[str, Mapping[str, Any]]) -> Given:
 
 
 def own_secrets(module: str) -> OwnSecrets | None:
-    """Those of a module, where it has an option for one."""
+    """Return the secrets in a module's own options, or None if it has no such option."""
     found = OwnSecrets(module)
     return found if found.secrets else None
 
 
 @dataclass(frozen=True)
 class Case:
-    """A cell as a task, what must show nowhere, and what its run needs in the environment."""
+    """A cell as a task, the secrets that must not leak, and the environment variables
+    of its run.
+    """
 
     cell: Cell
     task: Given
@@ -283,7 +287,7 @@ class Case:
 
 
 class Cases:
-    """Cells as tasks against a sandbox."""
+    """Creates tasks from cells, for a sandbox."""
 
     def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self._sandbox, self._logins = sandbox, Logins(folder, sandbox.port)
@@ -298,7 +302,7 @@ class Cases:
         secrets = (*login.secrets, *(own.secrets if own else ()))
         url = _CLOSED if cell.outcome == "nowhere" else self._sandbox.urls[cell.service]
         connection = {"url": url.replace("://", f"://{login.user_info}"), **login.options}
-        # as from a vault: what stands in the playbook itself is shown by callbacks of Ansible
+        # Use variables, as from a vault: Ansible's callbacks show the literal values of a playbook.
         vault = {f"vault_{name}": value for name, value in connection.items()}
         options = {**first_arguments(cell.module), **(own.options if own else {})}
         if cell.outcome == "slip":
@@ -339,7 +343,7 @@ class Cases:
 
 
 def connection_options_of(module: str) -> Given:
-    """The connection options of a case that are no login."""
+    """Return the connection options of a case without its login."""
     credentials = credential_options(str(CASES[module]["service"]))
     found = connection_options(module, FLAVOUR)
     return {name: value for name, value in found.items() if name not in credentials}
@@ -355,7 +359,7 @@ def _environment(cell: Cell, connection: Mapping[str, str]) -> dict[str, str]:
     if cell.place != "environment":
         return {}
     prefix = f"TOOLCHAIN_{cell.service.upper()}_"
-    # the environment is that of a whole run: an address where nobody listens stands on the task
+    # The environment applies to a whole run, so a closed address is set as a task option.
     return {
         f"{prefix}{name.upper()}": value
         for name, value in connection.items()
@@ -364,7 +368,7 @@ def _environment(cell: Cell, connection: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fault(outcome: str, secrets: Sequence[str]) -> Given:
-    """What the server answers with; it says again whatever it was told."""
+    """Return the fault of an outcome. The response repeats the secrets that the server received."""
     said = " ".join(trace for secret in secrets for trace in sorted(forms(secret)))
     first = secrets[0]
     faults: dict[str, Given] = {
@@ -380,7 +384,7 @@ def _fault(outcome: str, secrets: Sequence[str]) -> Given:
 
 
 class Arguments(threading.Thread):
-    """Looks at the arguments of the processes below this one as long as something runs."""
+    """Records the arguments of all descendant processes until the block ends."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -396,7 +400,7 @@ class Arguments(threading.Thread):
                     status = (process / "stat").read_text(errors="replace")
                     command = (process / "cmdline").read_text(errors="replace")
                 except OSError:
-                    continue  # it has ended meanwhile
+                    continue  # the process has ended meanwhile
                 number = int(process.name)
                 parents[number] = int(status.rpartition(")")[2].split()[1])
                 commands[number] = command
@@ -412,7 +416,7 @@ class Arguments(threading.Thread):
 
 
 def _is_below(process: int, parents: Mapping[int, int]) -> bool:
-    """Whether a process is one that this one has started, or that one of those has."""
+    """Return whether a process is a descendant of this one."""
     while process in parents:
         process = parents[process]
         if process == os.getpid():
@@ -424,7 +428,7 @@ _TASK = re.compile(r"TASK \[(.*?)\] \*")
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
-    """The parts of what was printed, by the name of the task."""
+    """Split the output at each task. Yield the name of the task and its part."""
     marks = list(_TASK.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):
@@ -432,7 +436,7 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _play(folder: Path, cases: Sequence[Case], control: str, collections: Path | None) -> None:
-    """Run the tasks as a controller does; everything that comes of it lies in the folder."""
+    """Run the tasks like a controller does, with all output in the folder."""
     (folder / "tmp").mkdir()
     (folder / "project").mkdir()
     play = playbook.play([case.task for case in cases])
@@ -467,8 +471,8 @@ def _play(folder: Path, cases: Sequence[Case], control: str, collections: Path |
 
 
 def _sinks(folder: Path) -> Iterator[tuple[str, str]]:
-    """What came of a run, by the name of the sink: all files that it left, but for its input and
-    what the runner writes down of its own environment.
+    """Yield the name and content of each sink: all files of a run, except its input and the file in
+    which ansible-runner records its environment.
     """
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
@@ -480,7 +484,7 @@ def _sinks(folder: Path) -> Iterator[tuple[str, str]]:
 def run(
     folder: Path, sandbox: Sandbox, chosen: Sequence[Cell], collections: Path | None = None
 ) -> Iterator[tuple[Cell, list[str]]]:
-    """Run cells, and say in which sinks each shows a secret."""
+    """Run cells. Yield each cell with the sinks that show its secrets."""
     files = folder / "files"
     files.mkdir()
     cases = Cases(sandbox, files)
@@ -497,11 +501,11 @@ def run(
 
 
 def _by_task(name: str, text: str) -> Mapping[str, str] | None:
-    """The parts of a sink by the name of the task; `None` where it cannot be told."""
+    """Split a sink by the name of the task. Return None if its tasks cannot be told apart."""
     if name.startswith("artifacts/") and name.endswith(".json"):
         return {json.loads(text).get("event_data", {}).get("task", ""): text}
     if name == "record.jsonl":
-        # what the server was told is no sink
+        # The requests that the server received are not a sink.
         events = [{**json.loads(line), "requests": []} for line in text.splitlines()]
         return {event["task"]: json.dumps(event, ensure_ascii=False) for event in events}
     return dict(_sections(text)) if _TASK.search(text) else None

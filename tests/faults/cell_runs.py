@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the cells of a matrix, a module times what a server answers, and print what came of them."""
+"""Run the cells of a matrix of modules and responses, and print the results."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ FLAVOUR = "real"
 
 
 class Cell(Protocol):
-    """One cell; its text names its task."""
+    """One cell. `str()` of the cell is the name of its task."""
 
     @property
     def module(self) -> str: ...
 
     def task(self) -> dict[str, Any]:
-        """The task that meets the answer, from the state of the seeds."""
+        """Return the task that meets the fault. It starts from the seeds."""
 
     def wrong(self, event: playbook.Event) -> str | None:
-        """What is wrong with how the task ended; `None`: nothing."""
+        """Return the reason why the outcome of the task is wrong, or None."""
 
 
 AnyCell = TypeVar("AnyCell", bound=Cell)
-#: Runs all cells of a module: folder, sandbox, module, collections path.
+#: Runs all cells of a module. Parameters: folder, sandbox, module, collections path.
 ModuleRun: TypeAlias = Callable[[Path, Sandbox, str, Path], Sequence[tuple[Any, "str | None"]]]
 
 
@@ -43,7 +43,9 @@ def run(
     patience: Mapping[str, Any],
     collections: Path | None = None,
 ) -> Iterator[tuple[AnyCell, str | None]]:
-    """Run cells, in one playbook, and say what is wrong with each; see :func:`events`."""
+    """Run cells in one playbook. Yield each with the reason why it is wrong, or None. See
+    :func:`events`.
+    """
     for cell, _event, wrong in events(folder, sandbox, chosen, patience, collections):
         yield cell, wrong
 
@@ -55,10 +57,10 @@ def events(
     patience: Mapping[str, Any],
     collections: Path | None = None,
 ) -> Iterator[tuple[AnyCell, playbook.Event, str | None]]:
-    """Run cells, in one playbook; yield each with its event and what is wrong with it.
+    """Run cells in one playbook. Yield each with its event and the reason why it is wrong, or None.
 
-    `patience` are connection options for all of them; `collections` is the collections path, where
-    it is not that of the tests.
+    `patience` are connection options of all cells. `collections` is the collections path, if it
+    differs from that of the tests.
     """
     options: dict[str, dict[str, Any]] = {service: {} for service in connections.LOGINS}
     for cell in chosen:
@@ -93,8 +95,8 @@ def print_all(
     module_run: ModuleRun,
     arguments: Sequence[str] | None,
 ) -> int:
-    """Run the cells of the modules that the command line names, else of all known ones, and print
-    what came of them; the exit status is 0 when no cell fails.
+    """Run the cells of the modules on the command line (default: all known modules), and print the
+    results. Return the exit status: 0 if no cell fails.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {program}")
     parser.add_argument("modules", nargs="*", choices=[*known, []], metavar="MODULE")

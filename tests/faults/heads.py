@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module, times each of its responses, cut inside its head at three places.
+"""Test every module with each of its responses cut inside the head, at three places.
 
     python -m tests.faults.heads                 all cells
-    python -m tests.faults.heads wiki_page       those of some modules, by name
+    python -m tests.faults.heads wiki_page       the cells of the named modules
 
-A module whose response was cut returns what it returns without the fault, or it fails: a cut
-response is never an empty list. Exits with 1 if one cell fails.
+If a response is cut, the module either fails or returns the same result as without the fault. A cut
+response never counts as an empty list. The program exits with 1 if a cell fails.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tests.helpers import playbook
 from tests.helpers.cases import CASES, MODULES, seed, settings
 from tests.helpers.sentences import assert_one_sentence
 
-#: Connection options of all cells: a read that was cut is repeated once.
+#: Connection options of all cells. A read with a cut response is repeated once.
 PATIENCE = {"retries": 1, "retry_max_wait": 0.1, "timeout": 10}
-#: Where a head is cut: the number of headers that are sent before (-1: all of them).
+#: Maps the place of the cut to the number of headers that are sent before it (-1: all of them).
 PLACES = {"after the status line": 0, "after one header": 1, "before the blank line": -1}
-#: Costs, and what a task returns about the connection; they differ from run to run.
+#: Result keys with costs and connection data; they differ between runs.
 _COSTS = {"http", "duration", "elapsed", "waited", "seconds", "downtime"}
-#: Times, identifiers and digests that a server makes differ from run to run.
+#: Matches times, identifiers and digests that a server creates; they differ between runs.
 _VOLATILE = re.compile(r"[0-9a-f]{16,}|\d{4}-\d\d-\d\d\S*|\d{10,}|\d+\.\d+ s")
 
 
@@ -46,7 +46,7 @@ class Baseline:
         return f"{self.module}: no fault"
 
     def task(self, fault: dict[str, Any] | None = None, name: str = "") -> dict[str, Any]:
-        """The task, from the state of the seeds."""
+        """Return the task that meets the fault. It starts from the seeds."""
         label = name or str(self)
         options = arguments(self.module)
         for local in {"dest", "console"} & set(options):
@@ -65,7 +65,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Cell:
-    """One response of a module (numbered from 0), and the place where its head is cut."""
+    """One response of a module (numbered from 0), and the place of the cut in its head."""
 
     module: str
     number: int
@@ -76,12 +76,12 @@ class Cell:
         return f"{self.module}: response {self.number}, cut {self.place}"
 
     def task(self) -> dict[str, Any]:
-        """The task that meets the fault, from the state of the seeds."""
+        """Return the task that meets the fault. It starts from the seeds."""
         fault = {"cut_head": PLACES[self.place], "skip": self.number}
         return Baseline(self.module).task(fault, str(self))
 
     def wrong(self, event: playbook.Event) -> str | None:
-        """Say what is wrong with the outcome; `None`: nothing."""
+        """Return the reason why the outcome is wrong, or None."""
         served = [each for each in event.writes if (each["served"] or 500) < 400]
         twice = [name for name, count in Counter(map(identity, served)).items() if count > 1]
         if twice:
@@ -99,7 +99,7 @@ class Cell:
 
 
 def outcome(event: playbook.Event) -> dict[str, Any]:
-    """What a task returned, without what differs between two runs of the same task."""
+    """Return the result of a task without the values that differ between runs."""
     kept = {name: value for name, value in event.result.items() if name not in _COSTS}
     found: dict[str, Any] = _stable(kept, _folder_name(event.task))
     return found
@@ -133,8 +133,8 @@ def run(
     *,
     sampled: bool = False,
 ) -> list[tuple[Cell | Baseline, str | None]]:
-    """Run the modules without a fault, then their cells, or a sample of these; say what is wrong
-    with each.
+    """Run the modules without a fault, then their cells, or a sample of the cells. Return each with
+    the reason why it is wrong, or None.
     """
     (folder / "baseline").mkdir()
     baselines = [Baseline(module) for module in modules]
@@ -152,7 +152,7 @@ def run(
 
 
 def cells(event: playbook.Event, module: str) -> list[Cell]:
-    """All cells of a module, from its task without a fault."""
+    """Return all cells of a module. `event` is its task without a fault."""
     expected = outcome(event)
     return [
         Cell(module, number, place, expected)
@@ -162,7 +162,7 @@ def cells(event: playbook.Event, module: str) -> list[Cell]:
 
 
 def sample(chosen: Sequence[Cell]) -> list[Cell]:
-    """The first and the last response of each module, each cut at one of the places in turn."""
+    """Return the first and the last response of each module. The place of the cut alternates."""
     places, found = list(PLACES), list[Cell]()
     by_module: dict[str, list[Cell]] = {}
     for cell in chosen:
@@ -175,7 +175,7 @@ def sample(chosen: Sequence[Cell]) -> list[Cell]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the matrix; the exit status is 0 when no cell fails."""
+    """Print the matrix. Return the exit status: 0 if no cell fails."""
 
     def module_run(
         folder: Path, sandbox: Sandbox, module: str, collections: Path

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module that writes, times every answer that does not tell what became of its write.
+"""Test every module that writes with every response that leaves the outcome of the write unknown.
 
     python -m tests.faults.matrix                 all cells
-    python -m tests.faults.matrix wiki_page       those of some modules, by name
+    python -m tests.faults.matrix wiki_page       the cells of the named modules
 
-Of every cell the same is expected: one effect at most, by the log of the sandbox, and the truth
-about it in the result. Exits with 1 where one cell fails.
+The expectation is the same for every cell: by the log of the sandbox, the write has at most one
+effect, and the result reports the effect correctly. The program exits with 1 if a cell fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.helpers import playbook
 from tests.helpers.cases import CASES, seed, settings
 
 NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
-_LATE = 2.0  # seconds: longer than the time-out of the tasks
+_LATE = 2.0  # seconds; longer than the timeout of the tasks
 #: Connection options of all cells.
 PATIENCE = {"retries": 2, "retry_max_wait": 0.2, "timeout": _LATE / 2}
 _PAGE = "<!DOCTYPE html><html><head><title>Welcome</title></head><body><p>Hello</p></body></html>"
@@ -32,9 +32,9 @@ _RANDOM = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Fault:
-    """An answer that does not tell; `put_off`: the server asks to come back.
+    """A response that leaves the outcome unknown. `put_off`: the server asks for a retry later.
 
-    `after` is what it is where the server acted, `before` where it did not.
+    `after` is the fault if the server acted, `before` is the fault if it did not.
     """
 
     after: Mapping[str, Any]
@@ -63,14 +63,14 @@ FAULTS = {
     "a lost answer": _answered(cut=True),
     "a late answer": Fault({"late": _LATE}, {"delay": _LATE, "cut": True}),
 }
-#: Modules whose write cannot be looked up where it is not done, and where it is.
+#: Modules that cannot verify their write: if it was not done, and if it was done.
 UNSEEN_UNDONE = {"analysis_server_import", "ci_script", "tracker_issue"}
 UNSEEN_DONE = {"ci_script"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One module, one fault, and whether the server acted on the write."""
+    """A module, a fault, and whether the server acted on the write."""
 
     module: str
     fault: str
@@ -84,7 +84,7 @@ class Cell:
         return str(CASES[self.module]["service"])
 
     def task(self) -> dict[str, Any]:
-        """The task that meets the fault, from the state of the seeds."""
+        """Return the task that meets the fault. It starts from the seeds."""
         found = FAULTS[self.fault]
         fault = found.after if self.acted else found.before
         variables = {
@@ -95,7 +95,7 @@ class Cell:
         return playbook.task(self.module, arguments(self.module), str(self), vars=variables)
 
     def wrong(self, event: playbook.Event) -> str | None:
-        """What is wrong with what became of it; `None`: nothing."""
+        """Return the reason why the outcome is wrong, or None."""
         served = [each for each in event.writes if (each["served"] or 500) < 400]
         effects = Counter(map(identity, served))
         twice = [name for name, count in effects.items() if count > 1]
@@ -112,20 +112,20 @@ class Cell:
         return None
 
     def _wanted(self) -> str:
-        """What the message has to say; empty where the task has to succeed."""
+        """Return the required sentence of the message; empty if the task must succeed."""
         if self.module in (UNSEEN_DONE if self.acted else UNSEEN_UNDONE):
             return OUTCOME_UNKNOWN
         return "" if self.acted or FAULTS[self.fault].put_off else NOTHING
 
 
 def identity(request: Mapping[str, Any]) -> str:
-    """What tells one write from another; marks that are made anew for each request do not."""
+    """Return the identity of a write, without random marks that differ between requests."""
     body = _RANDOM.sub("", request["body"] or "")
     return f"{request['method']} {request['path']}?{request['query']} {body}"[:500]
 
 
 def cells(modules: Sequence[str] = ()) -> list[Cell]:
-    """All cells, or those of some modules."""
+    """Return all cells, or those of the given modules."""
     return [
         Cell(module, fault, acted)
         for module in modules or WRITERS
@@ -135,7 +135,7 @@ def cells(modules: Sequence[str] = ()) -> list[Cell]:
 
 
 def sample() -> list[Cell]:
-    """A cell of every module; of all modules together, all faults, done and not done."""
+    """Return a cell of every module. Together they cover all faults, with and without effect."""
     kinds = [(fault, acted) for fault in FAULTS for acted in (True, False)]
     return [
         Cell(module, *kinds[(number * 7) % len(kinds)]) for number, module in enumerate(WRITERS)
@@ -143,7 +143,7 @@ def sample() -> list[Cell]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the matrix; the exit status is 0 when no cell fails."""
+    """Print the matrix. Return the exit status: 0 if no cell fails."""
     runner = cell_runs.runner(cells, PATIENCE)
     return cell_runs.print_all("tests.faults.matrix", WRITERS, runner, arguments)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module that writes, times every permission that it needs."""
+"""Matrix of every module that writes and every permission that it needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.descriptors import DESCRIPTORS
 
 ADMIN = "admin"
 
-#: Every permission that an account of a service may have, besides the one that stands for all.
+#: Every permission that an account of a service may have, except the one that includes all others.
 ALL: dict[str, tuple[str, ...]] = {
     "repo": ("read", "deploy", "delete", "annotate"),
     "tracker": (
@@ -40,7 +40,7 @@ ALL: dict[str, tuple[str, ...]] = {
         *("webapi_access", "execute_kwxsync"),
     ),
 }
-#: Permissions without which an object looks as if it were missing.
+#: Without these permissions, an object appears to be missing.
 UNSEEN = (ci.READ_JOB, "view")
 TOKEN, LTOKEN = "limited-token-1234567890", "5555" * 16
 LOGINS: dict[str, dict[str, str]] = {
@@ -72,7 +72,9 @@ class Operation:
 
     @property
     def needs(self) -> dict[str, str]:
-        """Permission to the kind of error without it; empty if the task succeeds all the same."""
+        """Map each permission to the kind of error without it; empty if the task succeeds
+        nevertheless.
+        """
         declared = [name for one in self._accesses for name in (*one.needs, *one.unforeseen)]
         kinds = dict.fromkeys(UNSEEN, "not_found") | self.row.get("kinds", {})
         return {
@@ -82,7 +84,7 @@ class Operation:
 
     @property
     def unforeseen(self) -> set[str]:
-        """Permissions whose lack check mode does not report."""
+        """Return the permissions whose absence check mode does not report."""
         declared = {name for one in self._accesses for name in one.unforeseen}
         foreseen = set(self.row.get("foreseen", ()))
         return (declared | set(self.row.get("unforeseen", ()))) - foreseen
@@ -98,7 +100,9 @@ class Operation:
 
 
 def _rows(module: str) -> list[Mapping[str, Any]]:
-    """The rows of a case file; without any the first operation that writes, by its first step."""
+    """Return the rows of a case file. The default is the first operation that writes, with the
+    arguments of its first step.
+    """
     operations = DESCRIPTORS[module].operations
     first = [name for name, access in operations.items() if access.writes][:1]
     default = [{"operations": first}] if first else []
@@ -113,7 +117,7 @@ OPERATIONS = {
 
 @dataclass(frozen=True)
 class Played:
-    """What a module returned, and the writes that the server carried out for it."""
+    """Result of a module, and the writes that the server carried out for it."""
 
     result: Mapping[str, Any]
     effects: Sequence[Mapping[str, Any]]
@@ -125,7 +129,7 @@ def without(operation: Operation, missing: str) -> list[str]:
 
 
 def allow(sandbox: Sandbox, service: str, granted: Sequence[str]) -> None:
-    """The account of `LOGINS` has these permissions, and no others."""
+    """Give the account of `LOGINS` exactly these permissions."""
     given = list(granted)
     accounts: dict[str, dict[str, Any]] = {
         "repo": {"permissions": given, "admin": ADMIN in given},
@@ -160,8 +164,8 @@ def play(
     again: bool = False,
     check: bool = False,
 ) -> Played:
-    """Run the task with these permissions, from the state of the seeds or from that which the run
-    before has left.
+    """Run the task with these permissions. Start from the seeds or, with `again`, from the state
+    that the previous run left.
     """
     service = operation.service
     if not again:

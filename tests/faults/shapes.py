@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every module, times every status, shape and size of an answer to all of its requests.
+"""Test every module with every status, shape and size of a response to all of its requests.
 
     python -m tests.faults.shapes                 all cells
-    python -m tests.faults.shapes wiki_page       those of some modules, by name
+    python -m tests.faults.shapes wiki_page       the cells of the named modules
 
-Whatever a server answers, a task ends in time: well, or in one sentence of the right kind, and what
-it says steers no terminal. Exits with 1 where one cell fails.
+Whatever the response, a task finishes in time. It succeeds, or it fails with one sentence and the
+right kind of error. The message contains no control characters of a terminal. The program exits
+with 1 if a cell fails.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _JSON = "application/json"
 
 @dataclass(frozen=True)
 class Shape:
-    """A fault, and the kinds of failure that it may be told as; none: it may also be taken."""
+    """A fault, and the kinds of error that it may be reported as. Without kinds, the task may also
+    succeed.
+    """
 
     fault: Mapping[str, Any]
     kinds: tuple[str, ...] = ()
@@ -66,7 +69,7 @@ STATUSES = {
     "300": Shape({"status": 300, "body": "choose"}),
     "304": Shape({"status": 304}),
 }
-#: A page says with 200 that all is well.
+#: An HTML page with status 200 only pretends success.
 _PAGES = ("protocol", "auth", "not_found", "rejected")
 SHAPES = {
     "an empty body": _json(""),
@@ -123,7 +126,7 @@ SHAPES = {
 BOUNDS = {
     "a bomb": Shape({"status": 200, "bomb": 300}, ("protocol",), timeout=20),
     "a trickle": Shape({"status": 200, "body": "x" * 9999, "trickle": 0.05}, ("timeout",)),
-    # the answer to a HEAD has no body
+    # The response to a HEAD request has no body.
     "a trickling refusal": Shape(
         {"status": 500, "body": "x" * 9999, "trickle": 0.05}, ("timeout", "server")
     ),
@@ -132,7 +135,7 @@ BOUNDS = {
         {"status": 200, "body": "x" * 99, "truncate": 9}, ("network", "protocol")
     ),
 }
-#: Options with which a task waits less for what never ends.
+#: Options that shorten the wait of a task for an event that never happens.
 WAITS: dict[str, dict[str, Any]] = {"analysis_server_import": {"wait_timeout": 1}}
 ALL = {**STATUSES, **SHAPES, **BOUNDS}
 
@@ -146,7 +149,7 @@ class Cell:
         return f"{self.module}: {self.shape}"
 
     def task(self) -> dict[str, Any]:
-        """The task that meets the answer, from the state of the seeds."""
+        """Return the task that meets the fault. It starts from the seeds."""
         given = {**arguments(self.module), **WAITS.get(self.module, {})}
         given["timeout"] = ALL[self.shape].timeout
         fault = {"service": CASES[self.module]["service"], "times": 9999, **ALL[self.shape].fault}
@@ -158,7 +161,7 @@ class Cell:
         return playbook.task(self.module, given, str(self), diff=True, vars=variables)
 
     def wrong(self, event: playbook.Event) -> str | None:
-        """What is wrong with how the task ended; `None`: nothing."""
+        """Return the reason why the outcome of the task is wrong, or None."""
         result, kinds = event.result, ALL[self.shape].kinds
         said = f"{event.status}: {str(result.get('msg', ''))[:300]}"
         if event.status == "ok":
@@ -178,12 +181,12 @@ class Cell:
 
 
 def cells(modules: Sequence[str] = ()) -> list[Cell]:
-    """All cells, or those of some modules."""
+    """Return all cells, or those of the given modules."""
     return [Cell(module, shape) for module in modules or MODULES for shape in ALL]
 
 
 def sample() -> list[Cell]:
-    """Two cells of every module; of all together, every shape."""
+    """Return two cells of every module. Together they cover every shape."""
     names = list(ALL)
     return [
         Cell(module, names[(2 * number + turn) % len(names)])
@@ -193,7 +196,7 @@ def sample() -> list[Cell]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the matrix; the exit status is 0 when no cell fails."""
+    """Print the matrix. Return the exit status: 0 if no cell fails."""
     runner = cell_runs.runner(cells, PATIENCE)
     return cell_runs.print_all("tests.faults.shapes", MODULES, runner, arguments)
 

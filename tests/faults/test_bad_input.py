@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options that contradict each other: refused in one sentence, before the first request."""
+"""Verify that invalid options are rejected with one sentence, before the first request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.helpers.sentences import assert_one_sentence
 
 FLAVOUR = "real"
 SECRET = "input-secret-1234567890"
-#: A second way to log in besides that of the tests, and the words that name it.
+#: Options of a second login, in addition to the login of the tests.
 SECOND_LOGINS: dict[str, dict[str, str]] = {
     "repo": {"api_key": SECRET},
     "tracker": {"username": "reporter", "password": SECRET},
@@ -23,7 +23,8 @@ SECOND_LOGINS: dict[str, dict[str, str]] = {
     "ci": {"url": f"http://somebody:{SECRET}@127.0.0.1:1/ci"},
     "analysis": {"ltoken_file": "/nowhere/ltoken"},
 }
-#: What every module refuses, given the address of its service; the words that must be said.
+#: Connection options that every module rejects, by the URL of its service; and words of the
+#: message.
 CONNECTIONS: dict[str, Callable[[str], tuple[dict[str, Any], str]]] = {
     "no address": lambda url: ({"url": ""}, "url"),
     "another scheme": lambda url: ({"url": url.replace("http:", "ftp:")}, "http://"),
@@ -32,7 +33,7 @@ CONNECTIONS: dict[str, Callable[[str], tuple[dict[str, Any], str]]] = {
     "no port": lambda url: ({"url": "http://127.0.0.1:port/x"}, "address"),
     "no time": lambda url: ({"url": url, "timeout": 0}, "timeout"),
 }
-#: What one module refuses (module, arguments, words).
+#: Options that one module rejects: module, arguments, and words of the message.
 OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "two sources": (
         "artifact_deploy",
@@ -210,7 +211,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         "create_project",
     ),
 }
-#: How Ansible's own argument check begins; it carries no `error`.
+#: Messages of Ansible's own argument check; these results have no `error`.
 ARGUMENT_CHECK = (
     "parameters are mutually exclusive",
     "one of the following is required",
@@ -223,7 +224,7 @@ CASES_OF_MODULES = [(module, what) for module in MODULES for what in CONNECTIONS
 def refused(
     fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
 ) -> playbook.Run:
-    """All of it in one playbook, with retries, so that one that is sent is not sent unnoticed."""
+    """Run all cases in one playbook. Retries are on, so that an unexpected request is noticed."""
     sandbox = fresh(FLAVOUR)
     tasks = []
     for module in MODULES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sample of the matrix of secrets and sinks; `make secrets` runs all of it."""
+"""Run a sample of the matrix of secrets and sinks; `make secrets` runs the whole matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sampled = dict[canaries.Cell, list[str]]
 
 @pytest.fixture(scope="session")
 def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
-    """The sinks in which each cell of the sample shows a secret; run once per session."""
+    """Return the sinks in which each cell of the sample shows a secret; run once per session."""
     folder = tmp_path_factory.mktemp("canaries")
     return dict(canaries.run(folder, fresh(canaries.FLAVOUR), canaries.sample()))
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Slips that acted on another object, or showed a secret: refused in process and on their own."""
+"""Verify that careless input is rejected, inside the process and in separate processes.
+
+Such input used to change another object or to show a secret.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 
 from tests.helpers import playbook
 
-#: Nothing listens there: what is sent ends in another kind of error.
+#: Nothing listens here: a request would fail with another kind of error.
 URL = "http://127.0.0.1:1/base"
 LOGIN = {"username": "canary-user", "password": "canary-password"}
 CI = {"url": URL, **LOGIN}
@@ -18,7 +21,7 @@ TOKEN = {"url": URL, "token": "canary-token"}
 NUMBER = "the number 1.1: a text is wanted; YAML reads 1.10 as 1.1, put it into quotes"
 PASSWORD = {"name": "bob", "password": "canary-of-bob"}
 PARAMETERS = {"db_pwd": "canary-db", "passphrase": "pw1", "PRIVATE_KEY": "canary-key", "N": "can1"}
-#: Name to module, arguments, and how the message begins.
+#: Maps a name to the module, its arguments, and the start of the message.
 SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     "promotes another build": (
         "build_promote",
@@ -111,7 +114,7 @@ CANARIES = (
     *("canary-password", "canary-ltoken", "canary-token", "canary-of", "canary-mistyped"),
     *("canary-db", "pw1", "canary-key", "can1", "47.11"),
 )
-#: What a lookup or a filter says of a slip.
+#: Maps a name to an expression with a lookup or a filter, and to words of its error message.
 EXPRESSIONS: dict[str, tuple[str, str]] = {
     "an empty query": ("{} | delivery.toolchain.jql", "every issue"),
     "another version": ("{'fixVersion': 1.10} | delivery.toolchain.jql", f"fixVersion is {NUMBER}"),
@@ -131,7 +134,7 @@ EXPRESSIONS: dict[str, tuple[str, str]] = {
 
 @pytest.fixture(scope="module")
 def slipped(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """Every slip in both ways of running a module, and as loudly as Ansible can be."""
+    """Run all invalid input in both modes, with the maximum verbosity of Ansible."""
     tasks = [
         playbook.task(module, arguments, f"{what}, {way}", vars={"toolchain_in_process": inside})
         for what, (module, arguments, _words) in SLIPS.items()

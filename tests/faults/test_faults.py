@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Servers that misbehave, for every module: the right kind of error, nothing twice, nothing half.
+"""Test every module with misbehaving servers: right kind of error, no repeated write, no partial
+change.
 
-Each module is run in one playbook: the troubles one after the other, then from the state of the
-seeds those that hit its write.
+One playbook runs all faults of a module. First come the faults of every request, one after the
+other. Then come the faults of its write, each from the state of the seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.helpers.selection import parameters
 from tests.helpers.sentences import assert_one_sentence
 
 FLAVOUR = "real"
-LOST = 1.0  # seconds: longer than the time-out of the troubles
+LOST = 1.0  # seconds; longer than the timeout of the tasks
 PAGE = "<!DOCTYPE html><html><head><title>Welcome</title></head><body><p>Hello</p></body></html>"
 LOGIN_PAGE = (
     "<!DOCTYPE html><html><head><title>Log in</title></head>"
@@ -38,7 +39,7 @@ ERROR_PAGE = (
 
 @dataclass(frozen=True)
 class Trouble:
-    """A fault, or a wrong connection, and the kind of error that it is reported as."""
+    """A fault or a wrong connection option, and the kind of error that it is reported as."""
 
     kind: str
     fault: Mapping[str, Any] = field(default_factory=dict)
@@ -46,7 +47,7 @@ class Trouble:
     words: str = ""
 
 
-#: What hits every request of a module.
+#: Faults of every request of a module.
 TROUBLES = {
     "an HTML answer": Trouble("protocol", {"body": PAGE, "content_type": "text/html"}),
     "a login page": Trouble("auth", {"body": LOGIN_PAGE, "content_type": "text/html"}),
@@ -77,14 +78,14 @@ TROUBLES = {
         words="retry_max_wait",
     ),
 }
-#: What passes: the request is sent again.
+#: Temporary faults: the request is sent again.
 HICCUPS: dict[str, dict[str, Any]] = {
     "too many requests once": {"status": 429, "headers": {"Retry-After": "0"}},
     "a short break": {"status": 503, "headers": {"Retry-After": "0"}},
 }
-#: Modules that write into a folder, in which a task would find what the one before has left.
+#: Modules that write into a local folder. A task would find the files of the previous task there.
 FOLDERS = [name for name in MODULES if "dest" in first_arguments(name)]
-#: What hits the write alone.
+#: Faults of the write alone.
 WRITE_TROUBLES = {
     "a redirected write": Trouble("protocol", {"redirect": "/repo/api/system/ping"}),
     "a write redirected with its body": Trouble(
@@ -95,14 +96,14 @@ WRITE_TROUBLES = {
     "a write to an overloaded server": Trouble("server", {"status": 503}),
     "a forbidden write": Trouble("permission", {"status": 403, "body": "not yours"}),
 }
-#: Server fact [ci-6]: a CI server that queues nothing answers a trigger with 302.
-# Others are answered with 302 where it was done, too [ci-21, ci-22]: a look tells that it was not.
+#: Server fact [ci-6]: a CI server that queues nothing responds to a trigger with 302. Other
+#: requests get 302 even if they succeed [ci-21, ci-22]: a verification read shows that they failed.
 KINDS = {
     ("ci_job", "a redirected write"): "failed",
     ("ci_job_build", "a redirected write"): "rejected",
     ("ci_plugin", "a redirected write"): "failed",
 }
-#: The server may have acted although no answer came.
+#: The response is lost, but the server may have acted.
 LOST_ANSWERS = {
     "a lost answer": Trouble("network", {"cut": True, "after": True}),
     "a write cut off": Trouble("network", {"cut": True}),
@@ -112,7 +113,7 @@ ON_WRITE = {**WRITE_TROUBLES, **LOST_ANSWERS}
 
 
 def _closed_port() -> int:
-    """A port of this machine on which nothing listens."""
+    """Return a port of this machine on which nothing listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -177,8 +178,8 @@ def troubled(
     fresh: Callable[[str], Sandbox],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Troubled:
-    """`troubled("wiki_page")`: all troubles of that module, run once per session, in one command
-    with those of the other modules of its service.
+    """Return a function: `troubled("wiki_page")` returns the run with all faults of that module. It
+    runs once per session, in one command with the other modules of its service.
     """
     folder = tmp_path_factory.mktemp("faults")
     wanted = parameters(request.session, "module")
@@ -248,7 +249,7 @@ def test_a_case_writes_if_the_descriptor_of_its_module_does() -> None:
         for name in MODULES
         if "create" in CASES[name] or any(CASES[name].get("writes", {}).values())
     }
-    # what is fetched is written here, not on the server
+    # These modules write local files; on the server, they only read.
     assert writing - set(FOLDERS) == set(WRITERS)
 
 

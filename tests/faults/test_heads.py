@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sample of the matrix of responses that are cut inside their heads; `make faults` runs all."""
+"""Run a sample of the matrix of cut heads; `make faults` runs the whole matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Sampled = dict[str, list[tuple[str, str | None]]]
 
 @pytest.fixture(scope="session")
 def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
-    """What is wrong with each cell of the sample, by module."""
+    """Return the cells of the sample by module, each with the reason why it is wrong, or None."""
     folder = tmp_path_factory.mktemp("heads")
     found: Sampled = {module: [] for module in MODULES}
     for cell, wrong in heads.run(folder, fresh(cell_runs.FLAVOUR), MODULES, sampled=True):

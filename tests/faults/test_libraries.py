@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A Python without `requests`: every module and lookup names the library, and nothing breaks."""
+"""Verify that without `requests`, every module and lookup fails cleanly and names the library."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WAYS = {"in process": True, "separate": False}
 
 @pytest.fixture(scope="module")
 def without_requests(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
-    """All modules in both ways, where `import requests` fails."""
+    """Run all modules in both modes, with an `import requests` that fails."""
     folder = tmp_path_factory.mktemp("libraries")
     hiding = folder / "hiding"
     hiding.mkdir()
     (hiding / "requests.py").write_text(
         "raise ImportError(\"No module named 'requests'\")\n", encoding="utf-8"
     )
-    # All modules come through the same door: one of each service is enough for the slow way.
+    # All modules share the same entry point: one module per service is enough for the slow mode.
     separate = {CASES[name]["service"]: name for name in MODULES}
     tasks = [
         playbook.task(
@@ -68,7 +68,9 @@ def test_the_lookup_names_it_too(without_requests: playbook.Run) -> None:
 
 
 def test_the_tree_of_the_tests_has_the_library(tmp_path: Path) -> None:
-    """Else the tests above would prove nothing."""
+    """Verify that the library is present without the hiding; otherwise the tests above prove
+    nothing.
+    """
     play = playbook.play(
         [playbook.task("analysis_role", {"name": "x"}, "role")],
         module_defaults=connections.module_defaults(URLS, analysis={"retries": 0}),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules and permissions: without one the task is refused and says what it did before, with it
-the next run finishes; and no other permission is needed.
+"""Verify the permissions of each module.
+
+Without a permission, the task fails and reports its completed changes. With the permission, the
+next run finishes. No other permission is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ CELLS = [(name, right) for name, operation in OPERATIONS.items() for right in op
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the tasks send."""
+    """Return a folder with the files that the tasks send."""
     made = tmp_path_factory.mktemp("permissions")
     (made / "a.txt").write_text("a", encoding="utf-8")
     with zipfile.ZipFile(made / "a.zip", "w") as archive:
@@ -52,7 +54,7 @@ def test_without_a_permission(
     assert bool(ended.effects) is False or right in partial, result["msg"]
     wanted = partial.get(right, {})
     assert _part(result, wanted) == wanted
-    # where nothing was done, the next run is one from the start: once for each task
+    # If nothing was changed, the next run starts from scratch: one such run per task is enough.
     if ended.effects or right == next(iter(operation.needs)):
         more = operation.row.get("again", ()) if ended.effects else ()
         finished = play(sandbox, folder, operation, [*operation.needs, *more], again=True)
@@ -76,7 +78,7 @@ def test_every_operation_that_writes_is_run_without_its_permissions() -> None:
 
 
 def _part(found: Any, wanted: Any) -> Any:
-    """What `wanted` names of `found`."""
+    """Return the parts of `found` that `wanted` names."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         return {name: _part(found.get(name), each) for name, each in wanted.items()}
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sample of the matrix of answers; `make faults` runs all of it."""
+"""Run a sample of the matrix of response shapes; `make faults` runs the whole matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Sampled = dict[shapes.Cell, str | None]
 
 @pytest.fixture(scope="session")
 def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Sampled:
-    """What is wrong with each cell of the sample, which is run once per session."""
+    """Return the reason why a cell of the sample is wrong, or None; run once per session."""
     folder = tmp_path_factory.mktemp("shapes")
     sandbox = fresh(cell_runs.FLAVOUR)
     return dict(cell_runs.run(folder, sandbox, shapes.sample(), shapes.PATIENCE))

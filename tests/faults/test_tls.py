@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificates that are not to be trusted, for every module; nothing is sent to their servers."""
+"""Verify for every module that untrusted certificates are rejected, and that their servers receive
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ NOW = datetime.now(timezone.utc)
 
 
 class _Server(ThreadingHTTPServer):
-    """Answers everything with 404; `received` are the paths that were asked."""
+    """Responds to every request with 404. `received` lists the requested paths."""
 
     daemon_threads = True
 
@@ -44,7 +46,7 @@ class _Server(ThreadingHTTPServer):
         return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that breaks off the handshake is what these tests want."""
+        """Ignore clients that abort the handshake, because the tests expect this."""
 
     def stop(self) -> None:
         self.shutdown()
@@ -69,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Quiet."""
+        """Suppress the request log."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,9 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="module")
 def servers(authority: trustme.CA) -> Iterator[dict[str, _Server]]:
-    """`good`, `expired`, `another host`, `another authority` and one that speaks plain HTTP."""
+    """Run the servers `good`, `expired`, `another host`, `another authority`, and
+    `plain` (HTTP).
+    """
     day = timedelta(days=1)
     started = {
         "good": _Server(authority.issue_cert("127.0.0.1")),
@@ -104,7 +108,7 @@ def tried(
     servers: dict[str, _Server],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> playbook.Run:
-    """All modules against all servers."""
+    """Run all modules against all servers."""
     folder: Path = tmp_path_factory.mktemp("tls")
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     trust = {"retries": 1, "timeout": 5, "ca_path": str(folder / "ca.pem")}
@@ -163,13 +167,15 @@ def test_nothing_was_sent_to_a_server_that_is_not_trusted(
     assert tried.event("unchecked").result["error"]["kind"] != "network"
     assert servers["another host"].received == []
     assert servers["another authority"].received == []
-    # the one request of the task that was told not to check
+    # Only the task with `validate_certs: false` sent requests.
     assert len(servers["expired"].received) == tried.event("unchecked").result["http"]["requests"]
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_good_certificate_is_trusted_by_its_authority(tried: playbook.Run, module: str) -> None:
-    """The server answers 404; one that lists no repositories is a plain store, without properties."""
+    """Verify that the server's 404 is reported. A server without a list of repositories counts as a
+    plain store, which has no properties.
+    """
     event = tried.event(f"{module}: good")
     kind = "rejected" if module == "artifact_properties" else "not_found"
     assert event.result["error"]["kind"] == kind, event.result["msg"]

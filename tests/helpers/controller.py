@@ -287,7 +287,7 @@ def _handler(
 
         do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815 - names of http.server
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as its base has it
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
             """Suppress the request log."""
 
     return Handler

@@ -41,7 +41,7 @@ class Deployed:
 
 
 def deploy_all(url: str, sources: list[Path]) -> list[Deployed]:
-    """Deploy each source in turn in one child process."""
+    """Deploy the sources in sequence, in a single child process."""
     command = [sys.executable, "-m", "tests.helpers.deploying", url, *map(str, sources)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     return [Deployed(**json.loads(line)) for line in done.stdout.splitlines()]

@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_POST = do_DELETE = _pass_on  # noqa: N815 - the names are inherited
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - so is this one
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is inherited
         """Suppress the request log."""
 
 

@@ -49,7 +49,7 @@ def run(*arguments: str | Path, home: Path, check: bool = True) -> str:
 
 
 def write_layout(folder: Path, reference: str) -> Layout:
-    """Write an index with one image per architecture, each with a single layer."""
+    """Write an index with an image for every architecture. An image has a single layer."""
     blobs = folder / "blobs" / "sha256"
     blobs.mkdir(parents=True)
 
