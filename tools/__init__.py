@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the repository needs to build, check and show itself; no part of the collection."""
+"""Tools that build, check and document the repository; not part of the collection."""
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the action of each module, `plugins/action/<module>.py`; `--check` only compares.
+"""Write the action plugin of every module, `plugins/action/<module>.py`; `--check` only compares.
 
-All are alike: the service is that of the action group. Ansible finds an action by the name of the
-module, and the process that forks the workers loads it, and with it the module, once.
+All action plugins are alike; the service of a module follows from its action group. Ansible finds
+an action plugin by the name of the module. The process that forks the workers loads the plugin, and
+with it the module, only once.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ActionModule(Action):
 
 
 def actions() -> dict[Path, str]:
-    """The files as they have to be."""
+    """Return the path and content of every generated file."""
     runtime = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))
     services = {
         module: f'"{service}"'
@@ -50,7 +51,7 @@ def actions() -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` say which are not as they would be written."""
+    """Write the files; with `--check` report the stale files instead."""
     wanted = actions()
     found = {path: path.read_text(encoding="utf-8") for path in _there()}
     stale = [path for path in {*wanted, *found} if wanted.get(path) != found.get(path)]

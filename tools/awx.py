@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what AWX asks people for, from what the collection takes; `--check` only compares.
+"""Write the credential types and surveys for AWX; `--check` only compares.
 
 Credential types come from the connection options, surveys from the argument specs of the roles that
-the playbooks run. The playbook `awx_setup` brings both into a controller.
+the playbooks run. The playbook `awx_setup` creates both in a controller.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _HEAD = """\
 ---
 """
 _ROLES = ("analysis_config", "ci_baseline", "repo_housekeeping")
-#: What an answer may have at most, in characters.
+#: Maximum length of a survey response, in characters.
 _LONGEST = 65536
 #: Roles that `release` runs with their own variables.
 _ROLES_OF_RELEASE = ("release_version", "wiki_docs")
-#: Variables of `release` that a survey does not ask for: what it hands on, what a credential or the
-#: inventory says.
+#: Variables of `release` that a survey does not ask for: values passed between tasks, or known from
+#: a credential or the inventory.
 _NOT_ASKED = {"release_build_numbers", "release_connections", "release_hosts"}
 #: Variables of `drift_summary`.
 _SUMMARY = {
@@ -59,11 +59,11 @@ _SERVICES = {
 
 
 class _Unsafe(str):
-    """A text that Ansible must not template: AWX does."""
+    """A string that only AWX may template, not Ansible."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """No anchors, and lists indented as yamllint wants them."""
+    """A YAML dumper without anchors that indents lists as yamllint requires."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -78,7 +78,7 @@ _Dumper.add_representer(
 
 
 def files() -> dict[Path, str]:
-    """The files as they have to be."""
+    """Return the path and content of every generated file."""
     types = {"awx_setup_credential_types": [_credential_type(service) for service in _SERVICES]}
     surveys = {"awx_setup_surveys": _surveys()}
     return {
@@ -92,9 +92,11 @@ def _written(data: Any) -> str:
 
 
 def _credential_type(service: str) -> dict[str, Any]:
-    """What a credential of a service asks for, and the environment that it makes of it.
+    """Return the input fields of a service's credential type, and the environment that AWX sets
+    from them.
 
-    A path means nothing to who fills in a form: AWX is given the content, and writes the file.
+    A path means nothing in a form: AWX receives the content of the file, and writes the file
+    itself.
     """
     spec, documented = _connection(service)
     fields, environment, contents = [], {}, {}
@@ -115,7 +117,7 @@ def _credential_type(service: str) -> dict[str, Any]:
 
 
 def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The connection options of a service, and their documentation."""
+    """Return the connection options of a service, and their documentation."""
     tree.make_importable()
     from ansible_collections.delivery.toolchain.plugins.doc_fragments import connection
     from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
@@ -126,7 +128,8 @@ def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) -> dict[str, Any]:
     is_file = option["type"] == "path"
-    # the content of a certificate may be seen; that of every other file is, or holds, a key
+    # the content of a certificate is not secret; the content of every other file is or contains a
+    # key
     secret = option.get("no_log") or (is_file and name not in ("ca_path", "client_cert"))
     field: dict[str, Any] = {
         "id": name,
@@ -147,7 +150,7 @@ def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) 
 
 
 def _surveys() -> dict[str, Any]:
-    """The questions of each playbook, by its name."""
+    """Return the survey questions by the name of the playbook."""
     enforce = [
         _question("enforce_roles", {"type": "str", "description": "Roles to run, by commas."}),
         *(question for role in _ROLES for question in _role_questions(role)),
@@ -166,10 +169,10 @@ def _surveys() -> dict[str, Any]:
 
 
 def _role_questions(role: str) -> Iterator[dict[str, Any]]:
-    """A question for each option of a role.
+    """Yield a question for every option of a role.
 
-    Those that hold a secret are left out: an answer is shown with the job. What sets itself by the
-    kind of run is none of a person's business.
+    Options that hold a secret are left out, because AWX shows the values with the job. Options that
+    depend on the kind of run are left out, too.
     """
     for name, option in _options(role).items():
         if not _is_secret(option) and not name.endswith("_in_check_mode"):
@@ -188,9 +191,10 @@ def _is_secret(option: Mapping[str, Any]) -> bool:
 
 
 def _release_variables() -> dict[str, Mapping[str, Any]]:
-    """The variables of the playbook `release`, each with the role option that it becomes.
+    """Map the variables of the playbook `release` to the role options that they become.
 
-    What the first of two uses of a role sets by itself is left to the second one.
+    If a role is used twice and the first use sets an option itself, the second use provides the
+    variable.
     """
     text = (ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
     found: dict[str, Mapping[str, Any]] = {}
@@ -220,7 +224,7 @@ def _tasks(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _question(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
-    """A question whose answer is the variable: what is no text is taken as YAML."""
+    """Return the question for a variable; a value that is not a string is parsed as YAML."""
     kind, choices = _kind(option)
     text = " ".join(_plain(each) for each in role_readme.texts(option["description"]))
     if kind == "textarea":
@@ -256,12 +260,12 @@ def _label(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A description without its markup."""
+    """Return a description without its markup."""
     return re.sub(r"\b[A-Z]\(([^)]*)\)", r"\1", text)
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` say which are not as they would be written."""
+    """Write the files; with `--check` report the stale files instead."""
     stale = 0
     for file, text in files().items():
         if file.exists() and file.read_text(encoding="utf-8") == text:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the archive of the collection, with its SHA-256 and its bill of materials beside it.
+"""Build the archive of the collection, its SHA-256 and its bill of materials.
 
     python -m tools.build [FOLDER]    into `dist`, or into FOLDER
 
-The same sources give the same bytes, whoever builds them, where and when: `ansible-galaxy` says
-what belongs into the archive, and it is packed anew in a fixed order, with fixed modes and owners
-and with one time for everything. That is SOURCE_DATE_EPOCH, or else the time of the commit.
+The build is reproducible: the same sources give the same bytes. `ansible-galaxy` selects the files.
+The archive is then written again in a fixed order, with fixed modes and owners and the same time
+for all files. That time is SOURCE_DATE_EPOCH, or else the time of the commit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 from tools import sbom, tree
 
 MANIFEST, FILES = "MANIFEST.json", "FILES.json"
-#: The slowest and smallest; named, because the default of a library may change.
+#: The slowest and smallest level; explicit, because the default of a library may change.
 _COMPRESSION = 9
 
 
@@ -42,7 +42,9 @@ class Member:
 
 
 def build(folder: Path, moment: int, root: Path = tree.ROOT) -> Path:
-    """Build the collection in `root`; the archive, which has the two other files beside it."""
+    """Build the collection in `root`; return the archive. The two other files are written next to
+    it.
+    """
     with tempfile.TemporaryDirectory(prefix="toolchain-build-") as name:
         packed = pack_as_ansible_does(root, Path(name))
         members = _members(packed)
@@ -60,7 +62,7 @@ def build(folder: Path, moment: int, root: Path = tree.ROOT) -> Path:
 
 
 def moment_of(root: Path, environment: Mapping[str, str]) -> int:
-    """Seconds since 1970 that stand for the time of the sources."""
+    """Return the time of the sources, in seconds since 1970."""
     given = environment.get("SOURCE_DATE_EPOCH", "")
     if not given:
         given = _git(root, "log", "-1", "--format=%ct").strip()
@@ -81,7 +83,7 @@ def _beside(archive: Path, ending: str) -> Path:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """What git says; nothing where this is no checkout."""
+    """Return the output of git; it is empty outside a checkout."""
     command = ["git", "-c", "safe.directory=*", "-C", str(root), *arguments]
     try:
         return subprocess.run(command, check=False, capture_output=True, text=True).stdout
@@ -90,7 +92,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def pack_as_ansible_does(root: Path, folder: Path) -> Path:
-    """The archive of `ansible-galaxy`, in C(folder)."""
+    """Build with `ansible-galaxy` in `folder`; return the archive."""
     program = str(Path(sys.executable).parent / "ansible-galaxy")
     command = [program, "collection", "build", "--output-path", str(folder), str(root)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -110,7 +112,9 @@ def _members(packed: Path) -> dict[str, Member]:
 
 
 def _fix_manifests(members: dict[str, Member]) -> dict[str, Any]:
-    """Sort the list of files, whose digest the manifest holds; what that says of the collection."""
+    """Sort the list of files, update its digest in the manifest, and return the
+    `collection_info`.
+    """
     files = json.loads(members[FILES].content)
     files["files"].sort(key=lambda entry: entry["name"])
     listed = _dump(files)
@@ -140,7 +144,7 @@ def _pack(members: Mapping[str, Member], moment: int) -> bytes:
 
 
 def _fixed(member: Member, moment: int) -> tarfile.TarInfo:
-    """The entry without what depends on who packs it, and where."""
+    """Return the entry without the attributes that depend on the user and machine of the build."""
     info = tarfile.TarInfo(member.info.name)
     info.type, info.linkname = member.info.type, member.info.linkname
     info.size, info.mtime = len(member.content), moment
@@ -150,7 +154,7 @@ def _fixed(member: Member, moment: int) -> tarfile.TarInfo:
 
 
 def main() -> int:
-    """Build into the folder of the command line, and say what is there."""
+    """Build into the folder of the command line, and print the written files."""
     parser = argparse.ArgumentParser(prog="python -m tools.build")
     parser.add_argument("folder", nargs="?", type=Path, default=tree.ROOT / "dist")
     folder: Path = parser.parse_args().folder

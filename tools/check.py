@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the jobs of `tools/jobs.mk` side by side and add up their results.
+"""Run the jobs of `tools/jobs.mk` in parallel and add up their results.
 
     python -m tools.check              all jobs
     python -m tools.check static       a group: static, tests
     python -m tools.check unit mypy    single jobs, by name
     python -m tools.check module wiki_label    what a module lacks: `tools/module_check.py`
 
-All jobs work on one copy of the checkout in a temporary folder, so that you can go on editing and
-nothing is left behind. `make` prints the output of a job when it ends. The last line is the sum:
-each test of pytest counts, and each other job counts as one.
+All jobs work on one copy of the checkout in a temporary folder. You can keep editing meanwhile, and
+no files are left behind. `make` prints the output of a job when the job ends. The last line is the
+sum: every test of pytest counts, and any other job counts as 1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 from tools import tree
 
 JOBS = tree.ROOT / "tools" / "jobs.mk"
-# Settings of the caller that would change what the collection, or a tool, does.
+# Settings of the caller that would change the behaviour of the collection or of a tool.
 FOREIGN_PREFIXES = ("ANSIBLE_", "KLOCWORK_", "MAKE", "MFLAGS", "MOLECULE_", "PYTEST_", "TOOLCHAIN_")
 
 
@@ -82,7 +82,7 @@ def counts(status: int, report: Path) -> tuple[int, int]:
 
 
 def summarize(out: Path) -> tuple[int, int]:
-    """Print a line for each job that has ended; return the sums of passed and failed."""
+    """Print a line for every job that has ended; return the sums of passed and failed."""
     sums = [0, 0]
     for file in sorted(out.glob("*.status")):
         status, seconds = map(int, file.read_text(encoding="utf-8").split())
@@ -94,7 +94,7 @@ def summarize(out: Path) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Run what the command line names; return 0 if all of it passed."""
+    """Run the jobs of the command line; return 0 if all passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=["all"], help="jobs or groups, else all")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unpack the collection awx.awx below the environment, for the tests of the playbook `awx_setup`.
+"""Install the collection awx.awx below the environment, for the tests of the playbook `awx_setup`.
 
     python -m tools.controller
 
-It is part of the release of Ansible that the benchmarks measure against; only this part is kept.
+The collection comes from the release of Ansible that the benchmarks measure against; the rest of
+that release is discarded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-#: A collections path that has awx.awx.
+#: A collections path that contains awx.awx.
 FOLDER = Path(sys.prefix) / "controller"
 _REQUIREMENTS = Path(__file__).resolve().parent.parent / "tests/benchmarks/requirements.txt"
 _PREFIX = "ansible_collections/awx/awx/"

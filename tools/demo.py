@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The main job on real input: build and install this collection as a user would, and release it
+"""Run the main job on real input: build and install this collection as a user would, and release it
 twice.
 
-The release runs against the sandbox. What it leaves behind (the state of the five servers, the
-output of both runs)
-stays in a temporary folder that is named in the end; the sandbox itself is stopped.
+The release runs against the sandbox. The results (the state of the five servers, the output of both
+runs) stay in a temporary folder that is named at the end; the sandbox itself is stopped.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
 
 
 class DemoError(Exception):
-    """The demo did not do what it promises."""
+    """The demo did not produce the promised result."""
 
 
 def main() -> int:
@@ -42,7 +41,7 @@ def main() -> int:
 
 
 def show(folder: Path) -> None:
-    """Build, install, release, release again."""
+    """Build and install the collection, and release it twice."""
     print("1. Build and install the collection, offline", flush=True)
     archive = build_and_install(folder)
     documentation = zip_documentation(folder / "documentation.zip")
@@ -80,7 +79,9 @@ def show(folder: Path) -> None:
 
 
 def build_and_install(folder: Path) -> Path:
-    """The archive that `ansible-galaxy` builds, installed below C(folder/collections)."""
+    """Build the archive with `ansible-galaxy`, install it below `folder/collections`, and return
+    its path.
+    """
     run(
         folder,
         "ansible-galaxy",
@@ -97,7 +98,7 @@ def build_and_install(folder: Path) -> Path:
 
 
 def zip_documentation(target: Path) -> Path:
-    """The documentation of the collection as an archive."""
+    """Write the documentation of the collection as an archive."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(
             [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md")]
@@ -107,7 +108,7 @@ def zip_documentation(target: Path) -> Path:
 
 
 def release(folder: Path, variables: Path, name: str) -> dict[str, int]:
-    """Run the playbook; the counts of its recap."""
+    """Run the playbook; return the counts of its recap."""
     vars_ = ["-e", f"@{ROOT / 'tools' / 'demo.yml'}", "-e", f"@{variables}"]
     log = folder / f"{name}.log"
     output = run(folder, "ansible-playbook", "delivery.toolchain.release", *vars_, log=log)
@@ -123,7 +124,7 @@ def summary(counts: dict[str, int]) -> str:
 
 
 def run(folder: Path, *command: str, log: Path | None = None) -> str:
-    """Run a program of this environment; its output, which an error shows."""
+    """Run a program of this environment; return its output, which error messages include."""
     environment: dict[str, Any] = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

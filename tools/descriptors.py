@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The descriptors of the modules of the checkout."""
+"""Descriptors of the modules of the checkout."""
 
 from __future__ import annotations
 

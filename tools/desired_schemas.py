@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the JSON schemas of the role C(desired_state) from the argument specs of the roles.
+"""Write the JSON schemas of the role `desired_state` from the argument specs of the roles.
 
 python -m tools.desired_schemas
 """
@@ -16,7 +16,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "roles" / "desired_state" / "files"
-#: Service to its role and to what of it no folder says.
+#: Service to its role, and to the role options that no folder of the desired state contains.
 _ROLES = {
     "analysis": ("analysis_config", {"parallel", "force"}),
     "ci": ("ci_baseline", {"fail_on_drift", "in_check_mode"}),
@@ -35,7 +35,7 @@ _TYPES = {
 
 
 def schemas() -> dict[Path, str]:
-    """File to text of each schema."""
+    """Return path and content of every schema."""
     own = _options("desired_state")
     found = {}
     for service in sorted({*_ROLES, *_OWN}):

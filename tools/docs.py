@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the site of the documentation: the guides of `docs`, and a page for every plugin and role.
+"""Build the documentation site: the guides of `docs`, and a page for every plugin and role.
 
-    python -m tools.docs [FOLDER]    the folder that gets the site; dist/docs where none is named
+    python -m tools.docs [FOLDER]    write the site to FOLDER; the default is dist/docs
 
-A warning is an error, also one about a link between pages that leads nowhere. Links to other sites
-are not followed: what is there is not for this to say.
+A warning is an error, including a broken link between pages. Links to other sites are not checked:
+their content is outside the control of this project.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tools import tree
 
 ROOT = Path(__file__).resolve().parent.parent
 _DOCSITE = ROOT / "docs" / "docsite"
-#: Pages beside the guides, so that links to them lead somewhere.
+#: Pages outside the guides, copied so that links to them work.
 _PAGES = (
     *("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
     *("SECURITY.md", "docs/**/*.md", "docs/pictures/*", "examples/**/*.md", "roles/*/README.md"),
@@ -30,11 +30,11 @@ _NAME = "delivery.toolchain"
 
 
 class BrokenError(Exception):
-    """The site cannot be built; the text is what the program said."""
+    """The site cannot be built; the message is the output of the program."""
 
 
 def build(folder: Path) -> Path:
-    """Write the site to a folder that is made anew; its first page."""
+    """Empty the folder, write the site into it, and return its first page."""
     with tempfile.TemporaryDirectory(prefix="toolchain-docs-") as name:
         work = Path(name)
         collections = work / "collections"
@@ -64,7 +64,7 @@ def _pages_of_plugins(source: Path, environment: dict[str, str]) -> None:
 
 
 def _copy_guides(source: Path) -> None:
-    """The pages where they are in the repository, so that their links hold."""
+    """Copy the pages with their paths in the repository, so that their links work."""
     for pattern in _PAGES:
         for page in sorted(ROOT.glob(pattern)):
             target = source / page.relative_to(ROOT)
@@ -88,7 +88,7 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Build the site, and say where it begins."""
+    """Build the site, and print its first page."""
     try:
         first = build(Path(arguments[0] if arguments else ROOT / "dist" / "docs").resolve())
     except BrokenError as error:

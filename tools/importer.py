@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the archive of the collection and have galaxy-importer judge it by the rules of the hub.
+"""Build the archive of the collection and check it with galaxy-importer by the rules of the hub.
 
-These ask for more than those of Galaxy: a tag of the hub's list and a version from 1.0.0 on. The
-importer ends well whatever it warns of; here a warning is a failure.
+These rules are stricter than the rules of Galaxy: a tag of the hub's list and a version from 1.0.0
+on. The importer exits with 0 despite warnings; here a warning is a failure.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def _run(command: list[str], folder: Path) -> str:
 
 
 def main() -> int:
-    """Return 1 when the importer had anything to say against the archive."""
-    # The importer leaves its result in the folder that it is started in.
+    """Return 1 if the importer reports a warning or an error for the archive."""
+    # The importer writes its result to the current folder.
     with tempfile.TemporaryDirectory(prefix="toolchain-importer-") as name:
         folder = Path(name)
-        # Of when its files are is nothing that the importer asks.
+        # The importer does not check the times of the files.
         archive = build.build(folder, 0)
         judged = _run([sys.executable, "-m", "galaxy_importer.main", str(archive)], folder)
     return int(any(line.startswith(("WARNING", "ERROR")) for line in judged.splitlines()))

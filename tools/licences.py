@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Check that every locked package has a licence that goes together with that of the collection.
+"""Check that the licence of every locked package is compatible with the licence of the collection.
 
     python -m tools.licences
 
-A licence is named as SPDX does. It comes from the metadata of the installed package; where that is
-silent or inexact, somebody has read the package's own words, and the answer stands here.
+Licences are SPDX expressions. They come from the metadata of the installed package. If the metadata
+is missing or inexact, the licence was read from the package itself and is listed here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALLOWED = frozenset(
     }
 )
 FILES = (lock.FILE, lock.FILE.parent / "tests" / "benchmarks" / "requirements.txt")
-#: What classifiers, and the old field for a licence, say without a doubt.
+#: Classifiers, and values of the old licence field, that name a licence unambiguously.
 _SAID = {
     "Apache 2.0": "Apache-2.0",
     "GNU General Public License v3 or later (GPLv3+)": "GPL-3.0-or-later",
@@ -32,7 +32,7 @@ _SAID = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
-#: Packages whose metadata says only "BSD", several things, or nothing; or that are not installed.
+#: Packages whose metadata has only "BSD", several values or no value, or that are not installed.
 _READ = {
     "alabaster": "BSD-3-Clause",
     "ansible": "GPL-3.0-or-later",
@@ -54,11 +54,11 @@ _READ = {
 
 
 class UnknownLicenceError(Exception):
-    """Nobody can say under which licence a package is."""
+    """The licence of a package is unknown."""
 
 
 def of(package: str) -> str:
-    """The SPDX expression for the licence of a package."""
+    """Return the SPDX expression for the licence of a package."""
     if package in _READ:
         return _READ[package]
     try:
@@ -77,7 +77,7 @@ def of(package: str) -> str:
 
 
 def allowed(expression: str) -> bool:
-    """Whether one may use what is under this licence; of alternatives one is enough."""
+    """Return whether a licence is allowed; of alternatives, a single allowed licence is enough."""
     return any(
         all(name in ALLOWED for name in choice.split(" AND "))
         for choice in expression.split(" OR ")
@@ -85,7 +85,7 @@ def allowed(expression: str) -> bool:
 
 
 def problems(packages: set[str]) -> list[str]:
-    """A line for each package without an allowed licence."""
+    """Return a line for every package without an allowed licence."""
     found = []
     for package in sorted(packages):
         try:
@@ -99,7 +99,7 @@ def problems(packages: set[str]) -> list[str]:
 
 
 def main() -> int:
-    """Return 1 when a package has no allowed licence."""
+    """Return 1 if a package has no allowed licence."""
     texts = [file.read_text(encoding="utf-8") for file in FILES]
     packages = {entry.name for text in texts for entry in lock.read(text)}
     found = problems(packages)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the lock file: which packages there are, and who asked for them.
+"""Read the lock file: the packages and the reason why each package is required.
 
     python -m tools.lock FILE ...    print the part of the lock that these requirement files need
 
@@ -22,18 +22,21 @@ _ASKED = re.compile(r" +# +(?:via)?(?P<by>.*)")
 
 @dataclass(frozen=True)
 class Entry:
-    """One version of a package; another may be there for another Python."""
+    """A version of a package; the lock may have another version for another Python."""
 
     name: str
     version: str
     #: As pip reads them: the pin with its marker, then the hashes.
     lines: tuple[str, ...]
-    #: Packages, and requirement files as `-r requirements.txt`.
+    #: Packages, and requirement files as `-r requirements.txt`, that require this package.
     asked_by: frozenset[str]
 
 
 def read(text: str) -> list[Entry]:
-    """The entries of a lock file; ValueError where a line is neither pin nor hash nor comment."""
+    """Return the entries of a lock file.
+
+    :raises ValueError: a line is neither a pin nor a hash nor a comment
+    """
     blocks: list[list[str]] = []
     for line in text.splitlines():
         if not line.startswith((" ", "#")):
@@ -44,7 +47,7 @@ def read(text: str) -> list[Entry]:
 
 
 def needed(entries: Iterable[Entry], askers: Collection[str]) -> list[Entry]:
-    """The packages among `askers`, and what these or requirement files ask for, at any remove."""
+    """Return the packages in `askers`, and all direct and indirect requirements of `askers`."""
     listed = list(entries)
     wanted = set(askers)
     before = 0
@@ -64,7 +67,7 @@ def _entry(block: list[str]) -> Entry:
 
 
 def main() -> None:
-    """Print what the requirement files of the command line need."""
+    """Print the entries that the requirement files of the command line need."""
     askers = {f"-r {file}" for file in sys.argv[1:]}
     for entry in needed(read(FILE.read_text(encoding="utf-8")), askers):
         print("\n".join(entry.lines))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the checks on pairs of ansible-core and Python, and write down what they said.
+"""Run the checks on pairs of ansible-core and Python, and write their results to the documentation.
 
     python -m tools.matrix                       every pair, into docs/platforms.md
     python -m tools.matrix 2.18-3.11             one pair, into docs/platforms.md
     python -m tools.matrix --only loop           one check of every pair; other cells stay
     python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
 
-Each pair has an environment of its own, below the one that runs this and the sandbox.
-A pair whose Python is not on this machine is named as not run.
+Every pair has its own environment, below the environment that runs this tool and the sandbox. A
+pair whose Python is not installed is reported as not run.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _REQUIREMENTS = (
     *("oauthlib[signedtoken]", "pytest"),
     *("requests", "requests-oauthlib", "starlette", "trustme", "uvicorn"),
 )
-#: Unit tests that judge texts and tools: what they say is the same on every pair.
+#: Unit tests of documents and tools, whose results are the same on every pair.
 _OF_THE_PROJECT = (
     *("architecture", "build", "citations", "licences", "linear_time", "matrix", "metadata"),
     "tools",
 )
-#: Unit tests of what stands directly on Ansible.
+#: Unit tests of the code that uses Ansible directly.
 _ON_ANSIBLE = (
     "tests/unit/test_ansible_internals.py",
     "tests/unit/core/test_module_internals.py",
     "tests/unit/core/test_runner.py",
 )
-#: Unit tests of what speaks to a service: they say the same on every core of a Python.
+#: Unit tests of the service packages, whose results are the same on every core of a Python version.
 _ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
-#: A whole matrix takes hours, in which the machine has other things to do as well.
+#: A whole matrix takes hours, and the machine also runs other work meanwhile.
 _JOB_SECONDS = 2 * 60 * 60
 _COLUMNS = {
     "release": "release",
@@ -64,8 +64,10 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Pair:
-    """A release of ansible-core, C(core) as pip is asked for it, and a Python; C(without) are tests
-    of sanity that this core cannot run everywhere.
+    """A release of ansible-core and a Python version.
+
+    `core` is the version specifier for pip; `without` are sanity tests that this core cannot run
+    everywhere.
     """
 
     release: str
@@ -78,7 +80,7 @@ class Pair:
         return f"{self.release}-{self.python}"
 
 
-#: The oldest first, the newest last.
+#: Ordered from the oldest to the newest.
 PAIRS = (
     Pair("2.16.0", "==2.16.0", "3.10"),
     *(Pair("2.16", "==2.16.*", python) for python in ("3.10", "3.11", "3.12")),
@@ -89,16 +91,16 @@ PAIRS = (
     Pair("2.20", "==2.20.*", "3.12"),
     Pair("2.21", "==2.21.*", "3.13"),
     Pair("2.21", "==2.21.*", "3.14"),
-    # its pylint asks for an archive that is in no package index
+    # its pylint requires an archive that is in no package index
     Pair("2.22", ">=2.22a0", "3.13", without=("pylint",)),
 )
 _NICKNAMES = {"oldest": PAIRS[0].name, "newest": PAIRS[-1].name}
-#: Where the checks of `make test` run is deep in a folder of its own.
+#: `make test` runs the checks in a deeply nested folder of its own.
 _SHORT_PATH = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108 - a folder of its own in it
 
 
 def interpreter(version: str) -> str | None:
-    """A Python of this version that can make environments, on PATH or of pyenv."""
+    """Return a Python of this version that can create environments, from PATH or pyenv."""
     folders = [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [each / f"python{version}" for each in folders if each.name != "shims"]
@@ -115,7 +117,7 @@ def interpreter(version: str) -> str | None:
 
 
 def environment(pair: Pair, python: str) -> Path:
-    """The folder with the programs of a pair, made unless it is there and whole."""
+    """Return the folder with the programs of a pair; create it if it is missing or incomplete."""
     folder = _ENVIRONMENTS / pair.name
     finished, wanted = folder / ".installed", f"{pair.core} {_REQUIREMENTS}"
     if not finished.exists() or finished.read_text(encoding="utf-8") != wanted:
@@ -129,7 +131,7 @@ def environment(pair: Pair, python: str) -> Path:
 
 
 def commands(pair: Pair, brief: bool) -> dict[str, list[str]]:
-    """Return the checks of a pair; C(brief): those that show most in two minutes."""
+    """Return the checks of a pair; `brief` selects the checks that cover most in two minutes."""
     pytest = ["pytest", "-q", "-p", "no:cacheprovider"]
     demo = ["python", "-m", "tools.demo"]
     if brief:
@@ -149,7 +151,7 @@ def commands(pair: Pair, brief: bool) -> dict[str, list[str]]:
 
 
 def _left_out(pair: Pair) -> list[str]:
-    """Arguments of pytest for the unit tests that would say nothing new of a pair."""
+    """Return arguments of pytest that skip the unit tests without new results for a pair."""
     # the sandbox itself runs on the Python of this environment alone
     names = ["sandbox", *(f"test_{name}.py" for name in _OF_THE_PROJECT)]
     if pair != next(each for each in PAIRS if each.python == pair.python):
@@ -158,7 +160,7 @@ def _left_out(pair: Pair) -> list[str]:
 
 
 def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> dict[str, str]:
-    """The cells of a pair by their column; with C(only) that of one check alone."""
+    """Return the cells of a pair by their column; with `only`, run a single check."""
     python = interpreter(pair.python)
     if python is None:
         print(f"=== {pair.name}: not run, there is no Python {pair.python} here", flush=True)
@@ -179,7 +181,9 @@ def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> di
 
 
 def _done(command: Sequence[str], folder: Path, programs: Path) -> tuple[bool, str]:
-    """Run a check on the copy below C(folder/collections); return whether it passed, its output."""
+    """Run a check on the copy below `folder/collections`; return whether it passed, and
+    its output.
+    """
     collections = folder / "collections"
     done = subprocess.run(
         command,
@@ -203,7 +207,7 @@ def _version(programs: Path) -> str:
 
 
 def table(cells: Mapping[Pair, Mapping[str, str]], before: str) -> str:
-    """The table; a pair or a check that was not asked for now keeps its cells of C(before)."""
+    """Return the table; a pair or check that did not run now keeps its cells of `before`."""
     rows: dict[str, dict[str, str]] = {}
     for line in before.splitlines():
         row = [cell.strip() for cell in line.strip("|").split("|")]
@@ -226,7 +230,9 @@ def _write(cells: Mapping[Pair, Mapping[str, str]]) -> None:
 
 
 def _provide_tree(folder: Path) -> None:
-    """The collection below C(folder/collections): a copy, or within C(make test) that of it."""
+    """Put the collection below `folder/collections`: a copy, or in `make test` a link
+    to its copy.
+    """
     if (tree.ROOT / ".git").exists():
         tree.copy_tree(folder / "collections")
     else:
@@ -234,7 +240,7 @@ def _provide_tree(folder: Path) -> None:
 
 
 def main() -> int:
-    """The exit status is 0 when no check failed."""
+    """Run the pairs of the command line; return 0 if no check failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", nargs="*", help="as 2.18-3.11, oldest or newest; else all")
     parser.add_argument("--brief", action="store_true", help="a part of the checks, as a test")
@@ -245,7 +251,8 @@ def main() -> int:
     if len(chosen) < len(names):
         raise SystemExit(f"The pairs are {', '.join(pair.name for pair in PAIRS)}.")
     cells: dict[Pair, dict[str, str]] = {}
-    # ansible-core 2.22 makes a socket below it, whose path has at most 107 characters
+    # ansible-core 2.22 creates a socket in this folder; the path of a socket has at most 107
+    # characters
     with tempfile.TemporaryDirectory(prefix="matrix-", dir=_SHORT_PATH) as folder:
         _provide_tree(Path(folder))
         for pair in chosen:

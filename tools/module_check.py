@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List what a module still lacks.
+"""List the missing parts of a module.
 
     python -m tools.module_check wiki_label      one module
     python -m tools.module_check                 all modules
 
-Files and places to fill in, options without documentation or test, operations that no third party
-confirms, requests that the sandbox does not know, the changelog, generated files that are stale.
-Exits with 1 if something is missing.
+The list contains missing files and FILL_IN marks, options without documentation or test, operations
+that no third party confirms, requests unknown to the sandbox, a missing changelog fragment, and
+stale generated files. Exits with 1 if something is missing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TESTS = tree.ROOT / "tests"
 
 
 def missing(module: str, sandbox: Sandbox) -> list[str]:
-    """Return one sentence for each thing that the module lacks.
+    """Return a sentence for every missing part of the module.
 
     :param sandbox: a running sandbox, with the flavour `real`
     """
@@ -89,7 +89,9 @@ def _options_class(module: str) -> type:
 
 
 def _options(module: str) -> Iterator[str]:
-    """Compare the options with the documentation, and look for each in the tests of the module."""
+    """Compare the options with the documentation, and search for them in the tests of
+    the module.
+    """
     options = _options_class(module)
     spec = typed_options.argument_spec(options)
     own, shared = _documented(module)
@@ -114,7 +116,7 @@ def _places(spec: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def _documented(module: str) -> tuple[set[str], set[str]]:
-    """Return the options that a module documents itself, and those of its fragments."""
+    """Return the options that a module documents itself, and the options of its fragments."""
     documentation = yaml.safe_load(_plugin("modules", module).DOCUMENTATION)
     shared: set[str] = set()
     for fragment in documentation["extends_documentation_fragment"]:
@@ -166,7 +168,7 @@ def _case(module: str) -> Iterator[str]:
 
 @cache
 def _witnessed() -> tuple[set[str], str]:
-    """Return the operations that somebody confirms, and where witnesses were looked for."""
+    """Return the confirmed operations, and the modules for which witnesses were searched."""
     data = witnesses.load()
     found = witnesses.witnesses(data)
     confirmed = {each for one in found for test in one.tests.values() for each in test}
@@ -220,7 +222,7 @@ def _changelog(module: str) -> Iterator[str]:
 
 
 def _stale() -> Iterator[str]:
-    """Yield the generated files that are not as their tool would write them, for all modules."""
+    """Yield the stale generated files of all modules."""
     written = {
         "tools.reference": reference.files(),
         "tools.actions": actions.actions(),
@@ -238,7 +240,7 @@ def _text(path: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print what the modules lack; the exit status is 1 if it is anything."""
+    """Print the missing parts of the modules; return 1 if there are any."""
     known = [path.stem for path in sorted((tree.ROOT / "plugins" / "modules").glob("*.py"))]
     with Sandbox.start(flavour="real") as sandbox:
         lines = [

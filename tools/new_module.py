@@ -18,7 +18,7 @@ from string import Template
 
 from tools.tree import ROOT
 
-#: Where to write in the files of a new module.
+#: Placeholder for the parts of a new module that the author must write.
 MARK = "FILL_IN"
 #: First word of a module to its service, if it is not the service itself.
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
@@ -158,9 +158,9 @@ minor_changes:
 
 
 def files(module: str, package: str = "") -> dict[Path, str]:
-    """Return the files of a new module, as path below the checkout to text.
+    """Return the files of a new module: path below the checkout to content.
 
-    :param package: folder below module_utils; that of the service if empty
+    :param package: folder below module_utils; empty for the folder of the service
     """
     first, _underscore, rest = module.partition("_")
     service = _OWNERS.get(first, first)

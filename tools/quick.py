@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the static checks and the tests of what has changed since the branch left main.
+"""Run the static checks and the tests of the changes since the branch left main.
 
     python -m tools.quick            changes since main, committed or not
     python -m tools.quick --list     only print the tests
 
-Tests are found from the imports: unit tests that import a changed file at any remove, contract
-cases of the modules that do, and tests of the changed service that name such a module. Tests of
-several services (releases, examples, documentation) are left to `make test`.
+Tests are found through imports: unit tests that directly or indirectly import a changed file,
+contract cases of the modules that do, and tests of the changed service that name such a module.
+Tests of several services (releases, examples, documentation) are left to `make test`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tools import tree
 
 _PACKAGES = ("plugins", "sandbox", "tests", "tools")
 _COLLECTION = "ansible_collections.delivery.toolchain."
-#: A change that reaches more modules is one of the core: `make test` plays all of their cases.
+#: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
 _MOST_MODULES = 12
 _STATIC = (
     ("ruff", "check", "--quiet", "."),
@@ -35,7 +35,7 @@ _STATIC = (
 
 
 def changed() -> set[str]:
-    """Return the paths of files that differ from where the branch left main."""
+    """Return the paths of files that differ from the branch point on main."""
     base = _git("merge-base", "HEAD", "main").strip() or "HEAD"
     listed = _git("diff", "--name-only", base) + _git("ls-files", "--others", "--exclude-standard")
     return set(listed.splitlines())
@@ -78,7 +78,7 @@ def _imports(name: str, text: str) -> Iterator[str]:
 
 
 def affected(paths: set[str]) -> set[str]:
-    """Return the changed files and those that import them at any remove."""
+    """Return the changed files and their direct and indirect importers."""
     known, reached, waiting = importers(), set(paths), list(paths)
     while waiting:
         new = known.get(waiting.pop(), set()) - reached
@@ -88,7 +88,7 @@ def affected(paths: set[str]) -> set[str]:
 
 
 def tests(paths: set[str]) -> tuple[list[str], list[str]]:
-    """Return the test files to run, and the modules whose contract cases are to be run."""
+    """Return the test files to run, and the modules whose contract cases must run."""
     reached = affected(paths)
     modules = sorted(Path(path).stem for path in reached if path.startswith("plugins/modules/"))
     modules = modules if len(modules) <= _MOST_MODULES else []
@@ -99,7 +99,7 @@ def tests(paths: set[str]) -> tuple[list[str], list[str]]:
 
 
 def _naming(modules: list[str], paths: set[str]) -> Iterator[str]:
-    """Yield tests of the changed services that name one of the modules, and those of sandboxes."""
+    """Yield tests of the changed services, and of sandboxes, that name one of the modules."""
     services = {path.split("/")[2] for path in paths if path.startswith("plugins/module_utils/")}
     served = {path.split("/")[1] for path in paths if path.startswith("sandbox/")}
     patterns = [f"tests/integration/sandbox/test_sandbox_{name}*.py" for name in served]
@@ -112,7 +112,7 @@ def _naming(modules: list[str], paths: set[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Return 0 if everything passed."""
+    """Return 0 if all checks and tests passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="only print the tests")
     only_list = parser.parse_args().list

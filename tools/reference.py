@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write what follows from the modules; `--check` only compares.
+"""Write the parts that follow from the modules; `--check` only compares.
 
-The return values `http` and `error` that every module has, the action groups of `meta/runtime.yml`,
-and the table of services in the README. A module says its service by the fragment of its
-connection options, a role by the group that it names.
+These parts are the common return values `http` and `error` of all modules, the action groups of
+`meta/runtime.yml`, and the table of services in the README. The service of a module follows from
+the fragment of its connection options, the service of a role from the group that the role names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SERVICES = {
     "ci": "CI server",
     "analysis": "code analysis server",
 }
-#: A filter asks no server, and no fragment tells what it is for.
+#: Service of each filter: a filter has no connection, and so no fragment that names its service.
 _FILTERS = {
     "analysis_query": "analysis",
     "ci_build_results": "ci",
@@ -54,7 +54,7 @@ _MARKS = ("<!-- written by python -m tools.reference -->", "<!-- end -->")
 
 
 def files() -> dict[Path, str]:
-    """The files as they have to be."""
+    """Return the path and content of every generated file."""
     modules = {path: _with_returns(path) for path in _plugins("modules")}
     runtime, readme = ROOT / "meta/runtime.yml", ROOT / "README.md"
     return {**modules, runtime: _with_groups(runtime), readme: _with_table(readme)}
@@ -73,7 +73,9 @@ def _documented(path: Path, part: str) -> str:
 
 
 def _with_returns(path: Path) -> str:
-    """The module with its common return values, which stand last; what it adds to them stays."""
+    """Return the module with its common return values at the end; its additions to them
+    are kept.
+    """
     text = path.read_text(encoding="utf-8")
     old = _documented(path, "RETURN")
     values = yaml.safe_load(old) or {}
@@ -101,7 +103,7 @@ def _value(name: str, known: dict[str, Any]) -> str:
 
 
 def _services_of(kind: str, suffix: str = "") -> dict[str, list[str]]:
-    """The plugins of each service alone, by the fragment that they take their connection from."""
+    """Return the plugins that use a single service, by the fragment of their connection options."""
     found: dict[str, list[str]] = {service: [] for service in _SERVICES}
     for path in _plugins(kind):
         text = _documented(path, "DOCUMENTATION")
@@ -168,7 +170,7 @@ def _names(kind: str, names: Iterable[str]) -> str:
 
 
 def _roles(service: str) -> str:
-    """The roles whose description names the group of a service."""
+    """Return the roles whose description names the group of a service."""
     found = []
     for specs in sorted((ROOT / "roles").glob("*/meta/argument_specs.yml")):
         if f"group/delivery.toolchain.{service})" in specs.read_text(encoding="utf-8"):
@@ -178,7 +180,7 @@ def _roles(service: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` say which are not as they would be written."""
+    """Write the files; with `--check` report the stale files instead."""
     stale = 0
     for file, text in files().items():
         if file.read_text(encoding="utf-8") == text:

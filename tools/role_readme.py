@@ -16,7 +16,7 @@ _MARKUP = re.compile(r"\b([A-Z])\(([^)]*)\)")
 
 
 def readme(role: Path) -> str:
-    """The README of a role, as its argument specs have it."""
+    """Return the README of a role, generated from its argument specs."""
     specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
     lines: list[str] = []
     for entry_point, spec in specs["argument_specs"].items():
@@ -61,7 +61,7 @@ def _markdown(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` say which are not as they would be written."""
+    """Write the files; with `--check` report the stale files instead."""
     stale = 0
     for specs in sorted(ROOT.glob("roles/*/meta/argument_specs.yml")):
         file, text = specs.parent.parent / "README.md", readme(specs.parent.parent)

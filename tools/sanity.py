@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run ansible-test sanity on what the archive of the collection holds, with the running Python.
-Arguments go to it; paths are those in the archive.
+"""Run ansible-test sanity on the content of the archive, with the running Python.
 
-ansible-test passes neither pip's environment variables nor those of a proxy on to the pip that
-it calls, and it fetches that pip from a host of its own. Both come from a home of its own here.
+Arguments are passed to ansible-test; paths are relative to the archive.
+
+ansible-test runs pip without the environment variables of pip and of a proxy, and downloads that
+pip from its own host. A temporary home directory therefore provides the settings of pip, and a copy
+of pip.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from pathlib import Path
 
 from tools import build, tree
 
-# It copies the pip of this environment: to install one takes ten seconds, seven times.
+# Copies the pip of this environment: an installation of pip takes ten seconds, seven times per run.
 GET_PIP = """\
 import pathlib, shutil, sysconfig
 target = pathlib.Path(sysconfig.get_path("purelib"))
 for source in {sources!r}:
     shutil.copytree(source, target / pathlib.Path(source).name, dirs_exist_ok=True)
 """
-# The names by which ansible-core 2.16 and 2.17, 2.18 and 2.19, 2.20 and newer look for it.
+# File names that ansible-core 2.16 and 2.17, 2.18 and 2.19, 2.20 and newer expect.
 GET_PIP_NAMES = ("get_pip_23_1_2.py", "get_pip_24_2.py", "get_pip_25_2.py")
 
 
@@ -36,7 +38,7 @@ def _pip(*arguments: str) -> str:
 
 
 def _pip_settings() -> dict[str, str]:
-    """What pip uses now: its files, its environment variables, its cache and the proxy."""
+    """Return the current settings of pip: its files, environment variables, cache and proxy."""
     settings = {"cache-dir": _pip("cache", "dir").strip(), "quiet": "1"}
     proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
     if proxy:
@@ -65,18 +67,20 @@ def _make_home(home: Path) -> None:
 
 
 def _unpack_archive(collections: Path) -> Path:
-    """The collection as users get it, below C(collections); its own tests are no part of that."""
+    """Unpack the archive, as users get it, below `collections`; it does not contain the tests of
+    the collection.
+    """
     collection = collections / tree.COLLECTION
     with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as folder:
         packed = build.pack_as_ansible_does(tree.ROOT, Path(folder))
         collection.mkdir(parents=True)
-        # Debian's Python 3.11 has no filter for extractall, whose default newer ones warn of
+        # Debian's Python 3.11 has no filter for extractall; newer versions warn about its default
         subprocess.run(["tar", "--extract", "--file", str(packed)], cwd=collection, check=True)
     return collection
 
 
 def _search_path() -> str:
-    """PATH without the shims of pyenv, which stand for interpreters that may not be there."""
+    """Return PATH without the shims of pyenv, which may stand for missing interpreters."""
     folders = [str(Path(sys.executable).parent), *os.environ["PATH"].split(os.pathsep)]
     return os.pathsep.join(folder for folder in folders if Path(folder).name != "shims")
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bill of materials of an archive of the collection, as CycloneDX 1.6 in JSON.
+"""Write the bill of materials of an archive of the collection, as CycloneDX 1.6 in JSON.
 
 The archive contains no third-party code. The bill lists the packages that it needs at run time, in
 the versions of the lock file, which the tests ran with. The same archive gives the same bytes.
 
-cyclonedx-bom 7.5 does not: its output differs from run to run, it lists only the packages of one
-Python, and it needs chardet, which makes each import of requests 30 ms slower.
+cyclonedx-bom 7.5 is not used: its output differs from run to run, it lists only the packages of a
+single Python, and it needs chardet, which makes each import of requests 30 ms slower.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from tools import licences, lock
 
-#: Without them no module runs; all else that the demo asks for is for single features.
+#: No module runs without these packages; the other packages of the demo are for single features.
 REQUIRED = frozenset({"-r requirements.txt", "ansible-core"})
 OFFERED = REQUIRED | {"-r requirements-demo.in"}
 _MARKER = re.compile(r" ; (?P<marker>[^\\]+?)(?: \\)?$")
@@ -32,7 +32,7 @@ _LINKS = {
 
 
 def document(info: Mapping[str, Any], digest: str, moment: int) -> str:
-    """The document for an archive: what its manifest says of it, its SHA-256 and its time."""
+    """Return the document for an archive, from its manifest, its SHA-256 and its time."""
     entries = lock.read(lock.FILE.read_text(encoding="utf-8"))
     offered = lock.needed(entries, OFFERED)
     required = {entry.name for entry in lock.needed(entries, REQUIRED)}
@@ -41,7 +41,7 @@ def document(info: Mapping[str, Any], digest: str, moment: int) -> str:
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        # the same archive, the same number
+        # the same archive has the same number
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, digest)}",
         "version": 1,
         "metadata": {
@@ -97,7 +97,7 @@ def _component(entry: lock.Entry, required: bool) -> dict[str, Any]:
 
 
 def _dependencies(whole: str, offered: Sequence[lock.Entry]) -> list[dict[str, Any]]:
-    """Who needs whom: the collection first, then the packages."""
+    """Return the dependency graph: the collection first, then the packages."""
     files = {asker for asker in OFFERED if asker.startswith("-r ")}
     direct = [_purl(entry) for entry in offered if entry.asked_by & files]
     return [

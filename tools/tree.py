@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Put the checkout where Ansible's tools look for a collection.
+"""Put the checkout into the folder structure in which Ansible's tools find a collection.
 
-They want it below `ansible_collections/delivery/toolchain`, wherever the checkout itself lies.
-A link is enough for pytest, mypy and playbooks; ansible-test resolves links and needs a copy.
+The tools require `ansible_collections/delivery/toolchain`, wherever the checkout itself is. A link
+is enough for pytest, mypy and playbooks; ansible-test resolves links and needs a copy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLLECTION = Path("ansible_collections", "delivery", "toolchain")
 
 
 def link_tree(destination: Path) -> Path:
-    """Make `destination` a collections path that shows the checkout itself; returns the link."""
+    """Link the checkout below `destination`, as a collections path; return the link."""
     link = destination / COLLECTION
     link.parent.mkdir(parents=True)
     link.symlink_to(ROOT, target_is_directory=True)
@@ -30,9 +30,9 @@ def link_tree(destination: Path) -> Path:
 
 
 def copy_tree(destination: Path) -> Path:
-    """Make `destination` a collections path that holds a copy; returns the copied root.
+    """Copy the checkout below `destination`, as a collections path; return the root of the copy.
 
-    Taken along is what git tracks or would track, with changes that are not committed.
+    The copy contains all files that git tracks or would track, with uncommitted changes.
     """
     copy = destination / COLLECTION
     for name in _sources():
@@ -45,7 +45,7 @@ def copy_tree(destination: Path) -> Path:
 
 
 def make_importable() -> None:
-    """Let this process, and those that it starts, import the collection of the checkout."""
+    """Let this process and its child processes import the collection of the checkout."""
     if _importable():
         return
     folder = tempfile.TemporaryDirectory(prefix="toolchain-tree-")
@@ -57,7 +57,7 @@ def make_importable() -> None:
 
 
 def environment(collections: Path) -> dict[str, str]:
-    """The variables with which Python and Ansible find the collection and its repository."""
+    """Return the variables with which Python and Ansible find the collection and its repository."""
     return {
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
         "PYTHONPATH": os.pathsep.join([str(collections), str(collections / COLLECTION)]),
@@ -72,7 +72,7 @@ def _importable() -> bool:
 
 
 def _sources() -> list[str]:
-    # In a container the checkout often belongs to somebody else, which git refuses by default.
+    # In a container the checkout often belongs to another user; git rejects it by default.
     command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "ls-files"]
     listed = subprocess.run(
         [*command, "-z", "--cached", "--others", "--exclude-standard"],

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page that tells who outside of this project has confirmed which operation.
+"""Write the page that lists the third parties that confirm each operation.
 
     python -m tools.witnesses           writes docs/interfaces/witnesses.md
-    python -m tools.witnesses --check   only says whether it is as it would be written
+    python -m tools.witnesses --check   only reports whether the page is stale
 
-Servers, clients and sources stand in `tests/strangers/witnesses.yml`, recordings in
-`recordings.yml` beside it, with the tests that hold the collection against them. What is known of
-the servers otherwise is read from the code: the facts that the files of a module cite, and the
-marks of certainty behind them.
+Servers, clients and sources are in `tests/strangers/witnesses.yml`, recordings in `recordings.yml`
+next to it, with the tests that check the collection against them. Other knowledge about the servers
+is read from the code: the facts that the files of a module cite, and the marks of certainty behind
+these facts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ The last table tells what the rest stands on: the facts that the code of a modul
 
 @dataclass(frozen=True)
 class Witness:
-    """One program of others, and the operations that each test confirms."""
+    """A third-party program, and the operations that each of its tests confirms."""
 
     kind: str
     who: str
@@ -93,7 +93,7 @@ def _recordings() -> Iterator[Witness]:
 
 
 def _named(who: str, origin: str) -> str:
-    """A program with its version, where a file of ours pins it."""
+    """Return the name of a program, with its version if a file of this repository pins it."""
     kind, _slash, project = origin.partition("/")
     if kind == "pypi":
         found = re.search(rf"(?m)^{re.escape(who)}==(\S+)", _text("requirements-dev.txt"))
@@ -112,7 +112,7 @@ def _text(path: str) -> str:
 
 
 def page(data: dict[str, Any]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     found = witnesses(data)
     confirmed = {each for one in found for test in one.tests.values() for each in test}
     bare = [each for each in operations() if each not in confirmed]
@@ -171,7 +171,7 @@ def _in_order(fact: str) -> tuple[str, int]:
 
 
 def _marks() -> dict[str, list[str]]:
-    """Fact to the marks that stand in it, each once."""
+    """Map each fact to the distinct marks in its description."""
     found: dict[str, list[str]] = {}
     for book in sorted(PAGE.parent.glob("*.md")):
         for fact in _FACT.finditer(book.read_text(encoding="utf-8")):
@@ -181,7 +181,7 @@ def _marks() -> dict[str, list[str]]:
 
 
 def _cited(module: str) -> set[str]:
-    """Facts that a module's file and the files of its service that it imports cite."""
+    """Return the facts cited by a module's file and by the files of its service that it imports."""
     start = next(_UTILS.rglob(f"{module}.py"))
     service = _UTILS / start.relative_to(_UTILS).parts[0]
     seen: set[Path] = set()
@@ -203,7 +203,7 @@ def _cited(module: str) -> set[str]:
 
 @cache
 def _imported(file: Path) -> list[Path]:
-    """The files that relative imports of a file may mean."""
+    """Return the files that the relative imports of a file may refer to."""
     found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -214,7 +214,7 @@ def _imported(file: Path) -> list[Path]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page; with `--check` say whether it is as it would be written."""
+    """Write the page; with `--check` report whether it is stale."""
     text = page(load())
     if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
         return 0
