@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real HTTP server in a thread that answers as a test tells it and remembers what it saw."""
+"""A real HTTP server in a thread that responds as the test specifies and records the requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = {"timeout": 5, "retries": 3, "retry_max_wait": 60, "validate_certs": 
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it arrived; `connection` numbers the TCP connections from 1."""
+    """A received request; `connection` numbers the TCP connections from 1."""
 
     method: str
     target: str
@@ -44,7 +44,7 @@ class Seen:
 
     @property
     def form(self) -> dict[str, str]:
-        """The fields of a form, each once."""
+        """Return the fields of a form, with a single value per field."""
         fields = parse_qs(self.body.decode("ascii"), keep_blank_values=True, strict_parsing=True)
         assert all(len(values) == 1 for values in fields.values()), fields
         return {name: values[0] for name, values in fields.items()}
@@ -52,10 +52,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Reply:
-    """`truncate`: send only so many bytes of the body, then close; `cut`: close without an answer.
+    """A response.
 
-    `hold`: answer only when the server is closed; `trickle`: send the head, or the body, byte by
-    byte, for as long as the client takes it; `protocol`: how the status line begins.
+    `truncate`: send only this number of bytes of the body, then close; `cut`: close without a
+    response. `hold`: respond only when the server is closed; `trickle`: send the head, or the body,
+    byte by byte, until the client stops reading; `protocol`: the start of the status line.
     """
 
     status: int = 200
@@ -79,8 +80,8 @@ class Reply:
 class Stub:
     """Respond with `replies` one after the other, then (or always) with the result of `answer`.
 
-    A context manager; `url` is the base address, with a context path. At its end it fails for a
-    request without a reply, for an error in `answer` and for replies that nobody asked for.
+    A context manager; `url` is the base address, with a context path. Its exit fails if there was a
+    request without a reply, an error in `answer`, or an unused reply.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Stub:
         self.answer = answer
         self.seen: list[Seen] = []
         self.connections = 0
-        #: Errors in the threads of the server, where a test would not see them.
+        #: Errors in the threads of the server, which a test would not see otherwise.
         self.errors: list[BaseException] = []
         self.closing = threading.Event()
         self._lock = threading.Lock()
@@ -104,7 +105,7 @@ class Stub:
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}/base"
 
     def reply_to(self, seen: Seen) -> Reply:
-        """Return the next reply; an error is kept before the client can see its effect."""
+        """Return the next reply; an error is recorded before the client can see its effect."""
         with self._lock:
             self.seen.append(seen)
             if self.replies:
@@ -162,7 +163,7 @@ class _Server(ThreadingHTTPServer):
         return connection, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: a client that goes away, or rejects a certificate, is no error."""
+        """Print nothing: a client that disconnects, or rejects a certificate, is not an error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -198,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = reply.truncate is not None
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
-        """Nothing on the terminal."""
+        """Print nothing to the terminal."""
 
 
 for _method in _Handler.METHODS:
@@ -206,14 +207,14 @@ for _method in _Handler.METHODS:
 
 
 class Waits(list[float]):
-    """In place of `sleep`: remembers how long it was to be."""
+    """A replacement for `sleep` that records the requested durations."""
 
     def __call__(self, seconds: float) -> None:
         self.append(seconds)
 
 
 def connection_to(url: str, service: str = "repo", **fields: Any) -> Connection:
-    """A connection; `settings` are put over :data:`SETTINGS`."""
+    """Return a connection; `settings` override :data:`SETTINGS`."""
     settings = {**SETTINGS, **fields.pop("settings", {})}
     return Connection(service=service, url=url, settings=settings, **fields)
 
@@ -228,7 +229,7 @@ def transport_to(
     crumbs: bool = False,
     **settings: Any,
 ) -> Transport:
-    """A transport without a way to log in, and without waiting, unless told otherwise."""
+    """Return a transport; by default it does not log in and does not wait."""
     return Transport(
         connection_to(url, settings=settings),
         login or Anonymous(),

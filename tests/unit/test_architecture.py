@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The rooms of the house: who may import whom, and how large a piece may be.
+"""Test the architecture: which packages may import each other, and the maximum size of files and
+functions.
 
-Every test reads the directories, so that a file that is added is judged without being listed.
+Every test reads the directories, so new files are tested automatically.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 DOCUMENTATION = {"DOCUMENTATION", "EXAMPLES", "RETURN"}
-# `requests` brings urllib3 along; the rest is optional and named in an error where it is missing.
+# `requests` installs urllib3; the other libraries are optional and named in an error if they are
+# missing.
 LIBRARIES = {
     "ansible",
     "cryptography",
@@ -34,7 +36,7 @@ LIBRARIES = {
 UTILS = f"{PLUGINS}.module_utils"
 CORE = f"{UTILS}.core"
 RUNNER = f"{CORE}.module.runner"
-#: The rooms of each row in their order: a file imports its own room and those before it.
+#: Packages by group, in order: a file may import its own package and the packages before it.
 ROOMS = {
     "core": ("core", "core/connection", "core/http", "core/module", "core/export"),
     "local": ("local",),
@@ -91,7 +93,7 @@ def shown(path: Path) -> str:
 
 
 def dotted(path: Path) -> str:
-    """The name under which a file is imported: plugins as part of the collection."""
+    """Return the import name of a file: plugins as part of the collection."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     name = ".".join(part for part in parts if part != "__init__")
     return f"ansible_collections.delivery.toolchain.{name}" if parts[0] == "plugins" else name
@@ -99,7 +101,7 @@ def dotted(path: Path) -> str:
 
 @functools.cache
 def imports(path: Path) -> frozenset[str]:
-    """Every module that a file imports, anywhere in it, by its absolute name."""
+    """Return the absolute names of all modules that a file imports, at any level of nesting."""
     package = dotted(path).split(".")
     if path.stem != "__init__":
         package = package[:-1]
@@ -119,7 +121,7 @@ def inside(name: str, *rooms: str) -> bool:
 
 
 def own_imports(path: Path) -> set[str]:
-    """The imports of a file that stay in this repository."""
+    """Return the imports of a file that belong to this repository."""
     return {
         name
         for name in imports(path)
@@ -128,7 +130,7 @@ def own_imports(path: Path) -> set[str]:
 
 
 def strangers(folder: str, *allowed: str) -> list[str]:
-    """The imports in a folder that lead to a room of the repository that is not allowed."""
+    """Return the imports in a folder that lead to a disallowed package of the repository."""
     return [
         f"{shown(path)} imports {name}"
         for path in python_files(folder)
@@ -138,7 +140,7 @@ def strangers(folder: str, *allowed: str) -> list[str]:
 
 
 def operation_of(module: str) -> Path:
-    """The file of a module's operation: the only one of its name in module_utils."""
+    """Return the file of a module's operation: the only file with its name in module_utils."""
     found = list((ROOT / "plugins/module_utils").rglob(f"{module}.py"))
     assert len(found) == 1, f"{module}: {found}"
     return found[0]
@@ -149,12 +151,12 @@ def camel(module: str) -> str:
 
 
 def room_of(path: Path) -> str:
-    """The room of a file in module_utils, as `repo/items`."""
+    """Return the package of a file in module_utils, as `repo/items`."""
     return path.parent.relative_to(ROOT / "plugins/module_utils").as_posix()
 
 
 def target_room(name: str) -> str:
-    """The room that an import of module_utils leads to."""
+    """Return the package that an import of module_utils leads to."""
     path = ROOT / "plugins/module_utils" / name.removeprefix(f"{UTILS}.").replace(".", "/")
     while not path.with_suffix(".py").exists():
         path = path.parent
@@ -173,7 +175,7 @@ def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def code_of(path: Path) -> list[str]:
-    """The lines of a module that are neither documentation nor blank nor a comment."""
+    """Return the lines of a module without documentation, blank lines and comments."""
     documentation: set[int] = set()
     for node in parse(path).body:
         if isinstance(node, ast.Assign) and any(
@@ -275,7 +277,9 @@ def test_what_actions_and_lookups_share_imports_the_core_and_no_service() -> Non
 
 
 def test_private_names_of_ansible_are_in_two_files() -> None:
-    """One for plugins on the controller, one for modules, which cannot import the first."""
+    """Verify that there is one file for plugins on the controller, and one for modules, which
+    cannot import the first.
+    """
     assert [
         f"{shown(path)}:{line} uses {name}"
         for path in python_files("plugins", "playbooks", "extensions/eda")
@@ -309,7 +313,7 @@ def test_a_private_name_of_ansible_is_found(tmp_path: Path, code: str) -> None:
 
 
 def private_names_of_ansible(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and name of each private name in a file that belongs to Ansible."""
+    """Yield line and name of each private name of Ansible in a file."""
     tree = parse(path)
     nodes = list(ast.walk(tree))
     own = {
@@ -370,7 +374,7 @@ def inherited_names(
 
 @functools.cache
 def private_names_of_class(module: str, name: str, inner: str) -> frozenset[str]:
-    """Return the private names of Ansible that a class has: methods and attributes."""
+    """Return the private names of an Ansible class: methods and attributes."""
     if not module.startswith("ansible"):
         return frozenset()
     kind = getattr(importlib.import_module(module), name)
@@ -392,7 +396,7 @@ def test_other_plugins_stay_in_the_collection_and_fragments_import_nothing() -> 
 
 
 def test_plugins_need_no_library_but_those_that_the_requirements_name() -> None:
-    # What runs on the controller alone may use what Ansible itself needs there.
+    # Code that runs on the controller only may use the requirements of Ansible on the controller.
     controller = {"action", "callback", "doc_fragments", "filter", "lookup", "plugin_utils"}
     allowed = {*sys.stdlib_module_names, *LIBRARIES, "ansible_collections"}
     assert [

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every citation in the code names a heading of the documents, in the one spelling there is.
+"""Test that every citation in the code names a heading of the documents, in the only allowed
+format.
 
 A citation is the first word of a heading in square brackets: C1.4 of the contract, W4.1 of the
 written interface, repo-15 of the server facts; several are separated by commas.
@@ -18,7 +19,7 @@ DOCS = ROOT / "docs"
 INTERFACES = DOCS / "interfaces"
 FOLDERS = ("docs", "extensions", "playbooks", "plugins", "roles", "sandbox", "tests", "tools")
 KINDS = {".groovy", ".j2", ".md", ".py", ".yaml", ".yml"}
-#: Whose headings begin with what: a page to the services (or parts) that number its headings.
+#: Page to the prefixes (services or parts) of its numbered headings.
 BOOKS = {
     DOCS / "contract.md": ("C",),
     INTERFACES / "common.md": ("W",),
@@ -31,22 +32,22 @@ BOOKS = {
 
 _REF = r"(?:[CW]\d+(?:\.\d+)*|(?:repo|tracker|wiki|ci|analysis)-\d+)"
 _HEADING = re.compile(rf"^#+ ({_REF})(?= |$)", re.MULTILINE)
-#: White space, also over the line end of a comment.
+#: White space, including a line break in a comment.
 _GAP = r"\s+(?:#:? )?\s*"
 _CITATION = re.compile(rf"\[({_REF}(?:,{_GAP}{_REF})*)\]")
 _LINKED = re.compile(rf"\[({_REF})\]\(([^)]+)\)")
-#: What was meant as a citation and is none.
+#: Malformed citations.
 _MISSPELT = (
     re.compile(r"\[(?:R-)?(?:[CW]|repo|tracker|wiki|ci|CI|analysis)[ -]?\d[^\]\n]*\]"),
     re.compile(rf"(?:written{_GAP}interface|\bcontract|server{_GAP}facts?),?{_GAP}\(?\d", re.I),
     re.compile(rf"server{_GAP}facts?,?{_GAP}\(?(?:repo|tracker|wiki|ci|analysis|writes)\b", re.I),
 )
-#: A server fact that no number is given of; sentences about facts in general are none.
+#: A server fact without a number in brackets; sentences about facts in general do not match.
 _UNNUMBERED = re.compile(rf"server{_GAP}facts?(?:\)|:|{_GAP}\((?!\[))", re.I)
 
 
 class Place(NamedTuple):
-    """Where something stands, and what."""
+    """Position and text of a match."""
 
     file: str
     line: int
@@ -57,7 +58,9 @@ class Place(NamedTuple):
 
 
 def files() -> Iterator[Path]:
-    """Every file that may cite, except this one, whose patterns look like citations."""
+    """Yield every file that may contain citations, except this file, whose patterns look like
+    citations.
+    """
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
             ours = "__pycache__" not in path.parts and path != Path(__file__).resolve()
@@ -147,7 +150,7 @@ def test_each_service_of_the_sandbox_cites_its_facts() -> None:
 
 
 def test_what_is_no_citation_is_seen() -> None:
-    """The patterns themselves: each of these lines is wrong in its own way."""
+    """Test the patterns themselves: each of these lines is wrong in a different form."""
     lines = ("[repo 15]", "(written interface, 4.1)", "(contract, 1.3)", "server fact (CI 2.2)")
     for line in lines:
         assert any(pattern.search(line) for pattern in _MISSPELT), line

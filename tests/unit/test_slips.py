@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Slips of people against the argument specs of all modules: refused, or understood rightly.
+"""Test typos and invalid values against the argument specs of all modules.
 
-The specs are read from the modules, so that an option that is added is judged without being listed.
+Every such value must be rejected or understood as meant. The specs are read from the modules, so
+new options are tested automatically.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ FOLDER = Path(__file__).parents[2] / "plugins" / "modules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py"))
 TEXTS, NUMBERS = ("str", "path"), ("int", "float")
 PRIVATE = {"db_pwd": "canary-db", "host": "canary-host"}
-#: Who reads such a text knows what of it is a secret.
+#: A string of which only a parser can find the secret part.
 PRIVATE_TEXT = "<project><token>canary-text</token></project>"
 REFUSED = object()
-#: What older Ansible writes where an option is left out.
+#: The placeholder that older versions of Ansible pass for an omitted option.
 OMITTED = f"__omit_place_holder__{'0' * 40}"
-#: More levels than anything that goes through data can take.
+#: More levels than any code that traverses the data can process.
 DEEP_TEXT = '{"a":' * 300 + "1" + "}" * 300
 DEEP = json.loads(DEEP_TEXT)
 Spec = Mapping[str, Mapping[str, Any]]
@@ -42,7 +43,7 @@ Spec = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Spot:
-    """An option, at whatever depth, and how the options around it hold it."""
+    """An option at any depth, and its position in the options around it."""
 
     path: tuple[str | int, ...]
     option: Mapping[str, Any]
@@ -64,7 +65,7 @@ def spots(spec: Spec, path: tuple[str | int, ...] = ()) -> Iterator[Spot]:
 
 
 def sample(option: Mapping[str, Any]) -> Any:
-    """A value without a slip."""
+    """Return a valid value."""
     kind = option.get("type", "str")
     if kind == "list":
         return [sample({**option, "type": option["elements"]})]
@@ -81,7 +82,7 @@ def needed(spec: Spec) -> dict[str, Any]:
 
 
 def secrets(spec: Spec) -> dict[str, Any]:
-    """Something to hide in every option that may hold it."""
+    """Return a value to hide for every option that may hold a secret."""
     found: dict[str, Any] = {}
     for name, option in spec.items():
         if option.get("no_log"):
@@ -97,7 +98,7 @@ def secrets(spec: Spec) -> dict[str, Any]:
 
 
 def arguments(spec: Spec, spot: Spot, value: Any) -> dict[str, Any]:
-    """Options without a slip, full of secrets, but for the value of one of them."""
+    """Return valid options full of secrets, except that one option has the given value."""
     given = {**needed(spec), **secrets(spec)}
     holder: Any = given
     inner = spec
@@ -115,7 +116,7 @@ def arguments(spec: Spec, spot: Spot, value: Any) -> dict[str, Any]:
 
 
 def single(option: Mapping[str, Any], value: Any) -> Any:
-    """What one value has to become."""
+    """Return the expected result for a single value."""
     kind = option.get("type", "str")
     choices = option.get("choices")
     if choices and kind != "list":
@@ -141,7 +142,7 @@ def text(option: Mapping[str, Any], value: Any) -> Any:
 
 
 def listed(option: Mapping[str, Any], value: Any) -> Any:
-    """What a list has to become of one value in place of it."""
+    """Return the expected result for a single value that is given instead of a list."""
     if option["elements"] == "dict" or value == "" or isinstance(value, dict):
         return REFUSED
     entry = single({**option, "type": option["elements"], "empty": False}, value)
@@ -149,7 +150,7 @@ def listed(option: Mapping[str, Any], value: Any) -> Any:
 
 
 def slips(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """Every slip for an option: what is written, and what it has to become."""
+    """Yield every invalid or unusual value for an option, with the expected result."""
     kind = option.get("type", "str")
     for value in (1.1, 2.0, True, 7, "", " ", "word\n", {"wrong": "b"}):
         if kind == "list":
@@ -219,7 +220,7 @@ def _slips_of_mappings(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def options_of(name: str) -> Spec:
-    """The options of a module, without those of its connection."""
+    """Return the options of a module, without its connection options."""
     module = importlib.import_module(
         f"ansible_collections.delivery.toolchain.plugins.modules.{name}"
     )
@@ -228,7 +229,7 @@ def options_of(name: str) -> Spec:
 
 
 def judged(spec: Spec, spot: Spot, value: Any, right: Any, printed: Any) -> str | None:
-    """What is wrong with how a slip is taken, if anything."""
+    """Return a description of the error if a value is not handled as expected, else None."""
     what = f"{spot.place}: {value!r:.200}"
     with given_to_a_module(arguments(spec, spot, value)):
         try:
@@ -277,7 +278,7 @@ def test_a_slip_in_a_connection_is_refused_or_understood(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_no_value_is_too_deep_to_be_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever goes through it would end at the limit of Python."""
+    """Verify that deep values are rejected: a traversal would reach Python's recursion limit."""
     spec = options_of(name)
     kinds = ("dict", "list", "raw")
     tops = [Spot((name,), option, spec) for name, option in spec.items()]

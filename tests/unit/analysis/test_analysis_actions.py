@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The 43 actions of the written interface: in the client, in the sandbox, in the documentation."""
+"""Test the 43 actions of the written interface: in the client, in the sandbox, in the
+documentation.
+"""
 
 from __future__ import annotations
 
@@ -65,10 +67,10 @@ WRITTEN = {
     "metrics": "project query",
     "report": "project build x y",
 }
-#: Modules that only read: what they share with those that write, they do not send.
+#: Modules that only read: they share code with modules that write, but do not send those actions.
 READERS = {"analysis_export", "analysis_info", "analysis_issue_info", "analysis_report"}
-#: Only for the import of a project; builds are looked at, as a project is not deleted with those
-#: that are protected.
+#: `projects` is for the import of a project only. `analysis_config` only reads builds, because a
+#: project with protected builds is not deleted.
 NEVER_SENT = {
     "analysis_server_import": {"projects"},
     "analysis_config": {"delete_build", "update_build"},
@@ -77,7 +79,9 @@ NEVER_SENT = {
 
 @cache
 def documented() -> dict[str, list[tuple[str, str]]]:
-    """Action to kind and name of the plugins that use it, by the table of the documentation."""
+    """Map each action to kind and name of the plugins that use it, from the table of the
+    documentation.
+    """
     text = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
     text = text.partition("\n## Actions\n")[2]
     rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
@@ -97,7 +101,7 @@ def parsed(path: Path) -> list[ast.AST]:
 
 
 def rooms_of(path: Path) -> set[Path]:
-    """The files of the analysis room that a file imports, and those that they import."""
+    """Return the files of the analysis package that a file imports directly or indirectly."""
     found: set[Path] = set()
     waiting = [path]
     while waiting:
@@ -113,14 +117,17 @@ def _imported(path: Path) -> Iterator[Path]:
         if isinstance(node, ast.ImportFrom):
             origin = (node.module or "").rpartition(".")[2]
             for name in (origin, *(alias.name for alias in node.names)):
-                # The client has the table itself, and says nothing of who sends what.
+                # The client contains the whole table of actions, and does not show which plugin
+                # sends them.
                 if name != "client":
                     yield from ROOM.rglob(f"{name}.py")
 
 
 def actions_of(path: Path) -> set[str]:
-    """The actions that a file sends: named in a call or in a table of calls. The names of actions
-    that write mean nothing else, but for keys of a mapping: two permissions have such names.
+    """Return the actions that a file sends: named in a call or in a table of calls.
+
+    The names of actions that write have no other meaning, except as keys of a mapping: two
+    permissions have such names.
     """
     keys = [key for node in parsed(path) if isinstance(node, ast.Dict) for key in node.keys]
     constants = [
@@ -143,7 +150,7 @@ def actions_of(path: Path) -> set[str]:
 
 @cache
 def sent_by(kind: str, name: str) -> set[str]:
-    """The actions that a plugin can send."""
+    """Return the actions that a plugin can send."""
     path = PLUGINS / kind / f"{name}.py"
     found = {action for room in rooms_of(path) for action in actions_of(room)}
     if kind == "lookup" or name in READERS:

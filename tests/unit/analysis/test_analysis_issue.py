@@ -25,7 +25,9 @@ Issues = dict[int, dict[str, Any]]
 
 
 class Server:
-    """Issues, as a server keeps them: `folds` shows all of them as one, `deaf` keeps nothing."""
+    """A simulated server with issues: `folds` shows all of them as a single issue, `deaf` ignores
+    writes.
+    """
 
     def __init__(self, *ids: int, **options: Any) -> None:
         self.issues: Issues = {
@@ -91,7 +93,7 @@ def plan(stub: Stub, **options: Any) -> tuple[AnalysisIssueOperation, Plan]:
 
 
 def run(server: Server, **options: Any) -> tuple[Plan, Mapping[str, Any], list[dict[str, str]]]:
-    """Plan and apply: the plan, the return values, and the writes that were sent."""
+    """Plan and apply; return the plan, the return values, and the writes that were sent."""
     with Stub(answer=server) as stub:
         operation, planned = plan(stub, **options)
         result = operation.apply(planned) if planned.changed else planned.result
@@ -107,7 +109,7 @@ def failure(server: Server, **options: Any) -> ToolchainError:
 
 def test_only_issues_that_differ_are_written_and_read_back() -> None:
     server = Server(1, 2, 3)
-    server.issues[2]["status"] = "fix"  # names of statuses have no case
+    server.issues[2]["status"] = "fix"  # names of statuses are case-insensitive
     planned, result, writes = run(server, ids=[3, 1, 2, 3], status="Fix")
     assert writes == [{"action": "update_status", "project": "p", "ids": "3,1", "status": "Fix"}]
     assert planned.before == {"3": {"status": "Analyze"}, "1": {"status": "Analyze"}}
@@ -155,7 +157,8 @@ def test_a_comment_goes_along_with_another_change() -> None:
 @pytest.mark.parametrize("how", [{"ids": [1, 2]}, {"query": "x"}])
 def test_a_comment_alone_is_written_unless_it_is_the_newest_one(how: dict[str, Any]) -> None:
     server = Server(1, 2)
-    # The newest one by its date, wherever it stands; changes without a comment do not count.
+    # The newest comment by its date, regardless of its position; changes without a comment do not
+    # count.
     server.history[1] = [
         {"date": 20, "comment": "look\r\n"},
         {"date": 30, "comment": ""},
@@ -178,7 +181,7 @@ def test_without_a_history_a_comment_is_written_each_time() -> None:
         assert "comment" not in result["issues"][0]
 
 
-# What stops it before the first write
+# Errors before the first write
 
 
 @pytest.mark.parametrize("place", [lambda old, new: [*old, new], lambda old, new: [new, *old]])
@@ -189,7 +192,7 @@ def test_the_newest_comment_is_found_in_either_order(place: Any, dates: str) -> 
         date = {"same": 5, "numbers": number, "texts": str(number)}[dates]
         history = place(history, {"date": date, "comment": f"c{number}"})
     if dates == "same" and history[0]["comment"] == "c10":
-        history.reverse()  # nothing tells the order: they come as they were made
+        history.reverse()  # equal dates do not show the order: the changes come in the order of their creation
     assert issue_details.newest_comment({"history": history}) == "c10"
 
 
@@ -230,7 +233,7 @@ def test_more_issues_than_may_be_changed_stop_it() -> None:
 
 
 def test_a_query_that_the_server_does_not_understand_stops_it() -> None:
-    # It would find all issues.
+    # The query would match all issues.
     server = Server(1, warnings=["Unknown keyword: colour"])
     error = failure(server, query="colour:red", status="Fix")
     assert (error.kind, server.writes) == ("rejected", 0)
@@ -246,7 +249,7 @@ def test_issues_that_are_not_there_are_all_named() -> None:
 
 
 def test_folded_issues_are_searched_for_one_by_one() -> None:
-    # What is folded may have another status than the one that is shown.
+    # A folded issue may have another status than the issue that is shown.
     server = Server(1, 2, 3, folds=True)
     server.issues[2]["status"] = "Fix"
     _planned, _result, writes = run(server, query="state:New", status="Fix")
@@ -315,7 +318,7 @@ def test_a_status_of_issues_that_have_it_is_not_searched_for() -> None:
         assert [form["action"] for form in sent(stub)] == ["issue_details"]
 
 
-# What becomes of a write
+# Results of a write
 
 
 def test_what_the_server_did_not_keep_is_named() -> None:

@@ -64,7 +64,7 @@ def searched(stub: Stub, **asked: Any) -> tuple[SearchResult, list[str]]:
 
 
 def info(stub: Stub, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
-    """The return values of the module, and its warnings."""
+    """Return the return values of the module, and its warnings."""
     given = build(AnalysisIssueInfoOptions, project="p", **options)
     task, warnings = task_for(stub, read_only=True)
     return AnalysisIssueInfoOperation(task, given).plan().result, warnings
@@ -77,7 +77,7 @@ def gate(*replies: Reply, thresholds: list[dict[str, Any]], **options: Any) -> T
     return caught.value
 
 
-# Lists, whole and cut
+# Complete and truncated lists
 
 
 def test_the_summary_is_told_from_the_issues() -> None:
@@ -99,7 +99,7 @@ def test_the_summary_is_told_from_the_issues() -> None:
 
 
 def test_what_a_server_left_out_is_asked_for() -> None:
-    # Its own limit is not published: the summary tells that it cut the list.
+    # The server's own limit is not published: the summary shows that the list was truncated.
     with Stub(lines(issue(1), summary(3)), lines(*map(issue, (1, 2, 3)), summary(3))) as stub:
         found, _warnings = searched(stub)
     assert [each["id"] for each in found.issues] == [1, 2, 3]
@@ -231,7 +231,7 @@ def test_a_build_with_issues_is_not_looked_up() -> None:
     assert sent(stub)[0]["query"] == "build:+'my build' state:New"
 
 
-# Answers
+# Responses
 
 
 @pytest.mark.parametrize(
@@ -301,10 +301,10 @@ def test_a_write_cannot_be_streamed() -> None:
 
 
 class _Lines(BaseHTTPRequestHandler):
-    """Answers with many issues, one line after the other."""
+    """Respond with many issues, as separate lines."""
 
     def do_POST(self) -> None:
-        # a body that nobody reads makes the end of the connection a reset
+        # an unread request body would turn the end of the connection into a reset
         self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
         self.end_headers()
@@ -313,11 +313,11 @@ class _Lines(BaseHTTPRequestHandler):
             self.wfile.write(part)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
-        """Nothing on the terminal."""
+        """Print nothing to the terminal."""
 
 
 def test_many_issues_are_read_line_by_line() -> None:
-    # Only what is kept of them takes memory: here nothing, of an answer of 25 MB.
+    # Only stored issues take memory: here none, of a response of 25 MB.
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Lines)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -338,7 +338,7 @@ def test_many_issues_are_read_line_by_line() -> None:
     assert peak < 4 * 1024 * 1024
 
 
-# One issue
+# A single issue
 
 
 def test_one_issue_is_read_with_its_history() -> None:

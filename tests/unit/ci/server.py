@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A CI server that says what a test tells it, and a task for it that never waits."""
+"""A simulated CI server whose responses are set by the test, and a task for it that never waits."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ from tests.unit.stub import Reply, Seen, Stub, connection_to
 TOKEN = "api-token-1234567890"
 STARTED = 1_700_000_000_000
 PASSWORD_CLASS = "hudson.model.PasswordParameterValue"
-#: What tests of C(ci_job_build) give where they say nothing else.
+#: Default options of tests of `ci_job_build`.
 OPTIONS: dict[str, Any] = {"job": "folder/job", "wait_timeout": 60.0}
 
 
 def definition(name: str, kind: str, default: Any = None, **more: Any) -> dict[str, Any]:
-    """A parameter of a job as the server shows it; no default: its value is not shown."""
+    """Return a job parameter as the server shows it; without a default, the server does not show
+    the value.
+    """
     value = {} if default is None else {"value": default}
     return {
         "name": name,
@@ -47,7 +49,9 @@ def definition(name: str, kind: str, default: Any = None, **more: Any) -> dict[s
 
 
 def parameters(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The `actions` that hold parameters; `...` is a value that is not shown."""
+    """Return the `actions` that contain parameters; `...` is a value that the server
+    does not show.
+    """
     entries = [
         {"_class": PASSWORD_CLASS, "name": name} if value is ... else {"name": name, "value": value}
         for name, value in values.items()
@@ -56,7 +60,9 @@ def parameters(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def build(number: int, result: str | None = "SUCCESS", **more: Any) -> dict[str, Any]:
-    """A build; without a result it runs. `values` are its parameters, `user` who started it."""
+    """Return a build; without a result it is running. `values` are its parameters, `user` started
+    it.
+    """
     actions = parameters(more.pop("values", {}))
     if "user" in more:
         actions.append({"causes": [{"userId": more.pop("user")}]})
@@ -74,17 +80,18 @@ def build(number: int, result: str | None = "SUCCESS", **more: Any) -> dict[str,
 
 
 def left(number: int | None) -> dict[str, Any]:
-    """A queue item that has left the queue."""
+    """Return a queue item that has left the queue."""
     executable = None if number is None else {"number": number}
     return {"id": 14, "why": None, "cancelled": False, "executable": executable}
 
 
 @dataclass
 class Ci:
-    """What the server says. In lists each entry is said once, the last one for ever after.
+    """Responses of the server. The entries of a list are sent one after the other; the last entry
+    repeats.
 
-    `items` and `running` may hold a Reply in place of data. `after` are changes of the job once a
-    build was triggered.
+    `items` and `running` may hold a Reply in place of data. `after` are changes of the job, applied
+    when a build is triggered.
     """
 
     job: dict[str, Any] = field(default_factory=dict)
@@ -124,12 +131,12 @@ def _next(said: list[Any]) -> Reply:
 
 
 def created(item: int, status: int = 201, base: str = "http://inner:8080/ci") -> Reply:
-    """The answer to a trigger; the server calls itself by another address than we do."""
+    """Return the response to a trigger; the server uses another base address than the client."""
     return Reply(status, headers={"Location": f"{base}/queue/item/{item}/"})
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """A clock that advances only during a sleep."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -145,7 +152,7 @@ class Clock:
 
 @dataclass
 class Played:
-    """One task against a server: what it returns, said, hid, and sent."""
+    """A task run against a server: its return values, messages, hidden values and requests."""
 
     stub: Stub
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -174,7 +181,9 @@ class Played:
         return progress_to(self.lines.append)
 
     def job_build(self, task: Task) -> Operation:
-        """The operation of C(ci_job_build); as in a task, what is secret by its name is known."""
+        """Return the operation of `ci_job_build`; as in a task, parameters with secret names are
+        recognized.
+        """
         secrets = OptionSecrets(argument_spec(CiJobBuildOptions))
         secrets.shown(self.options)
         hidden.add(*secrets.found)
@@ -182,7 +191,7 @@ class Played:
         return CiJobBuildOperation(task, options, self.clock.pace)
 
     def run(self, make: Callable[[Task], Operation] | None = None) -> dict[str, Any]:
-        """Plan, and apply unless nothing changes or it is check mode, as a module does."""
+        """Plan, and apply if something changes and check mode is off, as a module does."""
         with self.listening():
             operation = (make or self.job_build)(self.task())
             plan = operation.plan()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many builds in one task of `ci_job_build`: started side by side, followed together, judged each by itself."""
+"""Test many builds in a task of `ci_job_build`: started in parallel, followed together, with
+separate results.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ VERSION = definition("VERSION", "String", "0")
 class Farm:
     """A server with jobs `a`, `b`, ... that have the parameter VERSION.
 
-    A build starts with the first look at its job after the trigger, or never (`stuck` versions), is
-    over `looks` looks later, and ends with the result that `results` has for its version. `lost`
-    numbers triggers whose answer is lost, with whether the server acts on them; an `old` server
-    does not say what it folds a trigger into.
+    A build starts with the first request for its job after the trigger, or never (`stuck`
+    versions). It finishes after `looks` more requests, with the result that `results` has for its
+    version. `lost` maps the number of a trigger with a lost response to whether the server acts on
+    it. An `old` server does not report the queue item into which it folds a trigger.
     """
 
     looks: int = 2
@@ -145,7 +147,7 @@ def query(seen: Seen) -> Mapping[str, list[str]]:
 
 
 def wish(job: str, version: object, **more: Any) -> dict[str, Any]:
-    """An entry of `builds`."""
+    """Return an entry of `builds`."""
     return {"job": job, "parameters": {"VERSION": version}, **more}
 
 
@@ -184,7 +186,7 @@ def test_builds_of_one_job_are_followed_with_one_request_per_look() -> None:
     shown = [row["build"]["parameters"]["VERSION"] for row in values["builds"]]
     assert shown == [str(number) for number in range(20)]
     reads = [seen for seen in played.stub.seen if seen.method == "GET"]
-    # the job before, then one look per pause; the crumb is asked for once
+    # the job before, then one state request per pause; the crumb is requested once
     assert len(played.posts) == 20
     assert len(reads) == 1 + 1 + len(played.clock.pauses)
 
@@ -325,8 +327,8 @@ def test_an_interrupt_says_for_each_what_goes_on() -> None:
 
 
 def test_builds_that_are_alike_are_not_taken_for_each_other() -> None:
-    """A server that does not name queue items, and builds that nothing but their number tells
-    apart.
+    """Verify this for a server that does not name queue items, if builds differ only in their
+    number.
     """
     values, played = play(Farm(folds=False, unnamed=True), *[wish("a", 1)] * 3)
     assert sorted(row["build"]["number"] for row in values["builds"]) == [1, 2, 3]

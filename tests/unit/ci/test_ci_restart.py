@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A restart as a client sees it: what counts as done, what is waited out, what ends it at once."""
+"""Test how a client follows a restart: signs of completion, phases to wait for, and immediate
+errors.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,16 @@ CUT = Reply(cut=True)
 
 
 def up(mark: str | None = OLD, *, quieting: bool | None = False, version: str = "2.479.3") -> Reply:
-    """A whole answer."""
+    """Return a complete response."""
     headers = {"X-Jenkins": version, **({} if mark is None else {"X-Jenkins-Session": mark})}
     return Reply(200, {} if quieting is None else {"quietingDown": quieting}, headers)
 
 
 @dataclass
 class Server:
-    """`looks` are the answers to looks at the state, one by one; the last one for ever after."""
+    """A restarting server. `looks` are the successive responses to state requests; the last
+    response repeats.
+    """
 
     looks: list[Reply]
     answer: Reply = field(default_factory=lambda: Reply(302, headers={"Location": "/base/"}))
@@ -70,7 +74,7 @@ class Server:
 
 @dataclass
 class Played:
-    """What became of a task, and the time that it took."""
+    """Result of a task, and its duration."""
 
     server: Server
     run: Run
@@ -82,7 +86,7 @@ class Played:
 def play(server: Server, *, read_only: bool = False, **options: Any) -> Played:
     clock = Clock()
     with Stub(answer=server) as stub:
-        # with retries, as they are by default: a look is not repeated
+        # with the default retries: a state request is not repeated
         chosen = options_of(CiRestartOptions, **options)
         run = Run(stub.url, read_only, {"retries": 3, "timeout": 10})
         played = Played(server, run, clock)
@@ -103,7 +107,7 @@ def test_all_phases_are_waited_out() -> None:
     played = play(Server(looks))
     assert played.values["changed"] is True
     assert played.values["version"] == "2.492.1"
-    # looks at 0, 0.5, 1.25, 2.375, 4.0625 (pauses grow to poll_interval), 6.0625
+    # state requests at 0, 0.5, 1.25, 2.375, 4.0625 (pauses grow to poll_interval), 6.0625
     assert played.values["downtime"] == pytest.approx(6.0625 - 0.5, abs=0.001)
     assert played.server.posts == ["/base/safeRestart"]
     assert played.run.lines == [
@@ -115,10 +119,13 @@ def test_all_phases_are_waited_out() -> None:
 
 
 def test_a_whole_answer_with_the_old_mark_is_not_the_end() -> None:
-    """The first answer after the request, and a server that comes back between two failures."""
+    """Verify this for the first response after the request, and for a server that is up briefly
+    between two failures.
+    """
     looks = [up(), up(), DOWN, up(quieting=True), DOWN, DOWN, up(NEW)]
     played = play(Server(looks), poll_interval=1.0)
-    # the failure before the old mark was a passing one: looks at 0, 0.5, 1.25, 2.25, 3.25, 4.25
+    # the failure before the old mark was temporary: state requests at 0, 0.5, 1.25, 2.25, 3.25,
+    # 4.25
     assert played.values["downtime"] == pytest.approx(2.0)
 
 
@@ -141,8 +148,9 @@ def test_the_written_interface_is_enough() -> None:
 
 
 def test_the_session_mark_counts_whatever_comes_with_it() -> None:
-    """Server fact [ci-3]: pages have it, too; what carries none must be JSON to be a whole
-    answer."""
+    """Server fact [ci-3]: pages have the mark, too. A response without a mark is complete only if
+    it is JSON.
+    """
 
     def page(mark: str | None) -> Reply:
         return replace(up(mark), body="<html><body>Dashboard</body></html>")
@@ -267,7 +275,9 @@ def test_the_start_page_may_go_by_another_address(location: str) -> None:
 
 @pytest.mark.parametrize("answer", [CUT, GATEWAY, Reply(504)])
 def test_a_lost_answer_of_a_server_that_acts_is_no_failure(answer: Reply) -> None:
-    """A proxy says 502 or 504 where the server behind it did not answer in time."""
+    """Verify this also for 502 and 504: a proxy sends them if the server behind it did not respond
+    in time.
+    """
     played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], answer))
     assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
     assert len(played.server.posts) == 1
@@ -326,7 +336,7 @@ def test_who_stops_waiting_is_told_that_the_restart_goes_on(
 
 
 def test_a_login_that_is_refused_afterwards_ends_the_waiting() -> None:
-    """Wrong passwords are not tried again: accounts get locked."""
+    """Verify that a wrong password is not sent again, because repeated failures lock accounts."""
     played = play(Server([up(), DOWN, Reply(401)]))
     assert failed(played).kind == "auth"
     assert failed(played).result["changed"] is True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Running scripts: how their end is told, and what becomes of it."""
+"""Test running scripts: how the end of a script is detected, and its results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TRACE = (
 
 
 def payload_of(program: str) -> dict[str, Any]:
-    """What the program hands to the script, put together as Groovy does."""
+    """Return the data that the program passes to the script, joined as Groovy joins it."""
     pieces = re.findall(r"^(?:def payload =|payload \+=) '([A-Za-z0-9+/=]*)'$", program, re.M)
     found: dict[str, Any] = json.loads(b64decode("".join(pieces)))
     return found
@@ -51,7 +51,7 @@ def marker_of(program: str) -> str:
 
 
 def without_comment(program: str) -> str:
-    """The program without the lines that show the script to people."""
+    """Return the program without the lines that show the script to users."""
     lines = program.split("\n")
     return "\n".join(lines[:1] + lines[lines.index("import groovy.json.JsonOutput") :])
 
@@ -61,7 +61,9 @@ def line(marker: str, word: str, told: dict[str, Any]) -> str:
 
 
 class Console:
-    """Answers each script with what `say` makes of its payload: printed text, word and data."""
+    """Respond to each script with the result of `say` for its payload: printed text,
+    word and data.
+    """
 
     def __init__(self, say: Callable[[dict[str, Any]], tuple[str, str, dict[str, Any]]]) -> None:
         self.say = say

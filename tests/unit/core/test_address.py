@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Addresses against what the HTTP library makes of them."""
+"""Test addresses against their interpretation by the HTTP library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.address im
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 
 HOME = "http://home:8080"
-# What parsers are known to read in different ways.
+# Characters and strings that parsers are known to interpret differently.
 _SIGN = st.sampled_from(
     [
         *"\\@/?#:;[]%.* \t\r\n\x00\x0b\x1f\x7f\xa0\xad\u202e\uff0f\uff20\u3002\u2028ßé0",
@@ -51,11 +51,11 @@ _ADDRESS = st.builds(
 
 
 class Connected(Exception):
-    """Where a request would have gone."""
+    """Carries the destination of a request."""
 
 
 class Port:
-    """Ends the way of a request where the library has chosen host and port."""
+    """Stop a request after the library has selected host and port."""
 
     def __init__(self, pool: Any) -> None:
         self.place: Origin = (pool.scheme, pool.host.strip("[]"), pool.port)
@@ -70,13 +70,15 @@ class Adapter(HTTPAdapter):
 
 
 def connected(address: str) -> Origin:
-    """Where `requests` connects to for an address; `NOWHERE` where it refuses it."""
+    """Return the address to which `requests` connects; `NOWHERE` if it rejects the address."""
     session = requests.Session()
     session.trust_env = False
     for scheme in ("http://", "https://"):
         session.mount(scheme, Adapter())
     try:
-        session.get(address, auth=lambda request: request)  # as ours: not that of the address
+        session.get(
+            address, auth=lambda request: request
+        )  # as the collection does: ignore a login in the address
     except Connected as place:
         scheme, host, port = place.args
         return scheme, host, port or {"http": 80, "https": 443}[scheme]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an answer may cost at most: time, bytes, levels [C1.4]."""
+"""Test the limits of a response: time, bytes, levels [C1.4]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GZIP = {"Content-Encoding": "gzip"}
 
 
 def failed(reply: Reply, *, streamed: bool = False, **settings: Any) -> ToolchainError:
-    """What a read says of a server that always answers so."""
+    """Return the error of a read from a server that always sends this reply."""
     with Stub(answer=lambda seen: reply) as stub:
         transport = transport_to(stub.url, retries=0, **settings)
 
@@ -65,7 +65,9 @@ def test_a_slow_write_does_not_tell_what_became_of_it() -> None:
 
 
 class Clock:
-    """Time that passes only while somebody waits for bytes, and the socket that they come from."""
+    """A clock that advances only while the client waits for bytes, and the socket of
+    these bytes.
+    """
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -79,7 +81,7 @@ class Clock:
 
 
 class Source(io.RawIOBase):
-    """Brings so many bytes at each wait of so many seconds."""
+    """Provide the given number of bytes after each wait of the given seconds."""
 
     def __init__(self, clock: Clock, waits: list[tuple[float, int]]) -> None:
         self._clock, self._waits = clock, waits
@@ -123,7 +125,7 @@ def test_a_body_has_a_pace(waits: list[tuple[float, int]], *, slow: bool) -> Non
 
     def take() -> None:
         for _wait in list(waits):
-            clock.time += 1000  # whoever takes it may take their time
+            clock.time += 1000  # the consumer may take its time
             source.readinto(bytearray(10))
 
     if slow:
@@ -194,7 +196,7 @@ PACKINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def in_chunks(body: bytes, encoding: str, step: int) -> bodies.Incoming:
-    """A response whose body comes in chunks of so many bytes."""
+    """Return a response whose body comes in chunks of `step` bytes."""
 
     class Raw(io.BytesIO):
         def read(self, size: int | None = -1, **_options: bool) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests as they are sent, and what becomes of connections and responses."""
+"""Test requests on the wire, and the handling of connections and responses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_rest_of_a_stream_is_never_the_next_answer(*, taken: bool, connectio
 
 
 def test_connections_that_streams_had_come_back() -> None:
-    """More streams one after the other than there are connections."""
+    """Verify this with more consecutive streams than there are connections."""
     with Stub(
         answer=lambda seen: Reply(404 if seen.target.endswith("/no") else 200, "words")
     ) as stub:
@@ -104,7 +104,9 @@ TROUBLE = {
 
 
 def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
-    """What is told of an answer, behind good ones on its connection."""
+    """Return the reported error for a response that follows successful responses on its
+    connection.
+    """
     with Stub(*before, reply, answer=lambda seen: Reply()) as stub:
         transport = transport_to(stub.url, retries=0, timeout=0.2)
         for _number in before:
@@ -112,7 +114,7 @@ def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
         with pytest.raises(ToolchainError) as caught:
             transport.send("asking", method, "x", reads=method == "GET", headers={"X-Y": "z"})
         assert transport.read("reading", "after").status == 200
-        assert stub.connections == 2  # what may still come on the first is not the next answer
+        assert stub.connections == 2  # late data on the first connection is not the next response
         error = caught.value
         said = error.message.replace(stub.url, "")
     return error.kind, error.outcome_unknown, said
@@ -127,7 +129,7 @@ def test_trouble_on_a_connection_that_is_kept_is_told_as_on_a_new_one(
 
 
 def test_a_connection_with_trouble_leaves_its_place_to_another() -> None:
-    """More troubles than there are connections."""
+    """Verify this with more failed connections than the pool has places."""
     replies = [Reply(cut=number % 2 == 1) for number in range(24)]
     with Stub(*replies) as stub:
         transport = transport_to(stub.url, retries=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a module returns for a plan, in check mode and without it."""
+"""Test the return values of a module for a plan, in check mode and without it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Nothing:
 
 
 class Known:
-    """An operation whose plan is known before; it fails where the plan has a failure."""
+    """An operation with a given plan; it fails if the plan has a failure."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self.applied = plan, 0
@@ -70,7 +70,7 @@ class Known:
 
 
 class Refused(Known):
-    """An operation that the server would refuse."""
+    """An operation that the server would reject."""
 
     def preflight(self, plan: Plan) -> None:
         raise ToolchainError("not_found", "there is no such member")
@@ -86,7 +86,7 @@ def test_an_operation_rehearses_in_check_mode_alone() -> None:
 
 
 def carried_out(operation: Operation, predict: bool, with_diff: bool) -> dict[str, Any]:
-    """The return values of an operation, as a module has them."""
+    """Return the return values of an operation, as a module has them."""
     plan = operation.plan()
     applied = operation.apply(plan) if runner._must_apply(operation, plan, predict) else {}
     return runner._values(plan, applied, with_diff)
@@ -120,7 +120,7 @@ def test_user_info_of_the_address_is_in_no_result(
         with pytest.raises(SystemExit):
             module.fail_json("s@cret") if fails else module.exit_json(said="s@cret")
     printed = capsys.readouterr().out
-    assert module.params["url"] == "https://host/base"  # what ansible shows as invocation
+    assert module.params["url"] == "https://host/base"  # shown by ansible as invocation
     assert not any(word in printed for word in ("ann", "s@cret", "s%40cret"))
 
 
@@ -182,7 +182,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
     with given_to_a_module(given), pytest.raises(SystemExit):
         runner.run("ci", SourcePassword, operation)
     printed = json.loads(capsys.readouterr().out)
-    # what ansible-core 2.22 tells the controller, that it may mask it
+    # ansible-core 2.22 passes this to the controller, so that the controller can mask it
     printed.pop("_ansible_new_secrets", None)
     shown = json.dumps(printed, ensure_ascii=False)
     assert not [form for form in (*spelt, "told", "pass/w", "\x1b", "u001b") if form in shown]
@@ -223,7 +223,7 @@ def test_a_diff_shows_what_would_steer_a_terminal() -> None:
 
 @pytest.mark.parametrize("other", [{}, {"name": "Weite", "rank": None}])
 def test_a_diff_shows_every_script_as_it_is_written(other: dict[str, Any]) -> None:
-    """Ansible would escape all that is not ASCII in a mapping."""
+    """Verify this because Ansible would escape all non-ASCII characters in a mapping."""
     size = {"rank": 1, "name": "Größe \U0001f680", "half": "a\udc80", "day": date(2026, 1, 2)}
     values = carried_out(Known(Plan(size, other, "update")), True, True)
     before, after = values["diff"]["before"], values["diff"]["after"]
@@ -270,11 +270,11 @@ def test_a_part_of_a_task_is_accounted_for_in_the_whole() -> None:
 
 
 class _Stopped(Exception):
-    """The options are in order; the module shall not run."""
+    """The options are valid; the module must not run."""
 
 
 class _Checking(basic.AnsibleModule):
-    """Checks the options and stops, as ansible-lint has it."""
+    """Check the options and stop, as ansible-lint does."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -292,7 +292,7 @@ def test_a_class_that_replaces_that_of_ansible_later_is_used(
         runner.run("repo", Nothing, operation)
     with given_to_a_module({"timeout": "{{ seconds }}"}), pytest.raises(SystemExit):
         runner.run("repo", Nothing, operation)
-    assert "argument 'timeout' is of type" in capsys.readouterr().out  # lint knows these words
+    assert "argument 'timeout' is of type" in capsys.readouterr().out  # lint knows this message
     with given_to_a_module({"urll": "http://127.0.0.1:9"}), pytest.raises(SystemExit):
         runner.run("repo", Nothing, operation)
     assert "Unsupported parameters" in capsys.readouterr().out

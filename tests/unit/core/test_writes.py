@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A write has one effect at most, and what is said of it is what a look has shown."""
+"""Test that a write has at most one effect, and that its report matches the check of the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PUT_OFF = [
     Reply(503, "", {"Retry-After": "2"}),
 ]
 PAGE = Reply(200, "<!DOCTYPE html><html><title>Welcome</title></html>")
-#: Answers that do not tell whether the server acted, and whether it may be at it still.
+#: Responses that leave open whether the server acted; the flag means that it may still be working.
 DOUBTFUL = [
     (Reply(500), False),
     (Reply(503), False),
@@ -49,7 +49,7 @@ def fails(transport: Transport, method: str = "POST", **parts: Any) -> Toolchain
 
 
 def looks(*found: bool | None) -> Callable[[], bool | None]:
-    """Looks that show one after the other, the last one for ever."""
+    """Return a check with the given results, one after the other; the last result repeats."""
     left = list(found)
     return lambda: left.pop(0) if len(left) > 1 else left[0]
 
@@ -126,7 +126,9 @@ def test_a_look_that_fails_tells_nothing() -> None:
 
 
 def test_the_last_answer_counts_as_the_first() -> None:
-    """With no repetition left, or none that is waited for, the look decides all the same."""
+    """Verify that the check decides even if no retry is left, or the wait for a retry would be too
+    long.
+    """
     with Stub(Reply(429)) as stub:
         assert fails(transport_to(stub.url, retries=0), verify=looks(False)).message.endswith(
             NOTHING

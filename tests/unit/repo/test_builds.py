@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promoting builds: what counts as done, what is sent, and what the messages mean."""
+"""Test the promotion of builds: signs of completion, requests, and the meaning of messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def record(*statuses: dict[str, Any], **fields: Any) -> Reply:
 
 
 def shown(*statuses: dict[str, Any]) -> Reply:
-    """A record from a server that tells what it is."""
+    """Return a record of a server that identifies itself."""
     return replace(record(*statuses), headers={"X-JFrog-Version": "Artifactory/7.77.5"})
 
 
@@ -57,7 +57,7 @@ def said(*messages: tuple[str, str], code: int = 200) -> Reply:
     return Reply(code, {"messages": listed})
 
 
-# --- what counts as done
+# --- when a promotion is complete
 
 
 def test_the_newest_promotion_counts_not_the_last_in_the_list(server: Server) -> None:
@@ -157,7 +157,7 @@ def test_a_promotion_that_the_history_went_through_is_unchanged(server: Server) 
         assert plan.changed
 
 
-# --- what the target holds
+# --- content of the target
 
 MODULES = [
     {"artifacts": [{"sha1": "AA", "path": "app/a.jar"}, {"sha1": "bb", "name": "b.jar"}]},
@@ -360,7 +360,7 @@ def test_a_name_that_no_address_can_have_is_refused_by_its_option(
     assert server.asked == []
 
 
-# --- what is sent
+# --- requests
 
 
 def test_the_body(server: Server) -> None:
@@ -405,7 +405,7 @@ def test_the_written_interface_is_sent_its_own_fields_only(server: Server) -> No
     assert server.bodies(PROMOTE) == [known, {**known, "failFast": False, "comment": "c"}]
 
 
-# --- what the answers mean
+# --- meaning of responses
 
 
 @pytest.mark.parametrize("code", [200, 400])
@@ -626,7 +626,7 @@ def test_a_rehearsal_in_check_mode_is_no_write(server: Server) -> None:
 @pytest.mark.parametrize(
     ("dialect", "told", "asked"),
     [
-        # nothing says that the server heeds dryRun, whatever the task says of it
+        # nothing shows that the server respects dryRun, whatever the options of the task are
         ("generic", record(), [RECORD]),
         ("generic", shown(), [RECORD]),
         ("jfrog", record(), [RECORD, VERSION]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cleanup deletes what its rules name, once, and nothing else."""
+"""Test that a cleanup deletes the items named by its rules, once, and nothing else."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def paths(entries: list[dict[str, Any]]) -> list[str]:
 
 
 def criteria(server: Server, number: int = 0) -> dict[str, Any]:
-    """What the query asks for."""
+    """Return the criteria of the query."""
     queries = [seen for seen in server.stub.seen if server.name(seen) == QUERY]
     text = queries[number].body.decode()
     found: dict[str, Any] = json.JSONDecoder().raw_decode(text.removeprefix("items.find("))[0]
@@ -64,13 +64,13 @@ REPOSITORIES = "GET /api/repositories"
 
 @pytest.fixture(autouse=True)
 def repository(server: Server) -> None:
-    """The repository that most rules name."""
+    """Let the server list the repository that most rules name."""
     server.on[REPOSITORIES] = Reply(body=json.dumps([{"key": "r", "type": "LOCAL"}]))
 
 
 @pytest.fixture
 def deleting(server: Server) -> Server:
-    """A server that deletes everything."""
+    """Return a server that carries out every deletion."""
     answer = server.answer
     server.stub.answer = lambda seen: (
         Reply(204)
@@ -139,11 +139,12 @@ def test_a_rule_is_sent_as_it_is(deleting: Server) -> None:
     assert text.endswith(f".include({fields})")
 
 
-# --- what goes and what stays ---------------------------------------------------------------------
+# --- deleted and kept items
+# -------------------------------------------------------------------------
 
 
 def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, bool]:
-    """Path to whether it goes."""
+    """Map each path to whether it is deleted."""
     (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
     judged = selection.verdicts(one, found, NOW)
     return {each.item.path: each.goes for each in judged}
@@ -157,7 +158,7 @@ def reasons(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, st
 def test_the_newest_of_each_folder_are_kept_whatever_their_age() -> None:
     found = [row("a/1", 40), row("a/2", 50), row("a/3", 1), row("b/1", 60), row("a/c/1", 70)]
     given = {"keep_last": 2, "created_before": "30d"}
-    # the young one counts, and is no candidate
+    # the recent item counts, but is not a candidate
     assert verdicts(given, *found) == {"a/1": False, "a/2": True, "b/1": False, "a/c/1": False}
     assert reasons(given, *found)["a/1"] == "rule 1: among the newest 2 of 'a'"
     assert reasons(given, *found)["a/2"] == "rule 1: older than 30d, not among the newest 2 of 'a'"
@@ -175,7 +176,9 @@ def test_exclusions_are_globs_on_the_full_path(glob: str) -> None:
 
 
 def test_ages_count_from_the_clock_of_the_server(deleting: Server) -> None:
-    """The server lives in 2030; by our clock all of this has yet to come."""
+    """Verify this with a server whose clock shows 2030: by the local clock, all items lie in the
+    future.
+    """
     deleting.on[QUERY] = rows(row("a/old", 31), row("a/young", 29))
     _plan, values = deleting.run(
         ArtifactCleanupOperation, params({"created_before": "30d", "keep_last": 1})
@@ -192,7 +195,7 @@ def test_a_server_without_a_clock_is_not_guessed_at(deleting: Server) -> None:
     )
     assert error.kind == "protocol"
     assert "Date" in error.message
-    # without keep_last the server itself picks the old ones
+    # without keep_last the server itself selects the old items
     _plan, values = deleting.run(ArtifactCleanupOperation, params({"created_before": "30d"}))
     assert paths(values["deleted"]) == ["a/old"]
 
@@ -311,7 +314,7 @@ def test_overlapping_rules_delete_each_item_once(deleting: Server) -> None:
     _plan, values = deleting.run(ArtifactCleanupOperation, given)
     assert paths(values["deleted"]) == ["a", "c"]
     assert sorted(deleting.asked[2:]) == ["DELETE /r/a", "DELETE /r/c"]
-    # what one rule keeps and another deletes with its folder is not kept
+    # an item is not reported as kept if another rule deletes its folder
     assert paths(values["kept"]) == ["b/1"]
 
 
@@ -356,7 +359,8 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
     assert timedelta(**{units[text.lstrip("0123456789")]: value}) == time
 
 
-# --- brakes ---------------------------------------------------------------------------------------
+# --- safety limits
+# ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -443,7 +447,8 @@ def test_what_the_server_trimmed_is_not_worked_on(deleting: Server) -> None:
     assert deleting.asked == [QUERY]
 
 
-# --- what goes wrong ------------------------------------------------------------------------------
+# --- errors
+# -----------------------------------------------------------------------------------------
 
 
 def listing(*names: str) -> Reply:
@@ -479,7 +484,7 @@ def test_what_another_one_deleted_is_no_failure(deleting: Server) -> None:
 
 
 def test_what_is_hidden_is_not_gone(deleting: Server) -> None:
-    """Server fact [repo-22]: what one may not delete may be a 404."""
+    """Server fact [repo-22]: an item without delete permission may get a 404."""
     deleting.on[QUERY] = rows(row("a/1"))
     deleting.on["DELETE /r/a/1"] = Reply(404)
     deleting.on[LISTING] = listing("1")
@@ -526,7 +531,8 @@ def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
     assert "Failed to parse query" in error.message
 
 
-# --- slips ----------------------------------------------------------------------------------------
+# --- invalid input
+# ----------------------------------------------------------------------------------
 
 
 def test_an_unknown_repository_is_not_an_empty_one(server: Server) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Generated pages: trees of `(name, attributes, children)`, what a server makes of them, and edits.
+"""Generate pages: trees of `(name, attributes, children)`, server rewrites, and edits.
 
-Nothing here knows how the collection reads or compares storage format.
+This file does not depend on how the collection parses or compares storage format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 Tree: TypeAlias = tuple[str, dict[str, str], list[Any]]
 
 SPACE = "REL"
-# Samples instead of free text: a document needs many, and each free character costs a draw.
+# Samples instead of free text: a document needs many strings, and each free character costs a draw.
 _TEXT = st.sampled_from(
     (
         *("a", "Release", " ", "a b", " a", "a ", "R&D", "a < b > c", "\u2013é\u00a0ß", "\u00a0"),
@@ -105,7 +105,7 @@ _CODE_MACRO = st.builds(
 
 
 def _blocks(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
-    """Blocks that hold other blocks, or text."""
+    """Return blocks that contain other blocks, or text."""
     content = _INLINES | st.lists(inner, min_size=1, max_size=2)
     cell = _element("td", content, _ATTRIBUTES) | _element("th", _INLINES)
     row = _element("tr", st.lists(cell, min_size=1, max_size=2))
@@ -169,7 +169,9 @@ _PLAIN = ("ac:plain-text-body", "ac:plain-text-link-body")
 
 
 class Writer:
-    """Spells a tree in one of its many ways, as `chance` falls; `plain` always in the same."""
+    """Serialize a tree; `chance` selects among equivalent notations, without it the notation is
+    always the same.
+    """
 
     def __init__(self, chance: random.Random | None = None) -> None:
         self.chance = chance
@@ -218,7 +220,9 @@ class Writer:
         return f'"{html.escape(value)}"'
 
     def cdata(self, text: str) -> str:
-        """Cut anywhere, and always where `]]>` would close it."""
+        """Split the string into sections at random, and always where `]]>` would close
+        the section.
+        """
         cuts = [0, *(at + 2 for at in range(len(text)) if text.startswith("]]>", at)), len(text)]
         if self._maybe() and self.chance is not None:
             cuts = sorted({*cuts, self.chance.randrange(len(text) + 1)})
@@ -227,7 +231,7 @@ class Writer:
 
 
 def plain(blocks: list[Any]) -> str:
-    """One spelling of a body."""
+    """Return the body in a fixed notation."""
     return Writer().body(blocks)
 
 
@@ -235,7 +239,7 @@ def plain(blocks: list[Any]) -> str:
 
 
 def saved(blocks: list[Any], chance: random.Random) -> str:
-    """A body after a save: everything that servers are known to rewrite, or part of it."""
+    """Return a body after a save, with all or some of the known rewrites by servers."""
     return Writer(chance).body([_rewritten(block, chance) for block in blocks])
 
 
@@ -269,7 +273,7 @@ def _rewritten(node: Any, chance: random.Random) -> Any:
 
 
 def _commented(child: Any, chance: random.Random) -> Any:
-    """Text that a reader has commented on."""
+    """Return text with an inline comment of a reader."""
     if isinstance(child, str) and chance.random() < 0.2:
         return ("ac:inline-comment-marker", {"ac:ref": str(chance.random())}, [child])
     return child
@@ -279,7 +283,7 @@ def _commented(child: Any, chance: random.Random) -> Any:
 
 
 def edited(blocks: list[Any], chance: random.Random) -> list[Any]:
-    """The body after one small edit of its author."""
+    """Return the body after a small edit by its author."""
     root: Tree = ("", {}, blocks)
     places = list(_places(root, ()))
     path = chance.choice(places)
@@ -329,8 +333,10 @@ def _tag_edit(node: Tree, chance: random.Random) -> Tree:
 
 
 def as_seen(nodes: list[Any]) -> list[Any]:
-    """What an edit has to change: text put together, parameters by name, empty text left out,
-    and blanks at the edges of what holds blocks.
+    """Return the normalized tree that a real edit must change.
+
+    Adjacent strings are joined, parameters are sorted by name. Empty strings, and blanks at the
+    edges of elements that contain blocks, are removed.
     """
     seen: list[Any] = []
     for node in nodes:

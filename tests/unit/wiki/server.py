@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A wiki of a few pages that misbehaves on order."""
+"""A simulated wiki with a few pages that can be told to misbehave."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPACE = "/base/rest/api/space/"
 
 
 def page(body: str = "<p>old</p>", **fields: Any) -> dict[str, Any]:
-    """A page as the server keeps it."""
+    """Return a page as the server stores it."""
     return {
         "id": "7",
         "title": "Notes",
@@ -32,10 +32,13 @@ def page(body: str = "<p>old</p>", **fields: Any) -> dict[str, Any]:
 
 
 class Wiki:
-    """`puts`: what happens to the next PUTs, before or instead of being carried out; each is given
-    the wiki and may return an answer of its own.
+    """A simulated wiki.
 
-    `expands`: members that a read shows (None: refuses the parameter with `refusal`).
+    `puts` are handlers for the next PUTs, called before the PUT is carried out. A handler receives
+    the wiki; if it returns a response, the PUT is not carried out.
+
+    `expands` are the members that a read shows; with None, the wiki rejects the parameter with
+    `refusal`.
     """
 
     def __init__(self, *pages: dict[str, Any]) -> None:
@@ -49,8 +52,8 @@ class Wiki:
         self.finds = True
         self.home = "1"
         self.shows_labels = True
-        self.operations: Any = None  # those of each page, where they are asked for
-        self.saved: Callable[[str], str] = str  # what a save makes of a body
+        self.operations: Any = None  # operations of every page, if the request asks for them
+        self.saved: Callable[[str], str] = str  # rewrites a body on save
         self.written: list[dict[str, Any]] = []
 
     def __call__(self, seen: Seen) -> Reply:
@@ -69,7 +72,7 @@ class Wiki:
         return self._find(query) if name == "" else self._page(name, seen, query)
 
     def _page(self, name: str, seen: Seen, query: dict[str, str]) -> Reply:
-        """A page, or what is below one."""
+        """Handle a request for a page, or for its children."""
         name, _slash, below = name.partition("/")
         one = self.pages.get(name)
         if one is None or one["status"] != "current":
@@ -88,7 +91,7 @@ class Wiki:
         return Reply(body=self._shown(one, query))
 
     def edit(self, page_id: str = "7", **changes: Any) -> None:
-        """Another writer saves the page."""
+        """Save the page as another writer."""
         one = self.pages[page_id]
         one.update(changes, version=one["version"] + 1)
 
@@ -152,11 +155,12 @@ class Wiki:
         )
 
     def store_last(self) -> None:
-        """Carry out the newest PUT, whatever is answered to it."""
+        """Carry out the newest PUT, regardless of the response."""
         content = self.written[-1]
         self._store(self.pages[content["id"]], content)
 
-    # -- what hangs on a page ----------------------------------------------------------------------
+    # -- labels and attachments of a page
+    # --------------------------------------------------------------
 
     def _after_hanging(self, seen: Seen, answer: Reply) -> Reply:
         if seen.method != "GET" and self.lost > 0:
@@ -173,7 +177,9 @@ class Wiki:
         return Reply(body={"results": [{"prefix": "global", "name": n} for n in one["labels"]]})
 
     def _files(self, one: dict[str, Any], seen: Seen, query: dict[str, str]) -> Reply:
-        """Files by name, each (version, content, comment), listed one at a time."""
+        """Handle files by name, as (version, content, comment); a list has a single
+        file per page.
+        """
         if seen.method == "GET":
             names = sorted(one["files"])
             start = int(query["start"])

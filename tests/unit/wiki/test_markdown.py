@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Markdown to storage format: each element, what is escaped, and that any text becomes a body."""
+"""Test Markdown to storage format: every element, escaping, and that any text becomes a body."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ _PIECES = st.sampled_from(
 _TEXTS = st.lists(_PIECES, max_size=30).map("".join) | st.text(max_size=60)
 
 
-# what begins with dashes may be front matter, which is refused where it is no YAML
+# text that starts with dashes may be front matter, which is rejected if it is not YAML
 @given(_TEXTS.filter(lambda text: not text.startswith("---")))
 def test_any_text_becomes_a_well_formed_body(markdown: str) -> None:
     body = storage_format(markdown)
@@ -187,7 +187,9 @@ def test_what_is_nested_too_deep_is_refused_and_not_left_out() -> None:
 
 
 def test_a_text_that_takes_too_long_is_refused() -> None:
-    """The library takes tens of seconds for some texts of this length, and hours for longer ones."""
+    """Verify a limit: the library takes tens of seconds for some texts of this length, and hours
+    for longer texts.
+    """
     assert storage_format("a" + " " * (document.LONGEST - 1)) == "<p>a</p>"
     with pytest.raises(AnsibleFilterError, match=r"has 1000001 characters, and at most 1000000"):
         storage_format("[" * (document.LONGEST + 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a page tells of the permissions of the account, and who asks it."""
+"""Test the permissions of the account on a page, and the modules that request them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def told(*names: str, target: str = "page") -> list[dict[str, str]]:
 
 
 def asked(stub: Stub) -> list[bool]:
-    """Of each request, whether it wants to know what the account may do."""
+    """Return for each request whether it asks for the permissions of the account."""
     queries = [parse_qs(urlsplit(seen.target).query) for seen in stub.seen]
     return ["operations" in query.get("expand", [""])[0].split(",") for query in queries]
 
@@ -39,7 +39,7 @@ REMOVED: dict[str, Any] = {"page_id": "7", "state": "absent"}
         (told("read", "update"), REMOVED, "delete"),
         (told(*EVERYTHING), SAVED, ""),
         (told(*EVERYTHING), REMOVED, ""),
-        # what is not told is not held against the account
+        # a missing permission entry does not count as a denial
         (None, SAVED, ""),
         ([], SAVED, ""),
         ("read", SAVED, ""),
