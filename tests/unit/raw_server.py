@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RawServer:
-    """Responses of a server, and the requests that arrived: head and body of each as bytes.
+    """Responses of a server, and the received requests: head and body of each request as bytes.
 
     The last response also serves all connections that follow. `pause` are the seconds between the
     bytes of a response; 0 sends it in one block.

@@ -37,7 +37,7 @@ ARGUMENTS = {"name": "Developer"}
 
 
 def _owner(name: str) -> tuple[Any, str]:
-    """What a private part belongs to, and its name there."""
+    """Return the owner of a private part, and the name of the part there."""
     module, _colon, path = name.partition(":")
     owner: Any = importlib.import_module(module)
     *outer, last = path.split(".")
@@ -49,7 +49,7 @@ def _owner(name: str) -> tuple[Any, str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_part_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     owner, last = _owner(name)
-    if last == "CONTROLLER_TO_MODULE":  # members of an enumeration cannot be taken away
+    if last == "CONTROLLER_TO_MODULE":  # members of an enumeration cannot be removed
         owner, last = importlib.import_module("ansible.module_utils.common.json"), "Direction"
     monkeypatch.delattr(owner, last)
     with pytest.raises(ansible_internals.Missing, match=last):
@@ -57,7 +57,7 @@ def test_a_part_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, name: str
 
 
 def test_a_function_that_takes_something_else_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The functions among the parts; ansible-core 2.16 has none of them."""
+    """Verify this for the functions among the parts; ansible-core 2.16 has none of them."""
     ansible_internals.find()
     for name in NAMES:
         if name.endswith(("_BuiltModule", "get_module_encoder", "_exception")):
@@ -77,7 +77,7 @@ def test_a_collection_that_cannot_be_emptied_is_missing(
 
 
 def test_a_generation_that_is_none_of_this_core_is_missing() -> None:
-    """A core that says to be new, or old, and is not."""
+    """Verify this for a core that claims to be new or old, but is not."""
     if NEW:
         internals = ansible_internals.find("2.16.0")
         assert len(internals.built("#!python", "path")) == 4
@@ -104,7 +104,7 @@ def test_all_is_as_before_after_a_module() -> None:
 
 
 class _Task:
-    """The task of an action; `no_log` of other tests."""
+    """The task of an action; other tests use `no_log`."""
 
     action, args, delegate_to, no_log = "delivery.toolchain.probe", {"name": "a"}, None, False
     become, async_val, diff = False, 0, False

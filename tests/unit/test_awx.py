@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What AWX asks for is written from the argument specs; what it answers is what the playbooks take."""
+"""Test that surveys and credentials of AWX match the argument specs, and that the playbooks accept
+their values.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class _Loader(yaml.SafeLoader):
-    """Takes what Ansible must not template as the text that it is."""
+    """Load strings that Ansible must not template as plain strings."""
 
 
 def _text(_loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
@@ -59,7 +61,7 @@ def test_a_credential_type_has_every_connection_option(service: str) -> None:
 
 
 def _get(service: str, environment: dict[str, str], name: str) -> Any:
-    """An option as a module has it that gets nothing but the environment."""
+    """Return the value of an option in a module that gets its options from the environment only."""
     if name in options.credential_options(service):
         return None
     value = environment[options.environment_name(service, name)]

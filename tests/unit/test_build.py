@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The archive of the collection: the same bytes for the same sources, and what lies beside it."""
+"""Test the archive of the collection: the same bytes for the same sources, and the files next to
+it.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def test_another_folder_and_umask_give_the_same_bytes(archive: Path, tmp_path: P
         (other / left).mkdir()
         (other / left / "left-over").touch()
     for path in other.rglob("*"):
-        # as a checkout with umask 077 has it, made at another time
+        # like a checkout with umask 077 that was made at another time
         path.chmod(path.stat().st_mode & 0o700)
         os.utime(path, (MOMENT + 5, MOMENT + 5))
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(MOMENT), "PYTHONPATH": str(other)}

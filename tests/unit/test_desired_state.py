@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The folder of the desired state: what it may say, and how a slip in it is named."""
+"""Test the folder of the desired state: its allowed content, and the error messages for invalid
+input.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the playbooks enforce and drift do on a host, by its variables."""
+"""Test the actions of the playbooks enforce and drift on a host, depending on its variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODULES: dict[str, Any] = {"analysis_config_modules": []}
 
 
 def template(value: Any) -> Any:
-    """Stands for Ansible's: a text in braces names what is in it."""
+    """Simulate the templating of Ansible: a string in braces is the name of a variable."""
     known = {"{{ two }}": "ci_baseline, desired_state", "{{ logins }}": {"wiki": {}, "wikki": {}}}
     return known.get(value, value) if isinstance(value, str) else value
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What differs, in one wording, and variables that are not known: what roles used to compute."""
+"""Test the uniform wording of differences, and unknown variables, which roles used to compute."""
 
 from __future__ import annotations
 

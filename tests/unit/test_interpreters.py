@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether two names of an interpreter are one: links are, virtual environments are not."""
+"""Test whether two names refer to the same interpreter: links do, virtual environments do not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import interpre
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Two Pythons, more names of one, an environment made from that one, and a link to it."""
+    """Create two Pythons, more names of the first, an environment made from the first, and a link
+    to it.
+    """
     system, environment = tmp_path / "usr" / "bin", tmp_path / "venv" / "bin"
     for folder in (system, environment):
         folder.mkdir(parents=True)

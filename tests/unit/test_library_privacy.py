@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No private part of the HTTP libraries is used: they may rename it in any release."""
+"""Test that no private part of the HTTP libraries is used: they may rename it in any release."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def _imports(tree: ast.AST) -> Iterator[str]:
 
 
 def _own_names(tree: ast.AST) -> set[str]:
-    """The private names that a file defines: functions, attributes of classes and of `self`."""
+    """Return the private names that a file defines: functions, attributes of classes
+    and of `self`.
+    """
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -46,7 +48,7 @@ def _own_names(tree: ast.AST) -> set[str]:
 
 @functools.cache
 def _library_names() -> frozenset[str]:
-    """The private names of attributes in the sources of the libraries."""
+    """Return the private names of attributes in the sources of the libraries."""
     sources = [Path(http.client.__file__ or "")]
     for package in (requests, urllib3):
         sources += Path(package.__path__[0]).rglob("*.py")
@@ -56,7 +58,7 @@ def _library_names() -> frozenset[str]:
 
 
 def violations(path: Path) -> list[str]:
-    """What a file uses of the libraries though it is private."""
+    """Return the private parts of the libraries that a file uses."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     used = [name for name in _imports(tree) if name.partition(".")[0] in LIBRARIES]
     found = [name for name in used if any(map(_is_private, name.split(".")))]
@@ -78,7 +80,9 @@ def test_no_private_part_of_a_library_is_used(path: Path) -> None:
 
 
 def test_a_subclass_hides_no_private_part_of_its_library() -> None:
-    """The file whose classes extend those of the libraries has names that these do not have."""
+    """Verify that private names in the file with subclasses of library classes do not occur in the
+    libraries.
+    """
     path = PLUGINS / "module_utils/core/http/connections.py"
     own = {name for name in _own_names(ast.parse(path.read_text())) if _is_private(name)}
     assert own

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No text of a server takes more than linear time to read, in whatever room."""
+"""Test that no string of a server takes more than linear time to parse, in any package."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _unmarked(text: str) -> object:
 
 
 def _configuration(text: str) -> object:
-    """XML that is none, and XML with this text in it."""
+    """Parse invalid XML, and valid XML that contains the string."""
     with contextlib.suppress(xml_reader.UnreadableXml):
         xml_reader.parse(f"<a>{text}</a>")
     inside = f"<a><b>{text.translate(ESCAPED)}</b>{'<c/>' * (SIZE // 20)}</a>"
@@ -76,7 +76,7 @@ def _rows(text: str) -> object:
 
 
 def _storage(text: str) -> object:
-    """A body that is well-formed, and one that mostly is not."""
+    """Parse a well-formed body, and a body that is mostly malformed."""
     parser.parse(f'<p a="{text.translate(ESCAPED)}"   />')
     try:
         return parser.parse(text)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The table of tested versions: what was run now, what was run before, and what could not be run."""
+"""Test the table of tested versions: pairs that ran now, that ran before, and that
+could not run.
+"""
 
 from __future__ import annotations
 

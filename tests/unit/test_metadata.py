@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where two files of the repository have to agree, they do.
+"""Test that files of the repository agree.
 
-Modules are read from the directory, so that one that is added without its entry in the metadata,
-its fragment or its contract case is found.
+Modules are read from the directory, so that a new module without its entry in the metadata, its
+fragment or its contract case is found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tools.descriptors import DESCRIPTORS
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "ansible_collections.delivery.toolchain"
 NAME = "delivery.toolchain"
-# What the archive of the collection is made of; all else in the root is on the list of exceptions.
+# Content of the collection's archive; everything else in the root is on the list of exceptions.
 CONTENT = {
     "CHANGELOG.md",
     "CODE_OF_CONDUCT.md",
@@ -64,9 +64,9 @@ def names(folder: str, pattern: str = "*.py") -> set[str]:
 MODULES = names("plugins/modules")
 RUNTIME = load("meta/runtime.yml")
 GROUPS: dict[str, list[str]] = RUNTIME["action_groups"]
-#: Modules that speak to no server: connection options, which a group is for, would mean nothing.
+#: Modules without a server: connection options, the purpose of a group, would have no effect.
 LOCAL = {"oauth_consumer"}
-#: The return values of every module: description, of which a module may add more, and when.
+#: The common return values: their description, to which a module may add, and their condition.
 COMMON = {
     "http": (
         (
@@ -90,7 +90,7 @@ def documentation(kind: str, name: str) -> dict[str, Any]:
 
 
 def fragment(section: str) -> dict[str, Any]:
-    """The options of a section of the connection fragment."""
+    """Return the options of a section of the connection fragment."""
     module = importlib.import_module(f"{COLLECTION}.plugins.doc_fragments.connection")
     text = getattr(module.ModuleDocFragment, section.upper())
     loaded = yaml.safe_load(text)["options"]
@@ -287,7 +287,7 @@ def test_the_execution_environment_names_files_that_exist() -> None:
 
 def test_the_archive_holds_the_collection_and_nothing_else() -> None:
     ignored = load("galaxy.yml")["build_ignore"]
-    # What Ansible itself leaves out of every archive.
+    # Ansible itself excludes these files from every archive.
     ignored += [".git*"]
     left = {
         path.name
@@ -303,7 +303,7 @@ def test_the_archive_holds_the_collection_and_nothing_else() -> None:
 
 
 def test_what_git_leaves_out_is_left_out_of_the_archive() -> None:
-    # What Ansible itself leaves out of every archive.
+    # Ansible itself excludes these files from every archive.
     ignored = [*load("galaxy.yml")["build_ignore"], "*.pyc", "tests/output"]
     lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     for line in lines:
@@ -348,7 +348,7 @@ LOCKS = ("requirements-dev.txt", "tests/benchmarks/requirements.txt")
 
 
 def locked(path: str = LOCKS[0]) -> dict[str, list[lock.Entry]]:
-    """A lock file: package to its versions, which differ by environment marker."""
+    """Return package to its versions in a lock file; the versions differ by environment marker."""
     packages: dict[str, list[lock.Entry]] = {}
     for entry in lock.read((ROOT / path).read_text(encoding="utf-8")):
         packages.setdefault(entry.name, []).append(entry)
@@ -406,7 +406,7 @@ def test_a_lock_names_no_host_and_no_folder(path: str) -> None:
 
 
 def test_the_table_of_requests_is_generated() -> None:
-    """If not: `python -m tests.helpers.request_table` writes it."""
+    """Verify the table; `python -m tests.helpers.request_table` updates it."""
     assert request_table.TABLE.read_text(encoding="utf-8") == request_table.page()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the files of a role say must agree: README, argument specs, defaults, module options."""
+"""Test that the files of a role agree: README, argument specs, defaults, module options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ ROLES = sorted(
     path.parent.parent for path in role_readme.ROOT.glob("roles/*/meta/argument_specs.yml")
 )
 FREE_FORM = {"arguments", "parameters", "permissions", "properties"}
-#: Role option to the module whose options its entries are, or to `module.option` for sub-options.
+#: Role option to the module whose options its entries contain, or to `module.option` for
+#: sub-options.
 MODULE_OF_LIST = {
     "analysis_config_defect_types": "analysis_config.defect_types",
     "analysis_config_groups": "analysis_config.groups",
@@ -36,7 +37,7 @@ MODULE_OF_LIST = {
     "repo_housekeeping_rules": "artifact_cleanup.rules",
     "repo_housekeeping_trash": "artifact_trash",
 }
-#: Role to the module of which it takes every option.
+#: Role to the module from which it takes every option.
 MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"}
 
 
@@ -45,7 +46,7 @@ def load(file: Path) -> Any:
 
 
 def flat(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The tasks, and those in blocks."""
+    """Yield the tasks, and the tasks in blocks."""
     for task in tasks:
         yield from flat([*task["block"], *task["rescue"]]) if "block" in task else [task]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server in memory: as much of it as whole configurations need, with faults where they are told.
+"""An in-memory server with the features that whole configurations need, and with configurable
+faults.
 
 The parameters are those of real servers [analysis-0].
 """
@@ -17,7 +18,9 @@ Form = dict[str, str]
 
 
 class Server:
-    """`faults` are asked first, with the form of each request; a reply of theirs counts."""
+    """A simulated server. `faults` are called first, with the form of each request; if a fault
+    returns a reply, it is sent.
+    """
 
     def __init__(self) -> None:
         self.users: dict[str, bool] = {"alice": False, "bob": False, "analyst": False}
@@ -66,7 +69,7 @@ class Server:
 
     @property
     def writes(self) -> list[str]:
-        """Action and object of each write, in order."""
+        """Return action and object of every write, in order."""
         return [
             f"{form['action']} {form.get('name', form.get('code', form.get('project')))}"
             for form in self.forms
@@ -219,6 +222,6 @@ class Server:
 
 
 def _listed(records: list[dict[str, Any]], form: Form) -> Reply:
-    """The records that `search` and `limit` select [analysis-9]."""
+    """Return the records that `search` and `limit` select [analysis-9]."""
     found = [each for each in records if fnmatchcase(each["name"], form.get("search", "*"))]
     return lines(*found[: int(form.get("limit", 1000))])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers of a code analysis server, and what arrived there."""
+"""Responses of a code analysis server, and its received requests."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ LTOKEN = "0123456789abcdef"
 
 
 def lines(*records: Mapping[str, Any]) -> Reply:
-    """An answer with a record per line."""
+    """Return a response with a record per line."""
     return Reply(body="".join(json.dumps(record) + "\n" for record in records))
 
 
 def refusal(status: int, message: str, *, answered: int | None = None) -> Reply:
-    """The error object, in an answer of the same status or of `answered`."""
+    """Return the error object, in a response with the same status or with the status `answered`."""
     return Reply(answered or status, {"status": status, "message": message})
 
 
 def task_for(stub: Stub, *, read_only: bool = False) -> tuple[Task, list[str]]:
-    """A task, and the warnings that it gives."""
+    """Return a task, and the list of its warnings."""
     warnings: list[str] = []
     connection = connection_to(
         stub.url, "analysis", username="analyst", ltoken=Secret(LTOKEN), settings={"retries": 0}
@@ -34,7 +34,7 @@ def task_for(stub: Stub, *, read_only: bool = False) -> tuple[Task, list[str]]:
 
 
 def sent(stub: Stub) -> list[dict[str, str]]:
-    """The forms that arrived, without the login."""
+    """Return the received forms, without the login."""
     forms = []
     for seen in stub.seen:
         assert (seen.method, seen.path) == ("POST", "/base/review/api")

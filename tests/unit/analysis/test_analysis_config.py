@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole configurations: one plan, the order of the writes, and what is never deleted."""
+"""Test whole configurations: a single plan, the order of the writes, and objects that are never
+deleted.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
 
 @dataclass(frozen=True)
 class Ran:
-    """What a configuration came to."""
+    """Result of a configuration."""
 
     plan: Plan
     values: Mapping[str, Any]
@@ -61,7 +63,7 @@ def refused(server: Server, **lists: Any) -> ToolchainError:
 
 
 def fail(action: str, name: str, reply: Reply) -> Callable[[Form], Reply | None]:
-    """A fault: that reply to an action for an object of that name."""
+    """Return a fault: this reply to an action for an object of that name."""
     return lambda form: reply if (form["action"], form.get("name")) == (action, name) else None
 
 
@@ -331,7 +333,9 @@ def test_the_roles_of_the_own_account_and_what_gives_them_stay() -> None:
         ("role_assignments", "Developer/dev/p", "delete"),
         ("groups", "dev", "delete"),
     ]
-    assert server.actions.count("role_assignments") == 2  # planned with one, read back once
+    assert (
+        server.actions.count("role_assignments") == 2
+    )  # the first for the plan, the second for the verification read
 
 
 def test_a_group_without_members_shown_may_give_the_own_account_its_roles() -> None:
@@ -448,7 +452,7 @@ def test_what_a_list_needs_is_not_purged_by_another(
 
 
 def test_a_role_in_a_project_that_is_not_shown_stays_and_is_not_given_anew() -> None:
-    """Of such a project the server shows the id alone, and so does the export."""
+    """The server, and so the export, shows only the id of such a project."""
     server = Server()
     server.assignments.append(("Owner", "alice", "gone_3", False))
     entry = {"name": "Owner", "account": "alice", "project": "gone_3"}
@@ -512,7 +516,7 @@ def test_groups_without_their_members_are_not_purged_against() -> None:
     assert server.writes == []
 
 
-# What cannot be meant
+# Impossible options
 
 
 @pytest.mark.parametrize(
@@ -878,7 +882,7 @@ def test_assignments_in_a_renamed_project_fail_where_its_id_cannot_be_read() -> 
 
 
 def without_words(options: Mapping[str, Any], *words: str) -> dict[str, Any]:
-    """An argument spec without these words, in suboptions too."""
+    """Return an argument spec without these words, also in suboptions."""
     return {
         name: {
             word: without_words(value, *words) if word == "options" else value
@@ -890,7 +894,7 @@ def without_words(options: Mapping[str, Any], *words: str) -> dict[str, Any]:
 
 
 def test_the_role_takes_what_the_module_takes() -> None:
-    """But for defaults of entries: those of the module count."""
+    """Verify this except for defaults of entries: the defaults of the module count."""
     file = role_readme.ROOT / "roles/analysis_config/meta/argument_specs.yml"
     spec = yaml.safe_load(file.read_text("utf-8"))["argument_specs"]["main"]["options"]
     module = argument_spec(analysis_config.AnalysisConfigOptions)
@@ -906,7 +910,7 @@ def test_the_role_takes_what_the_module_takes() -> None:
 @pytest.mark.parametrize("name", ["co*", "*"])
 @pytest.mark.parametrize("state", ["absent", "present"])
 def test_a_pattern_names_no_group(name: str, state: str) -> None:
-    """That no group is called so is no absence."""
+    """Verify that a missing group with such a name does not count as absent."""
     server = Server()
     with pytest.raises(ToolchainError, match="has a wildcard in its name") as caught:
         configure(server, groups=[{"name": name, "state": state}])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Imports: started once, followed until they end, whatever the server says of them."""
+"""Test imports: started once, and followed until they end, whatever the server reports
+about them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ OTHERS = {"project": "other", "status": "Failed", "message": "not ours"}
 def follow(
     *replies: Reply, wanted: Import = PROJECT, timeout: float = 3600
 ) -> tuple[list[dict[str, Any]], list[str], list[str]]:
-    """Start and finish; the records of the end, the actions sent, the lines of progress."""
+    """Start and finish; return the final records, the actions sent and the lines of progress."""
     said: list[str] = []
     waits = Waits()
     with Stub(*replies) as stub, progress.progress_to(said.append):
@@ -210,9 +212,9 @@ def test_nothing_is_waited_for_longer_than_half_of_the_time() -> None:
 
 
 class Listing:
-    """What a server shows of imports, each of which runs at the first look.
+    """A server that lists imports; every import is running at the first read.
 
-    It adds a record for each, or (`writes_over`) keeps that of the last.
+    It adds a record for each import, or replaces the last record (`writes_over`).
     """
 
     def __init__(self, end: dict[str, Any], *, writes_over: bool, looks: int) -> None:

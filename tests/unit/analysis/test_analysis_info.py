@@ -21,11 +21,11 @@ from tests.helpers.options import build
 from tests.unit.analysis.server import lines, refusal, sent, task_for
 from tests.unit.stub import Reply, Seen, Stub
 
-# What is gathered
+# Collected data
 
 
 def gathered(stub: Stub, *names: str, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
-    """The return values of the module, and its warnings."""
+    """Return the return values of the module, and its warnings."""
     given = build(analysis_info.AnalysisInfoOptions, gather=list(names), **options)
     task, warnings = task_for(stub, read_only=True)
     return analysis_info.AnalysisInfoOperation(task, given).plan().result, warnings
@@ -54,7 +54,7 @@ def test_the_options_go_to_the_parts_that_have_them() -> None:
     with Stub(answer=one_record) as stub:
         gathered(stub, *names, **options)
         forms = {form.pop("action"): form for form in sent(stub)}
-    # Without a limit of its own a server shows 1,000 users.
+    # Without a limit in the request, a server shows 1,000 users.
     assert int(forms["users"].pop("limit")) > 1000
     assert forms == {
         "license_count": {"feature": "f"},
@@ -158,7 +158,7 @@ def test_an_export_has_the_lists_of_analysis_config() -> None:
 
 
 def test_an_export_has_the_empty_fields_too() -> None:
-    """Else what somebody adds to them would never be drift."""
+    """Verify this because later additions to these fields would otherwise never be drift."""
     omitting: dict[str, list[dict[str, Any]]] = {
         **CONFIGURED,
         "groups": [*CONFIGURED["groups"], {"name": "nobody"}],
@@ -283,7 +283,7 @@ def test_a_report_takes_its_own_options(kind: str, options: dict[str, Any], word
 def warned(
     stub: Stub, **options: Any
 ) -> tuple[analysis_server_import.AnalysisServerImportOperation, list[str]]:
-    """An import, and the warnings that it gives."""
+    """Return an import, and the list of its warnings."""
     params = {
         "source_url": "https://old.example.com:8080",
         "source_username": "admin",

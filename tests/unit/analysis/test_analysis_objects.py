@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Users, groups, assignments, projects, views, builds and defect types: what is sent for what."""
+"""Test users, groups, assignments, projects, views, builds and defect types: requests for each
+change.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
 def manage(
     noun: str, *replies: Reply, **params: Any
 ) -> tuple[Plan, Mapping[str, Any], list[dict[str, str]], list[str]]:
-    """Plan and, if something changes, apply; plan, return values, forms sent, warnings."""
+    """Plan and, if something changes, apply; return the plan, the return values, the forms sent and
+    the warnings.
+    """
     with Stub(*replies) as stub:
         task, warnings = task_for(stub)
         options, operation_of = OPERATIONS[noun]
@@ -83,7 +87,7 @@ TYPE = {"code": "ABV", "name": "Buffer", "enabled": True, "severity": 1}
 
 @dataclass(frozen=True)
 class Case:
-    """Options, the answers, the forms that must have been sent after the first read."""
+    """Options, the responses, and the forms that must be sent after the first read."""
 
     noun: str
     params: Mapping[str, Any]
@@ -723,7 +727,7 @@ def status(state: str, **members: Any) -> Reply:
 
 
 def imported(*replies: Reply, **params: Any) -> list[dict[str, str]]:
-    """The forms of a task that imports a project, after the first read."""
+    """Return the forms of a task that imports a project, after the first read."""
     options = {"name": "fw", "import_from": SOURCE, **WAIT, **params}
     plan, values, forms, _warnings = manage("project", PROJECTS, *replies, **options)
     assert plan.action == "create"
@@ -783,7 +787,9 @@ def test_an_import_that_runs_and_is_not_waited_for_is_no_change() -> None:
 def test_an_import_that_failed_fails_the_task_with_the_servers_words(
     left: Reply, changed: bool | None
 ) -> None:
-    """`changed` is what was read; where that cannot be, an import was begun."""
+    """Verify that `changed` matches the read after the failure. If that read fails, `changed` is
+    not set: an import was started.
+    """
     options = {"name": "fw", "import_from": SOURCE, **WAIT}
     failed = status("Failed", message="no space left")
     error = refused("project", PROJECTS, lines(), DONE, failed, left, **options)

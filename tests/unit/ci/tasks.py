@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A task for any operation of the CI server, and its run as a module runs it."""
+"""A task for any operation of the CI server, run as a module runs it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOKEN = "api-token-1234567890"
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """A clock that advances only during a sleep."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -32,7 +32,7 @@ class Clock:
 
 @dataclass
 class Run:
-    """One task: what it said on the way."""
+    """A task, and its messages."""
 
     url: str
     read_only: bool = False
@@ -53,7 +53,7 @@ class Run:
         return Task(connection, self.warnings.append, self.read_only)
 
     def play(self, operation: Callable[[Task], Operation]) -> dict[str, Any]:
-        """Plan, and apply what changes unless it is check mode; the values of the task."""
+        """Plan, and apply changes unless it is check mode; return the values of the task."""
         with progress_to(self.lines.append):
             made = operation(self.task)
             plan = made.plan()

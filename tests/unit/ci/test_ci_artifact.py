@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Artifacts as hostile, old and distant servers show them, and which of them are fetched."""
+"""Test artifacts of hostile, old and distant servers, and the selection of artifacts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def md5(data: bytes) -> str:
 
 @dataclass
 class Server:
-    """A build with files; C(fingerprints): recorded names and contents."""
+    """A build with files; `fingerprints`: recorded names and contents."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     fingerprints: list[tuple[str, bytes]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Server:
 
 @dataclass
 class Fetching:
-    """Tasks against one server; C(asked): the last one's requests."""
+    """Tasks against a server; `asked`: the requests of the last task."""
 
     server: Server
     stub: Stub
@@ -175,7 +175,9 @@ def test_names_with_odd_characters_are_files_like_others(fetch: Fetching) -> Non
 
 
 def test_artifacts_may_lie_on_another_host(fetch: Fetching) -> None:
-    """Whose addresses are signed for GET alone, and get no credentials."""
+    """Verify that such addresses, which are signed for GET alone, get no other method and no
+    credentials.
+    """
     with Stub(answer=lambda seen: Reply(body=b"A")) as store:
         there = f"{store.url.replace('127.0.0.1', 'localhost')}/signed"
         fetch.server.replies = {"7/artifact/a.txt": Reply(302, headers={"Location": there})}

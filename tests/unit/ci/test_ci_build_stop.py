@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stopping builds: once, harder where that is wanted, and known even when an answer is lost."""
+"""Test stopping builds: once, by a stronger method if requested, and detected even if a response is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ BACK = Reply(302, headers={"Location": "."})
 
 @dataclass
 class Runs:
-    """A build that ends `looks` looks after a method of `ends_by` was sent to it."""
+    """A build that ends after a method of `ends_by`, and `looks` state requests, were received."""
 
     ends_by: tuple[str, ...] = ("stop", "term", "kill")
     answers: dict[str, Reply] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class Runs:
 
 
 def stop(played: Played) -> dict[str, Any]:
-    """Run the module with the options of the task, on build 7 where they name none."""
+    """Run the module with the options of the task, on build 7 by default."""
     given = {"job": "folder/job", "build": "7", **played.options}
     options = options_of(CiBuildStopOptions, **given)
     return played.run(lambda task: CiBuildStopOperation(task, options, played.clock.pace))
@@ -75,7 +77,7 @@ def test_a_running_build_is_stopped_and_waited_for() -> None:
     assert values["changed"] is True
     assert (values["build"]["number"], values["build"]["result"]) == (7, "ABORTED")
     assert values["build"]["parameters"] == {"A": "1"}
-    # the number that the permalink stands for, not the permalink: it may move on
+    # the build number that the permalink refers to, not the permalink, which may change
     assert sent(played) == ["/base/job/folder/job/job/7/stop"]
     assert played.stub.seen[0].path == "/base/job/folder/job/job/lastBuild/api/json"
 

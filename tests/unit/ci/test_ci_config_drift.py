@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configurations as XML: what makes a difference, what is masked, what is not read at all."""
+"""Test configurations as XML: differences, masked values, and configurations that
+cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
         (f"<a><x>{ENCRYPTED}</x></a>", "<a><x>{AQAAABAAAAAQbbbbbbbbbbbb=}</x></a>"),
         ("<a>&#x1b;[0m</a>", "<a>&#27;[0m</a>"),
         ("\ufeff<a/>", "<a/>"),
-        # the order of an object's members, defaults that one side leaves out
+        # the order of an object's members, defaults that are missing on either side
         ("<a><b>1</b><c>2</c></a>", "<a><c>2</c><b>1</b></a>"),
         (
             "<a><actions/><scm class='hudson.scm.NullSCM'/><triggers class='vector'/></a>",
@@ -38,7 +40,7 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
         ),
         ("<a/>", "<a><description/><keepDependencies> false </keepDependencies></a>"),
         ("<hudson.model.FreeStyleProject/>", "<project/>"),
-        # a plain text that the server has encrypted, whatever the element's name
+        # a plain text that the server has encrypted, regardless of the element's name
         (f"<a><value>{ENCRYPTED}</value></a>", "<a><value>plain</value></a>"),
     ],
 )
@@ -54,7 +56,7 @@ def test_what_makes_no_difference(one: str, other: str) -> None:
         ("<a x='1'/>", "<a x='2'/>"),
         ("<a>1</a>", "<a>2</a>"),
         ("<a>if x:\n  y</a>", "<a>if x:\n    y</a>"),
-        # the order of entries in a list, which are named by their classes or alike
+        # the order of list entries, whose elements are named by their classes or have the same name
         ("<a><x.B/><x.C/></a>", "<a><x.C/><x.B/></a>"),
         ("<a><b>1</b><b>2</b></a>", "<a><b>2</b><b>1</b></a>"),
         ("<a><x.B/></a>", "<a/>"),

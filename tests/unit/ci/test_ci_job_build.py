@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starting builds: once, or not at all where there is one already."""
+"""Test starting builds: once, or not at all if there is a matching build already."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_redirect_to_the_job_is_believed_only_when_there_is_no_build() -> None
 
 
 def bare(number: int, **more: Any) -> dict[str, Any]:
-    """A build of a server that does not name queue items."""
+    """Return a build of a server that does not name queue items."""
     return {name: value for name, value in build(number, **more).items() if name != "queueId"}
 
 
@@ -317,7 +317,7 @@ def test_a_job_that_says_nothing_of_the_queue_may_have_items_there() -> None:
 
 
 class NoQueue(Ci):
-    """A server without a queue to read; `status` is its answer."""
+    """A server without a readable queue; `status` is the status of its response."""
 
     def __init__(self, status: int) -> None:
         super().__init__()
@@ -431,7 +431,9 @@ def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:
 
 
 class Stoppable(Ci):
-    """A server on which the build runs until it is told to stop, and its item can be cancelled."""
+    """A server on which the build runs until it is stopped, and whose queue item can be
+    cancelled.
+    """
 
     stop = Reply(302, headers={"Location": "."})
     cancel = Reply(204)

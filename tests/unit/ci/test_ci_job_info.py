@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading jobs, builds, values and configurations."""
+"""Test reading jobs, builds, values and configurations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONFIG = """<?xml version='1.1' encoding='UTF-8'?>
 
 
 class Served:
-    """Answers by the end of a path; `xpaths` are the expressions that match."""
+    """Respond by the end of a path; `xpaths` are the expressions that match."""
 
     def __init__(self, **xpaths: Reply) -> None:
         self.xpaths = xpaths
@@ -305,7 +305,9 @@ def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool
 def test_a_server_that_does_not_know_all_builds_gives_no_short_answer(
     answer: dict[str, Any], words: str
 ) -> None:
-    """It passes over what it does not know in C(tree), and answers the rest with 200."""
+    """Verify this for a server that ignores unknown names in `tree`, and responds to the rest with
+    200.
+    """
 
     def known(seen: Seen) -> Reply:
         return Reply(body={} if "allBuilds" in seen.target else answer)

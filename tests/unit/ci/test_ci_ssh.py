@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the SSH client is called and what its end means; a program in its place says what it says."""
+"""Test the command line of the SSH client and the interpretation of its exit, with a simulated
+client.
+"""
 
 from __future__ import annotations
 

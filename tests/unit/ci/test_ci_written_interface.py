@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server that has what the written interface lists and nothing more: no queue, no log, answers
-to a trigger without a word, results in the list of all builds only, parameters at a build only.
+"""Test a server that has only the features that the written interface lists.
+
+It has no queue and no log. Its responses to a trigger are empty, results are only in the list of
+all builds, and parameters only at a build.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ _WHOLE = ("id", "number", "duration", "timestamp", "building", "result", "queueI
 
 @dataclass
 class Written:
-    """`status`: of the answer to a trigger; `late`: after how many reads a build is there;
-    `results`: whether builds have one.
+    """A simulated server. `status`: status of the response to a trigger; `late`: number of reads
+    before a build appears; `results`: whether builds have a result.
     """
 
     status: int = 201

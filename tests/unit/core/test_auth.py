@@ -53,7 +53,7 @@ def oauth_with(key: str, method: str = "RSA-SHA1") -> OAuth:
 
 
 def ask(stub: Stub, service: str = "repo", header: str = "X-Api-Key", **fields: Any) -> Seen:
-    """One read and one write of a form with these credentials; the write as it arrived."""
+    """Send a read and a write of a form with these credentials; return the write as received."""
     connection = connection_to(stub.url, service, **fields)
     transport = Transport(connection, login_of(connection, header), read_only=False)
     transport.read("reading", "x", query={"q": "ü +"})
@@ -171,7 +171,7 @@ def test_a_server_that_shows_the_request_again_does_not_show_its_secret(
 
 
 class Consumers(oauthlib.oauth1.RequestValidator):
-    """What a server with this consumer and this access token accepts."""
+    """Accept the requests of this consumer and this access token, as a server does."""
 
     def __init__(self, key: rsa.RSAPrivateKey) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far it is from a module to the wire: what somebody has to read who follows one write."""
+"""Test the number of frames from a module to the wire, which limits the code to read for a single
+write.
+"""
 
 from __future__ import annotations
 

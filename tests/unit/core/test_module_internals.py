@@ -31,7 +31,7 @@ class Probe:
 
 
 class Reading(ReadOnly):
-    """An operation that differs and applies nothing; it fails for the name `fail`."""
+    """An operation that reports a difference and applies nothing; it fails for the name `fail`."""
 
     def __init__(self, options: Probe) -> None:
         self._options = options
@@ -63,7 +63,7 @@ def rename(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
 
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What reaches the log of the system."""
+    """Return the lines that are written to the log of the system."""
     lines: list[str] = []
     monkeypatch.setattr(AnsibleModule, "log", lambda self, msg, log_args=None: lines.append(msg))
     return lines
@@ -130,7 +130,7 @@ def test_parameters_of_ansible_under_another_prefix_reach_ansible(
     monkeypatch.setattr(ansible_internals, "INTERNAL_PREFIX", "_core_")
     result = ran(capsys, name="works", _ansible_check_mode=True, _ansible_diff=True)
     assert result["diff"] == {"before": {"a": 1}, "after": {"a": 2}}
-    shown = result.get("invocation", {}).get("module_args", {})  # none since ansible-core 2.22
+    shown = result.get("invocation", {}).get("module_args", {})  # missing since ansible-core 2.22
     assert set(shown) <= {"name", "arguments", "password"}
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What urllib3 before 2 does otherwise, played on the one that is installed: `requests` takes both.
+"""Test the differences of urllib3 before 2, simulated on the installed version: `requests` accepts
+both.
 
-It lacks newer names of errors, takes a body that breaks off for a whole one, and compares the host
-of a certificate itself.
+The old version lacks newer names of errors, accepts a truncated body as complete, and compares the
+host of a certificate itself.
 """
 
 from __future__ import annotations

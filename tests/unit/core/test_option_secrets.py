@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of the options is hidden: by its text wherever it shows, or where it stands."""
+"""Test the hidden parts of options: strings hidden wherever they occur, and options that are always
+hidden.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def test_names_tell_of_secrets_at_any_depth() -> None:
 
 @pytest.mark.parametrize("given", ["<token>s3cret</token>", ["<token>s3cret</token>"]])
 def test_a_text_that_may_hold_secrets_is_hidden_where_nobody_read_it(given: Any) -> None:
-    """Of a task that went well its operation has read it, and told what to mask."""
+    """Verify this for a failed task. In a successful task, the operation has parsed the string and
+    registered the values to mask.
+    """
     options = {"config": {"type": "str", "private": True}}
     assert OptionSecrets(options, failed=True).shown({"config": given}) == {"config": HIDDEN}
     assert OptionSecrets(options).shown({"config": given}) == {"config": given}

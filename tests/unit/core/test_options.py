@@ -22,7 +22,7 @@ OAUTH: dict[str, Any] = {
     "oauth_access_token": "token",
     "oauth_access_token_secret": "token-secret",
 }
-#: One whole credential of each kind, and what a connection then holds.
+#: A complete credential of each kind, and the kinds that a connection then has.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "password": ("repo", {"username": "u", "password": "p-secret"}),
     "token": ("repo", {"token": "t-secret"}),
@@ -53,7 +53,7 @@ def environ(service: str, values: dict[str, str]) -> dict[str, str]:
 
 
 def held(connection: Connection) -> set[str]:
-    """The kinds of credentials that a connection holds."""
+    """Return the kinds of credentials that a connection has."""
     return {name for name in KINDS if getattr(connection, name) is not None}
 
 
@@ -137,7 +137,7 @@ def test_user_info_of_the_environment_gives_way_to_the_task() -> None:
     assert resolve(environ=variables, url=url).username == "u"
 
 
-# Which credential counts
+# Precedence of credentials
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -391,7 +391,7 @@ def test_a_connection_is_a_key_by_credentials_and_settings() -> None:
     assert resolve(token="a", timeout=1) != one
 
 
-# What a message says of a login
+# Descriptions of a login in messages
 
 
 @pytest.mark.parametrize(

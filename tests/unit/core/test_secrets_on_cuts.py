@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a server says again of a secret does not show, wherever it is cut, however it is written."""
+"""Test that a secret in a server's response never shows, wherever it is cut and however it is
+encoded.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 
-#: Letters that no other part of a page has, and whatever forms and marks are made of.
+#: Letters that no other part of a page has, and the characters of encodings and markup.
 _LETTERS = st.sampled_from("QZXKJ§ßé<>&'\"/\\%+=; \u202e")
 SECRETS = st.tuples(st.text("QZXKJ", min_size=4, max_size=4), st.text(_LETTERS, max_size=30)).map(
     lambda parts: "".join(parts) + "QZXK"
@@ -52,7 +54,7 @@ def _nothing_hidden() -> Iterator[None]:
 
 
 def pieces(secret: str, form: Any) -> set[str]:
-    """Pieces of a secret, as it is and as it is written, that a reader could use."""
+    """Return the pieces of a secret, plain and encoded, that would be of use to a reader."""
     texts = (secret, str(form(secret)))
     return {
         text[at : at + _SHOWN] for text in texts for at in range(max(1, len(text) - _SHOWN + 1))

@@ -48,7 +48,7 @@ def fails(call: Any, *args: Any, **kwargs: Any) -> ToolchainError:
     return caught.value
 
 
-# Requests and answers
+# Requests and responses
 
 
 def test_a_read_gives_the_whole_answer() -> None:
@@ -329,7 +329,9 @@ def test_a_file_is_read_anew_for_every_attempt() -> None:
 
 
 def test_a_look_is_not_repeated() -> None:
-    """Where a server is watched while it is down, the first failing answer is the news."""
+    """Verify this because a watched server is expected to be down: the first failing response is
+    the result.
+    """
     waits = Waits()
     with Stub(Reply(503, headers={"Retry-After": "0"}), Reply(cut=True)) as stub:
         transport = transport_to(stub.url, sleep=waits)
@@ -339,7 +341,7 @@ def test_a_look_is_not_repeated() -> None:
     assert transport.accounting.retries == 0
 
 
-#: Of a file that is read whole before it is sent, and of one that is read while it is sent.
+#: Size of a file that is read whole before it is sent, and of a file that is read while it is sent.
 SIZES = [11, 100_000]
 
 
@@ -482,7 +484,9 @@ def test_circles_end() -> None:
 @pytest.mark.parametrize("foreign", [False, True])
 @pytest.mark.parametrize("before", ["\\@", "%5C@", "\t@", " @", "#@", "?@", "/@", ":80\\@", "@"])
 def test_a_credential_goes_to_its_own_origin_alone(before: str, *, foreign: bool) -> None:
-    """However an address puts two hosts together, the other one does not get the token."""
+    """Verify that, however an address combines two hosts, the foreign host does not get
+    the token.
+    """
     with Stub(answer=lambda seen: Reply(body="other")) as other:
         there = other.url.removesuffix("/base")
         with Stub(answer=lambda seen: Reply(body="home")) as home:

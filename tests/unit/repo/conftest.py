@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Operations on a server that answers by a table and remembers what it was asked."""
+"""Run operations on a simulated server that responds from a table and records its requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ Answers = Reply | list[Reply] | Callable[[Seen], Reply]
 
 @dataclass
 class Server:
-    """`on["PUT /repo/a.txt"]`: a reply, several in turn (the last stays), or a function; else 404.
+    """A simulated server. `on["PUT /repo/a.txt"]` is a reply, several successive replies (the last
+    repeats), or a function; else 404.
 
     The key is method, a blank, and the target below the base address, percent-decoded.
     """
@@ -61,7 +62,7 @@ class Server:
         return [self.name(seen) for seen in self.stub.seen]
 
     def bodies(self, name: str) -> list[Any]:
-        """The decoded JSON bodies of all requests of this name."""
+        """Return the decoded JSON bodies of all requests of this name."""
         return [json.loads(seen.body) for seen in self.stub.seen if self.name(seen) == name]
 
     def task(self, *, check: bool = False) -> Task:
@@ -76,7 +77,7 @@ class Server:
     def operation(
         self, operation: Callable[..., Made], given: Mapping[str, Any], *, check: bool = False
     ) -> Made:
-        """The operation of a module for what a user gives."""
+        """Return the operation of a module for the given options."""
         options: type = get_type_hints(operation.__init__)["options"]
         return operation(
             self.task(check=check), build(options, **check_options(argument_spec(options), given))
@@ -85,7 +86,7 @@ class Server:
     def run(
         self, operation: Callable[..., Operation], given: Mapping[str, Any], *, check: bool = False
     ) -> tuple[Plan, dict[str, Any]]:
-        """What a module would do with these options: its plan and its return values."""
+        """Run a module with these options; return its plan and its return values."""
         made = self.operation(operation, given, check=check)
         plan = made.plan()
         values = dict(plan.result)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Listing, discarding and deleting build records: what is announced, sent and read back."""
+"""Test listing, discarding and deleting build records: predictions, requests and verification
+reads.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,8 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def listed(*numbers: str) -> Reply:
-    """A list of builds that started on the day of their number in January; "3@7" is number 3 of
-    the 7th.
+    """Return a list of builds that started on a day in January; "3@7" is number 3, started on the
+    7th.
     """
     entries = []
     for each in numbers:
@@ -348,7 +350,7 @@ def test_ages(text: str, hours: int) -> None:
 
 
 class Store:
-    """Builds that go when they are deleted; `split` is whether commas separate numbers."""
+    """Builds that disappear when they are deleted; `split` is whether commas separate numbers."""
 
     def __init__(self, server: Server, *numbers: str, split: bool = True) -> None:
         self.numbers, self.split = list(numbers), split
@@ -356,7 +358,7 @@ class Store:
         self.on = server.on
 
     def deleting(self, query: str, reply: Reply | None = None) -> None:
-        """Answer the deletion with this query."""
+        """Handle the deletion with this query."""
         wanted = query.split(",") if self.split else [query]
 
         def answer(_seen: Seen) -> Reply:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tags in pages of every flavour, and promotions of images."""
+"""Test tags in pages of every flavour, and promotions of images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIST = "/base/api/docker/r/v2/team/app/tags/list"
 
 
 class Registry:
-    """Pages of three tags; `link` makes the header for the next page, None: there is none."""
+    """Pages of three tags; `link` builds the header for the next page; None: there is no header."""
 
     def __init__(self, link: str | None) -> None:
         self.link = link
@@ -66,7 +66,9 @@ def test_all_pages_are_read(server: Server, link: str | None) -> None:
 def test_pages_that_are_shorter_than_asked_for(
     server: Server, position: bool, refusal: Reply | None
 ) -> None:
-    """A server of the written interface: no links, and two tags in a page at most."""
+    """Verify this for a server of the written interface: no links, and two tags in a
+    page at most.
+    """
 
     def answer(seen: Seen) -> Reply:
         last = parse_qs(urlsplit(seen.target).query).get("last", ["0" if position else ""])[0]
@@ -106,17 +108,17 @@ def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
 @pytest.mark.parametrize(
     "link",
     [
-        # the same page for ever
+        # the same page endlessly
         '</v2/team/app/tags/list?n=3>; rel="next"',
-        # a page that the server refuses
+        # a page that the server rejects
         '</v2/team/app/tags/list?n=3&last=nowhere>; rel="next"',
-        # nothing to ask with
+        # no parameters for a request
         '</v2/team/app/tags/list>; rel="next"',
         '<http://[broken?n=3>; rel="next"',
     ],
 )
 def test_links_that_lead_nowhere_are_left(server: Server, link: str) -> None:
-    """The rest is asked for by the last tag, or by a count."""
+    """Verify that the remaining pages are requested by the last tag, or by a count."""
 
     def answer(seen: Seen) -> Reply:
         query = parse_qs(urlsplit(seen.target).query)
@@ -146,7 +148,7 @@ def test_an_empty_page_behind_a_link_is_the_end(server: Server) -> None:
 
 
 def test_an_empty_page_that_names_another_one_is_not_the_end(server: Server) -> None:
-    """As of a catalog of which the login may not see everything."""
+    """Verify this for a catalog that the login may see only in part."""
     link = {"Link": '</v2/_catalog?last=m&n=2>; rel="next"'}
     server.stub.replies = [Reply(200, {"repositories": names}, link) for names in (["a"], [], [])]
     server.stub.replies.append(Reply(200, {"repositories": ["z"]}))
@@ -244,7 +246,7 @@ def digest(value: str) -> Reply:
 def shown(
     tag: str, action: str, source: str | None = ONE, target: str | None = ONE
 ) -> dict[str, Any]:
-    """An entry of the return value `tags`."""
+    """Return an entry of the return value `tags`."""
     digests = {"source_digest": source, "target_digest": target}
     return {"tag": tag, "target_tag": tag, "action": action, **digests}
 
@@ -371,7 +373,7 @@ def test_a_move_of_all_tags_that_leaves_one_is_a_failure(server: Server) -> None
     server.on[listing.format("src")] = [tags("1", "2"), tags("2")]
     server.on[listing.format("dst")] = [Reply(404), tags("1", "2")]
     server.on["POST /api/container/src/v2/promote"] = Reply(200, "ok")
-    # a server without links is asked whether more pages follow
+    # without links, a further request checks whether more pages follow
     for repo, last in (("src", "2"), ("dst", "2")):
         server.on[listing.format(repo) + f"&last={last}"] = tags()
     error = server.fails(DockerPromoteOperation, options(all_tags=True, copy=False))
@@ -432,7 +434,9 @@ def test_an_image_without_tags_cannot_be_promoted(server: Server) -> None:
 
 
 def test_a_list_of_tags(server: Server) -> None:
-    """What is there already is not sent again; every other tag is a request of its own."""
+    """Verify that existing tags are not sent again, and that every other tag is a
+    separate request.
+    """
     for tag, source, target in (("1", ONE, ONE), ("2", TWO, ONE), ("3", ONE, None)):
         server.on[head("src", tag)] = digest(source)
         there = Reply(404) if target is None else digest(target)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploying: what is asked, what is sent, and what becomes of answers that mislead."""
+"""Test deploying: requests, uploads, and the handling of misleading responses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def actions(values: dict[str, Any]) -> list[tuple[str, str]]:
     return [(one["path"], one["action"]) for one in values["artifacts"]]
 
 
-# --- one file
+# --- a single file
 
 
 def test_unchanged_is_two_requests_and_one_more_for_each_item_of_a_loop(server: Server) -> None:
@@ -496,7 +496,7 @@ def test_where_properties_cannot_be_read_they_are_set(server: Server) -> None:
 @pytest.mark.parametrize("dialect", ["generic", "auto"])
 @pytest.mark.parametrize("status", [404, 405])
 def test_a_plain_store_keeps_no_properties(server: Server, dialect: str, status: int) -> None:
-    """Before anything is sent, for each item of a loop."""
+    """Verify that the error comes before anything is sent, for every item of a loop."""
     server.dialect = dialect
     server.on["GET /api/repositories"] = Reply(status)
     server.on["PUT /store/a"] = server.on["PUT /storage/store/a?properties=k=1"] = Reply(201)

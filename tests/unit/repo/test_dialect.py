@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which dialect a server speaks, where nobody says it [C1.6]."""
+"""Test the detection of the dialect of a server, if the options do not name it [C1.6]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOGIN = '<html><input type="password"></html>'
 
 @pytest.fixture
 def unknown(server: Server) -> Server:
-    """A server of which only its answers tell what it speaks."""
+    """Return a server whose dialect only its responses reveal."""
     server.dialect = "auto"
     return server
 

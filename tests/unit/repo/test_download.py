@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fetching: what is meant, where it goes, and that nothing but the whole file is kept."""
+"""Test downloads: selection, destination, and that only complete files are kept."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rows(files: Mapping[str, str], repo: str = "r") -> Reply:
 
 
 def serve(server: Server, folder: str, files: Mapping[str, str], repo: str = "r") -> None:
-    """A folder with these files, which can be listed and fetched."""
+    """Serve a folder with these files, which can be listed and fetched."""
     server.on[f"GET /api/storage/{repo}/{folder}?list&deep=1"] = listed(files)
     for path, text in files.items():
         server.on[f"GET /{repo}/{folder}/{path}".replace("//", "/")] = Reply(body=text)
@@ -73,7 +73,7 @@ def tree(folder: Path) -> dict[str, str]:
     }
 
 
-# --- what is meant
+# --- selection
 
 
 def test_a_file(server: Server, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_a_pipe_is_not_replaced(server: Server, tmp_path: Path) -> None:
     assert f"{tmp_path}/pipe is a device, a pipe or a socket" in error.message
 
 
-# --- of a build
+# --- files of a build
 
 
 def record(*artifacts: tuple[str, str]) -> Reply:

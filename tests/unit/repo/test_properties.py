@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties survive the server's parser, or are refused before anything is sent."""
+"""Test that properties survive the server's parser, or are rejected before anything is sent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 
 NAMES = st.text("abcXYZ019._-äß日", min_size=1, max_size=8)
-# what the parser looks at is likelier than anything else
+# characters that are special to the parser are more likely than other characters
 CHARACTERS = st.one_of(
     st.sampled_from(list(",=|;\\ %&+#/?\"'")), st.characters(exclude_categories=["Cs"])
 )
@@ -29,7 +29,7 @@ VALUES = st.lists(st.text(CHARACTERS, max_size=12), min_size=1, max_size=4)
 
 
 def split(text: str, separators: str) -> list[str]:
-    """Split at a separator that has no backslash before it, as the server's parser does."""
+    """Split at separators without a preceding backslash, as the server's parser does."""
     parts, last = [""], ""
     for character in text:
         if character in separators and last != "\\":
@@ -53,7 +53,9 @@ def unescape(text: str) -> str:
 
 
 def parse(text: str) -> dict[str, set[str]]:
-    """The parser of the server, written anew from its description in the strictest sense."""
+    """Parse as the server does; an independent and strict implementation of the parser's
+    description.
+    """
     found: dict[str, set[str]] = {}
     for entry in split(text, "|;"):
         parts = split(entry.strip(), "=")
@@ -67,7 +69,9 @@ def parse(text: str) -> dict[str, set[str]]:
 
 
 def is_inexpressible(value: str) -> bool:
-    """Whether the last place in an entry, or one among several such values, would change it."""
+    """Return whether the server would change the value at the end of an entry or among several such
+    values.
+    """
     return value.endswith("\\") or value[-1:].isspace() or "" < value[-1:] <= " "
 
 
@@ -85,7 +89,7 @@ def as_sets(wanted: dict[str, list[str]]) -> dict[str, set[str]]:
 
 
 def received(accepted: dict[str, list[str]]) -> dict[str, set[str]]:
-    """What the server reads from the addresses that are sent to it."""
+    """Return the properties that the server reads from the encoded addresses."""
     read: dict[str, set[str]] = {}
     for text in properties.encode(accepted):
         address = "http://server/storage/r/p?" + query({"properties": text})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Publishing build records: what is sent, what counts as published already, and what is marked."""
+"""Test publishing build records: requests, records that count as published already, and marks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def marked(marks: Mapping[str, Any]) -> Reply:
 
 
 def serve(server: Server, marks: Mapping[str, Any] | None = None) -> None:
-    """One item, and a server that keeps the record that it is sent."""
+    """Let the server serve a single item, and store the record that it receives."""
     marks = MARKS if marks is None else marks
 
     def publish(seen: Seen) -> Reply:
@@ -208,7 +208,7 @@ def test_secrets_stay_out_of_the_environment(server: Server) -> None:
     assert sent(server)["properties"] == {f"buildInfo.env.{name}": kept[name] for name in kept}
 
 
-# --- another content
+# --- different content
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_check_mode_shows_no_time_of_its_own(server: Server) -> None:
     assert set(plan.after["marks"]["r/a/1.jar"]) == {"build.name", "build.number"}
 
 
-# --- answers that mislead
+# --- misleading responses
 
 
 def test_what_the_server_drops_is_told(server: Server) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which local files are meant, and where each goes."""
+"""Test the selection of local files, and the target of each file."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_digests_in_one_pass(size: int) -> None:
     content = os.urandom(size)
 
     class Once(io.BytesIO):
-        """Counts what is read."""
+        """Count the reads."""
 
         count = 0
 
@@ -263,11 +263,11 @@ def test_an_archive_without_files_is_refused(tmp_path: Path) -> None:
         archives.entries_of(str(archive(tmp_path / "a.tar", {})))
 
 
-# --- what is read for its digests
+# --- reads for digests
 
 
 class _InParts(io.BytesIO):
-    """A file that gives at most three bytes at a time, as those of the system do."""
+    """A file that returns at most three bytes at a time, as files of the system do."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(min(3, 3 if size is None or size < 0 else size))

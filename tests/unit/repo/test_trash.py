@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The trash is emptied and cleaned where there is something in it."""
+"""Test that the trash is emptied and cleaned if it contains items."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_listing(server: Server) -> None:
 
 @pytest.mark.parametrize("state", ["listed", "empty", "builds_clean"])
 def test_an_empty_trash_may_be_a_404(server: Server, state: str) -> None:
-    """Which it is only where a repository manager answers."""
+    """Verify that the 404 is accepted only if a repository manager responds."""
     assert server.fails(ArtifactTrashOperation, params(state)).kind == "not_found"
     server.on[REPOSITORIES] = Reply(body="[]")
     plan, values = server.run(ArtifactTrashOperation, params(state))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Attachments whole or not at all, against servers that are unkind in every known way."""
+"""Test attachments, complete or not at all, against servers that misbehave in every known form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAGE = "<html><head><title>Oops</title></head><body><h1>Try later</h1></body></h
 
 
 class Tracker:
-    """An issue with attachments; `written`: described as the written interface does it.
+    """An issue with attachments; with `written`, described as in the written interface.
 
     `answers` holds replies to the path of a content, which are used up first.
     """
@@ -214,7 +214,7 @@ def test_what_was_downloaded_is_known_again_without_a_time(
     assert abs((tmp_path / "a.txt").stat().st_mtime - time.time()) < 600
     assert actions(run(stub, tmp_path)()) == ["unchanged"]
     assert len(fetched(stub)) == 1
-    tracker.items[0].update(id="777", bytes=b"other\n")  # uploaded anew: equal in name and size
+    tracker.items[0].update(id="777", bytes=b"other\n")  # uploaded again: equal in name and size
     assert actions(run(stub, tmp_path)()) == ["downloaded"]
     assert files(tmp_path) == {"a.txt": b"other\n"}
 
@@ -236,7 +236,7 @@ def test_the_last_moment_of_a_second_is_in_that_second(servers: ExitStack, tmp_p
     assert len(fetched(stub)) == 1
 
 
-# -- as the written interface has it: no name, no size, no time --------------------------------
+# -- as in the written interface: no name, no size, no time ----------------------------------------
 
 
 def test_an_id_and_an_address_are_enough(servers: ExitStack, tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_size_that_nobody_told_is_counted(servers: ExitStack, tmp_path: Path) 
 CHUNKED = {"Transfer-Encoding": "chunked", "Content-Length": ""}
 
 
-# -- which ones ----------------------------------------------------------------------------------
+# -- selection -------------------------------------------------------------------------------------
 
 
 def test_patterns_name_what_comes(servers: ExitStack, tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_equal_names_get_the_id(servers: ExitStack, tmp_path: Path) -> None:
     assert files(tmp_path) == {"log-501.txt": b"1", "log-502.txt": b"2"}
 
 
-# -- whole or not at all ---------------------------------------------------------------------------
+# -- complete or not at all ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -493,7 +493,7 @@ def test_memory_does_not_grow_with_the_size(servers: ExitStack, tmp_path: Path) 
     finally:
         tracemalloc.stop()
     assert (tmp_path / "large.bin").stat().st_size == size
-    # the server, which is in this process, holds a second copy of the body while it sends it
+    # the server, which is in this process, holds a second copy of the body while it sends the body
     assert peak < size * 1.5
 
 
@@ -596,7 +596,7 @@ def test_without_replace_a_file_that_appears_meanwhile_is_kept(
     assert files(tmp_path) == {"a.txt": b"somebody's"}
 
 
-# -- whose address it is ---------------------------------------------------------------------------
+# -- host of the address ---------------------------------------------------------------------------
 
 
 def test_another_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) -> None:
@@ -696,7 +696,7 @@ def test_an_address_of_another_kind_is_refused(
     assert caught.value.kind == "protocol"
 
 
-# -- what cannot be -----------------------------------------------------------------------------
+# -- impossible input ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fields", [{}, {"attachment": None}])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names of files: whatever the server says, in the folder, and each one once."""
+"""Test names of files: inside the folder and unique, regardless of the server's response."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The status and the comments of an issue, where a server tells them in an odd way."""
+"""Test the status and the comments of an issue, if the server reports them in an unusual form."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def comment(number: int, author: str = "other") -> dict[str, Any]:
 
 
 def run(fields: dict[str, Any], options: tracker_issue.TrackerIssueOptions) -> dict[str, Any]:
-    """In check mode, on an issue that has five comments, of which the own account wrote the first,
-    and two ways to the status `Closed`.
+    """Run in check mode, on an issue that has five comments and two transitions to the status
+    `Closed`.
+
+    The account of the task wrote the first comment.
     """
     written = [comment(0, "reporter"), *map(comment, range(1, 5))]
     ways = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quoting and order of queries, against a reader of JQL strings that knows nothing of ours."""
+"""Test quoting and order of queries, with an independent reader of JQL strings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 def read_string(text: str) -> tuple[str, str]:
-    """The value of the JQL string at the beginning of `text`, and what comes behind it."""
+    """Return the value of the JQL string at the start of `text`, and the rest."""
     assert text[0] == '"'
     value, position = "", 1
     simple = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", " ": " "}
@@ -88,7 +88,7 @@ def test_a_query_without_a_unique_order_gets_the_key_last(query: str, sent: str)
         "project = REL ORDER BY priority, Key DESC",
         "project = REL ORDER BY issuekey ASC, created",
         'project = REL ORDER BY "id"',
-        # None of these parses: the server's words shall fit what the user wrote.
+        # None of these parses: the server's error message must match the user's input.
         "project = REL ORDER BY",
         "project = REL ORDER BY created,",
         'summary ~ "open',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Searches read page by page from servers made of a list, some of which misbehave."""
+"""Test searches that are read page by page from simulated servers, some of which misbehave."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_memory_holds_the_result_and_a_few_pages() -> None:
     finally:
         tracemalloc.stop()
     assert len(found.issues) == 50_000
-    assert peak < kept * 1.25  # the marks of what was seen, and the pages under way
+    assert peak < kept * 1.25  # the marks of known issues, and the pages in transit
 
 
 def test_pages_are_read_in_parallel_by_the_size_that_the_server_returned() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a server tells of the permissions of an account, and what it does not."""
+"""Test the permissions of an account, if the server reports them and if it does not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def told(**shown: Any) -> Reply:
         (told(ADMINISTER_PROJECTS=LACKS, ADMINISTER=LACKS), ["ADMINISTER_PROJECTS"]),
         (told(ADMINISTER_PROJECTS=LACKS, ADMINISTER=HAS), []),
         (told(ADMINISTER_PROJECTS=HAS, ADMINISTER=LACKS), []),
-        # what is not told is not held against the account
+        # a permission that is not reported does not count as a denial
         (told(ADMINISTER_PROJECTS=LACKS), []),
         (told(ADMINISTER_PROJECTS="no", ADMINISTER=None), []),
         (Reply(body={"permissions": []}), []),

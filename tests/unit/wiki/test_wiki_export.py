@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages as files: `wiki_tree` reads from them what the server has, or they are left out by name."""
+"""Test the export of pages as files: `wiki_tree` reads the same pages from them; other pages are
+left out by name.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def page(number: int, title: str, parent: int | None = None, body: str = "<p>x</
 
 
 def layout(pages: list[Page]) -> tuple[dict[str, Any], list[str]]:
-    """The files, and the names of what is left out."""
+    """Return the files, and the names of pages that are left out."""
     state = ServiceState()
     texts = {one.id: page_file(one, ("a",), state) for one in pages}
     tree = ExistingTree(pages[0], {one.id: one for one in pages})
@@ -164,7 +166,7 @@ FILES = {
 
 
 def export(stub: Stub, dest: Path, **options: Any) -> tuple[dict[str, Any], bool]:
-    """One run of the export; its result, and whether something was written."""
+    """Run the export once; return its result, and whether something was written."""
     connection = connection_to(stub.url, "wiki", settings={"retries": 0})
     task = Task(connection, lambda text: None, read_only=False)
     given = {"max_size": 99, **options}
@@ -207,7 +209,7 @@ def test_attachments_lie_beside_their_page_and_come_back_under_their_names(tmp_p
 
 
 class Broken(server.Wiki):
-    """A wiki whose downloads break off, or that sends another file than it has told of."""
+    """A wiki whose downloads break off, or that sends another file than it announced."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(server.page(files={"plan.png": (1, b"x" * 1000, "")}))

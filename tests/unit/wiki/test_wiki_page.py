@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages over the wire: what is sent, how often, and whose work survives."""
+"""Test pages on the wire: requests, their number, and the preservation of other writers' work."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_a_page_goes_to_the_trash_once(stub: Stub, wiki: Wiki) -> None:
         plan, result = Run(stub, state="absent", **options)()
         assert not plan.changed
         assert result["page"] is None
-    # by title, the space is looked at, too
+    # by title, the space is checked, too
     assert methods(stub) == ["GET", "DELETE", "GET", "GET", "GET"]
 
 
@@ -395,7 +395,7 @@ def test_a_page_that_is_not_current_is_left_alone(stub: Stub, wiki: Wiki, status
     assert methods(stub) == ["GET"]
 
 
-# -- what servers do not tell ----------------------------------------------------------------------
+# -- missing information in responses ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [400, 404])
