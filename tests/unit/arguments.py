@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments for a module that a test calls, on every supported ansible-core."""
+"""Provide arguments for a module that a test calls, on every supported ansible-core."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_
 
 
 def given_to_a_module(arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """In the block a module finds these arguments."""
+    """Provide these arguments to a module that is called in the block."""
     return ansible_internals.find().ready_for(arguments)

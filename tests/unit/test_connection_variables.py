@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which variable counts for a connection option, and when none is asked."""
+"""Test the precedence of variables for a connection option, and the cases that read no variable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The reports of several runs as one."""
+"""Test the summary of the reports of several runs."""
 
 from __future__ import annotations
 

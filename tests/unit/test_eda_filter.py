@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The event filter of the rulebooks: the same keys for every service, and none for what is no event."""
+"""Test the event filter of the rulebooks: the same keys for every service, and no keys for other
+data.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ NOTHING: dict[str, Any] = {}
 
 
 def _load() -> ModuleType:
-    """As ansible-rulebook does: by its path, it is no part of a package."""
+    """Load the filter as ansible-rulebook does: by its path, because it is not part of
+    a package.
+    """
     spec = importlib.util.spec_from_file_location("normalize", PATH)
     assert spec is not None
     assert spec.loader is not None
@@ -141,7 +145,7 @@ EVENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "a number for a name": ({"name": 7, "build": BUILD}, NOTHING),
     "an endless name": ({"name": "n" * 5000, "build": BUILD}, NOTHING),
 }
-#: Bidirectional formatting, and characters that nobody sees.
+#: Bidirectional formatting, and invisible characters.
 UNSEEN = "\u061c\u200b\u200e\u200f\u2028\u202a\u202d\u202e\u2066\u2069\ufeff\x9b"
 
 

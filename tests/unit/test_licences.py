@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Licences of what is locked: which are allowed, and that none is taken for granted."""
+"""Test licences of locked packages: allowed licences, and that no licence is assumed."""
 
 from __future__ import annotations
 

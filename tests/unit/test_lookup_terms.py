@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Lookups that are asked for nothing."""
+"""Test lookups that are called without a term."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ansible.plugins.lookup import LookupBase
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Those that the playbooks and roles of the collection alone call, and one that takes options.
+#: Lookups that only the playbooks and roles of the collection call, and a lookup that takes
+#: options.
 OTHERS = {"enforcement", "survey_answers", "unknown_variables", "wiki_page"}
 LOOKUPS = sorted({path.stem for path in (ROOT / "plugins" / "lookup").glob("*.py")} - OTHERS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of a new module, and the list of what a module lacks."""
+"""Test the files of a new module, and the list of missing parts of a module."""
 
 from __future__ import annotations
 

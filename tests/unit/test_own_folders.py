@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reports and desired states never land in the installed collection."""
+"""Test that reports and desired states are never written to the installed collection."""
 
 from __future__ import annotations
 

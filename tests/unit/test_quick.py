@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tests that `make quick` finds for a change."""
+"""Test the selection of tests by `make quick` for a change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What results of modules become in a report, and the files of the report."""
+"""Test the conversion of module results to a report, and the files of the report."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The jobs of `make test`: what counts, and which variables they see."""
+"""Test the jobs of `make test`: their counts, and their environment variables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ stray:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder for `check.run`, with other jobs instead of those of the project."""
+    """Return a folder for `check.run`, with three test jobs instead of the jobs of the project."""
     (tmp_path / "collections" / tree.COLLECTION).mkdir(parents=True)
     jobs = tmp_path / "jobs.mk"
     jobs.write_text(JOBS, encoding="utf-8")
@@ -79,7 +79,7 @@ def test_a_job_sees_no_setting_of_its_caller(
         ((7, 0, 0, 0), 0, (7, 0)),
         ((7, 2, 1, 0), 1, (4, 3)),
         ((7, 0, 0, 2), 0, (5, 0)),
-        # no test found, or pytest itself went wrong
+        # no test found, or an error of pytest itself
         ((0, 0, 0, 0), 5, (0, 1)),
     ],
 )

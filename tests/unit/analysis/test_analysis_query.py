@@ -11,7 +11,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.analysis import
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from sandbox.analysis.search import conditions
 
-# What can be written: no control characters, not both kinds of quotation marks, not only blanks.
+# Valid values: no control characters, not both kinds of quotation marks, not only blanks.
 VALUES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1).filter(
     lambda text: text.strip() and not ("'" in text and '"' in text)
 )
@@ -75,7 +75,7 @@ def test_what_cannot_be_searched_for_is_refused(clauses: Any, words: str) -> Non
 
 @given(VALUES, st.sampled_from(["owner", "file", "build", "build_exact"]))
 def test_a_value_reaches_the_server_whole(value: str, keyword: str) -> None:
-    # By the sandbox's own reading of a query.
+    # Parsed by the sandbox's own implementation of a query.
     text = search_text.build({keyword: value, "state": "New"})
     wanted, warnings = conditions(text)
     assert warnings == []

@@ -35,7 +35,7 @@ MODULE = {"name": "core", "allowAll": True, "paths": ["**/a/*", "**/b/*"]}
 
 
 def role_with(**changes: Any) -> dict[str, Any]:
-    """The role with other permissions (by their shown names) or another member."""
+    """Return the role with other permissions (by their displayed names) or another member."""
     shown = changes.pop("permissions", {})
     permissions = [
         {**entry, "enabled": shown.get(entry["name"], entry["enabled"])}
@@ -55,7 +55,9 @@ def run(
     stub: Stub,
     **params: Any,
 ) -> tuple[Plan, Mapping[str, Any], list[str]]:
-    """Plan and, if something changes, apply; the plan, the return values, the warnings."""
+    """Plan and, if something changes, apply; return the plan, the return values and the
+    warnings.
+    """
     task, warnings = task_for(stub)
     options, operation_of = OPERATIONS[module]
     operation: ResourceOperation = operation_of(task, build(options, **params))
@@ -65,7 +67,9 @@ def run(
 
 
 def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
-    """Run `analysis_role` against these answers; the plan, the return values, the forms sent."""
+    """Run `analysis_role` against these responses; return the plan, the return values and the forms
+    sent.
+    """
     with Stub(*replies) as stub:
         plan, values, _warnings = run("role", stub, **{"name": "developers", **params})
         assert stub.replies == []
@@ -364,7 +368,7 @@ def test_check_mode_plans_the_same_and_sends_no_write() -> None:
     assert [form["action"] for form in sent(stub)] == ["roles", "roles"]
 
 
-# Lost answers
+# Lost responses
 
 
 def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None:

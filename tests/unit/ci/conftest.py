@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""As for the core: the environment of whoever runs the tests must not decide them."""
+"""Isolate the tests from the environment of the user, like the tests of the core."""
 
 from __future__ import annotations
 

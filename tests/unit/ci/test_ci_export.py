@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Jobs as files of a desired state: secrets stay on the server, names stay in the folder."""
+"""Test jobs as files of a desired state: secrets stay on the server, names stay in the folder."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def test_a_secret_that_the_server_does_not_show_is_missed(live: str) -> None:
 
 
 def server(configs: dict[str, str | Reply], listings: dict[str, list[Any]]) -> Any:
-    """A CI server: configurations by the path of their jobs, listings by that of their folders."""
+    """Simulate a CI server: configurations by the path of their jobs, listings by the path of their
+    folders.
+    """
 
     headers = {"X-Jenkins": "2.4"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which Java a release runs on, and the filter that says so."""
+"""Test the Java versions that a release supports, and the filter that returns them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("2.357", [11, 17]),
         ("2.356", [8, 11, 17]),
         ("2.340", [8, 11, 17]),
-        # the lines have columns of their own: as a weekly release this is past 2.357
+        # each line has its own column: as a weekly release this is past 2.357
         ("2.361", [11, 17]),
         # newer than the written interface: the vendor's policy
         ("2.426.1", [11, 17, 21]),
@@ -59,7 +59,9 @@ def test_a_release_of_either_line(release: str, versions: list[int], warnings: l
 
 
 def test_the_doubtful_row_says_so(warnings: list[str]) -> None:
-    """The written interface has Java 17 for a release that is older than that Java."""
+    """Verify the warning: the written interface has Java 17 for a release that is older than that
+    Java.
+    """
     assert [row.lts for row in java_support.TABLE if row.doubtful] == ["2.164.1"]
     assert ci_java_support("2.164.1") == [8, 17]
     assert "contradict each other" in warnings.pop()

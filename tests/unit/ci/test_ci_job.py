@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Configurations of jobs that the server returns and nobody can read."""
+"""Test job configurations that the server returns in an unreadable form."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNREADABLE = {
 
 @dataclass
 class Server:
-    """A server whose configuration is unreadable from the first write on, or from the start."""
+    """A server whose configuration is unreadable from the start, or after the first write."""
 
     unreadable: Reply
     before: Reply

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plugins as the server tells them, against a baseline and a lock file."""
+"""Test plugins in the server's responses, against a baseline and a lock file."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_a_lock_is_read_as_it_is_written() -> None:
     ("reply", "kind"),
     [
         (Reply(403), "permission"),
-        # older servers do not know the question, and deny nothing by that
+        # older servers do not know the request; their response is not a denial
         (Reply(404), ""),
         (Reply(500, "<html>Oops!</html>"), ""),
         (Reply(body="[]"), ""),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions in the order in which the server itself has them.
+"""Test that versions are ordered as on the server itself.
 
 Source of the pairs: the tests of the server's own library (`VersionNumberTest` of
 lib-version-number), and versions of plugins as they are released.
@@ -35,7 +35,7 @@ OLDER_THAN = [
     ("1.12-SNAPSHOT (private-08/24/2008 12:13-hudson)", "1.12"),
     ("1.11", "1.12-SNAPSHOT (private-08/24/2008 12:13-hudson)"),
     ("1.11.9", "1.11.*"),
-    # its tests would have it the other way round, and note that it is not so
+    # its tests expect the opposite order, and note that the library does not have it
     ("1.12-SNAPSHOT", "1.12-rc9999.abc123def456"),
     ("99.v1234deadbeef", "99.5.vabcd1234abcd"),
     ("99.5.vabcd1234abcd", "99.10.vabcd1234abcd"),
@@ -46,7 +46,7 @@ OLDER_THAN = [
     ("3.12.0-55.v1234deadbeef", "3.12.1-66.v1234deadbeef"),
     ("2.0.2", "2.0.3-20170207.105042-1"),
     ("2.0.3-20170207.105042-1", "2.0.3"),
-    # as plugins are numbered
+    # numbering of plugins
     ("1.2-beta", "1.2"),
     ("1.2-beta", "1.2-rc1"),
     ("1.9", "1.10"),

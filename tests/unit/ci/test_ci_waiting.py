@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Following a build from the queue to its end, whatever comes in between."""
+"""Test following a build from the queue to its end, with all possible disturbances."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_no_line_of_the_log_is_read_where_none_is_wanted() -> None:
 
 
 class Log:
-    """A log that grows by one part per look."""
+    """A log that grows by a chunk per request."""
 
     def __init__(self, *parts: bytes) -> None:
         self.parts, self.text = list(parts), b""

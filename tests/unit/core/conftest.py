@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The environment of whoever runs the tests must not decide them."""
+"""Isolate the tests from the environment of the user who runs them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No proxies, no certificates, no connection of this user, and an empty home."""
+    """Remove the user's proxies, certificates and connections, and use an empty home."""
     for name in list(os.environ):
         if name.startswith(("TOOLCHAIN_", "KLOCWORK_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Imports from an archive: every file is compiled once, and everything else is as it was."""
+"""Test imports from an archive: every file is compiled once, and all other behaviour is
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An archive on the path of this process, and the finder before all others."""
+    """Add an archive to the path of this process, and the finder before all others."""
     place = tmp_path / "module.zip"
     with zipfile.ZipFile(place, "w") as packed:
         for name, text in FILES.items():
@@ -41,7 +43,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def compiled(archive: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each file of the archive was compiled."""
+    """Count how often each file of the archive is compiled."""
     found = Counter[str]()
     real = builtins.compile
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Key and certificate of an OAuth consumer: made once, renewed in time, never shown."""
+"""Test key and certificate of an OAuth consumer: created once, renewed in time, never shown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Session cookies go to the connection's own origin only, and come from there only."""
+"""Test that session cookies are sent to the connection's own origin only, and accepted from there
+only.
+"""
 
 from __future__ import annotations
 

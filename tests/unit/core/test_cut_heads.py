@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A connection that ends inside the response head is broken: it is no response without a body."""
+"""Test that a connection that ends inside the response head is an error, and not a response without
+a body.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Names that a server gives: none leads out of the folder, none is another one's folder."""
+"""Test names from a server: they never lead outside the folder or collide with another folder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The folder that an export writes (`ExportOptions`): safe names, nothing of others replaced, twice the same."""
+"""Test the folder of an export (`ExportOptions`): safe names, no replaced foreign files,
+reproducible content.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ HOSTILE = [
 
 
 def export(folder: Path, texts: dict[str, str], *, overwrite: bool = False) -> dict[str, str]:
-    """The actions; what was warned of stands under C(warned)."""
+    """Return the actions; the key `warned` contains the warnings."""
     warned: list[str] = []
     files = ExportFolder(str(folder), "ci", overwrite=overwrite, warn=warned.append)
     actions = {change.path: change.action for change in files.compare(texts)}

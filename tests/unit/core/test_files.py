@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files that appear whole or not at all, and bodies that are taken until they are whole."""
+"""Test files that appear complete or not at all, and bodies that are read to the end."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_folder_below_a_file_cannot_be_made(tmp_path: Path) -> None:
 
 
 def accept(answer: Response) -> None:
-    """A judge without complaints."""
+    """Accept every response."""
 
 
 def content(response: Incoming) -> bytes:
@@ -205,7 +205,7 @@ def test_a_text_is_read_or_the_reason_is_said(tmp_path: Path) -> None:
         assert caught.value.message.startswith(words)
 
 
-#: What reads a file that the user named, by the options of which it is part.
+#: Functions that read a file named by the user, by the names of their options.
 READERS: dict[str, Callable[[str], object]] = {
     "ci_job.src, ci_script.src, ci_plugin.lock_file": lambda path: read_text(path, "the script"),
     "wiki_page.src": lambda path: desired_page._body(
@@ -220,7 +220,9 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path, reader: str, kind: str) -> None:
-    """A pipe that nobody writes to would hold the task, and a device without end fill the memory."""
+    """Verify this because a pipe without a writer would block the task, and an endless device would
+    fill the memory.
+    """
     path = {"pipe": f"{tmp_path}/pipe", "device": "/dev/zero", "folder": str(tmp_path)}[kind]
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ToolchainError, match="cannot be read") as caught:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Responses whose body has no certain end are rejected; none is returned with its framing."""
+"""Test that responses without a definite end of the body are rejected, and none is returned with
+its framing.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a task that waits may still do after Ctrl-C, and that its process ends then."""
+"""Test the last actions of a waiting task after Ctrl-C, and that its process ends then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.interrupts
 )
 
 ROOT = Path(__file__).resolve().parents[3]
-#: A worker as Ansible has them: forked, a leader of its own, without a terminal, with handlers.
+#: A worker like the workers of Ansible: forked, a session leader, without a terminal, with
+#: handlers.
 WORKER = """
 import multiprocessing, os, signal, sys, threading, time
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.interrupts import (
@@ -84,7 +85,7 @@ def test_a_process_of_its_own_goes_on_to_tell_its_result(
             os.kill(os.getpid(), number)
             signal.pause()
         except KeyboardInterrupt:
-            os.kill(os.getpid(), number)  # the second one is passed over
+            os.kill(os.getpid(), number)  # the second interrupt is ignored
             told.append("interrupted")
             say("nobody hears it")
     assert told == ["interrupted"]

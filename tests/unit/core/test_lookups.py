@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of lookups, which Ansible reads in another way than those of modules."""
+"""Test the options of lookups, which Ansible reads by other rules than the options of modules."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FOLDER = Path(__file__).parents[3] / "plugins" / "lookup"
 
 
 class Upper:
-    """Stands for the templates of Ansible."""
+    """Simulate the templating of Ansible."""
 
     def template(self, value: str) -> str:
         return value.upper()
 
 
 class Reading(LookupBase):
-    """Takes down what Ansible would find."""
+    """Record the options that Ansible would find."""
 
     option_definitions: ClassVar = {
         "_terms": {},
@@ -95,7 +95,7 @@ def test_terms_are_texts() -> None:
 def test_every_lookup_reads_its_options_so() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
-        if "lookups.ask(" not in text:  # a lookup that asks no service
+        if "lookups.ask(" not in text:  # a lookup without a request to a service
             continue
         assert "lookups.set_options(self, " in text, path.name
         assert "self.set_options(" not in text, path.name

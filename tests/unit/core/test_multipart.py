@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Forms with files: what is sent, and that no file is held in the memory."""
+"""Test forms with files: the request, and that no file is held in memory."""
 
 from __future__ import annotations
 

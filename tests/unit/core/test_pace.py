@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pauses between looks: short at first, then as long as wanted, never beyond the end."""
+"""Test the pauses between state requests: short at first, then the configured interval, never
+beyond the end.
+"""
 
 from __future__ import annotations
 
@@ -44,5 +46,5 @@ def test_an_end_that_is_expected_is_not_slept_through() -> None:
     pace = pace_of(clock, 60.0, 10.0)
     for expected in (None, 0.6, 0.1, -3.0):
         pace.pause("it goes on", expected)
-    # not shorter than the first pause; an end that has passed says nothing
+    # not shorter than the first pause; an expected end in the past has no effect
     assert clock.pauses == pytest.approx([0.5, 0.6, 0.5, 1.6875])

@@ -156,7 +156,7 @@ def test_spread_ends_with_the_first_error() -> None:
 
 
 def test_a_mistyped_number_of_workers_is_as_many_as_servers_answer() -> None:
-    """Before, memory was taken for each of them, without an end."""
+    """Verify the limit: without it, memory was allocated for every requested worker."""
     assert list(bounded(10**18, abs, range(3))) == [0, 1, 2]
     assert spread(10**18, abs, range(3)) == [0, 1, 2]
     adapter = DeadlineAdapter(10**18)

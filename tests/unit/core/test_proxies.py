@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Proxies that the environment names: taken and left as the library `requests` does it."""
+"""Test proxies from the environment: used and ignored as the library `requests` does."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.trans
 from tests.unit.stub import Reply, Seen, Stub, transport_to
 
 OK = Reply(body=b"ok")
-#: A host that no name server knows: only a proxy gets there.
+#: A host that no name server can resolve: only a proxy can reach it.
 AWAY = "http://server.invalid/base"
 
 
 def through(proxy: str, *, user: str = "") -> str:
-    """The address of a stub as a proxy has it."""
+    """Return the address of a stub as a proxy setting."""
     host = proxy.removeprefix("http://").partition("/")[0]
     return f"http://{user}{host}"
 
 
 def upload(transport: Transport, size: int) -> int:
-    """Send a body from a file; the bytes that the task counts as sent."""
+    """Send a body from a file; return the bytes that the task counts as sent."""
     parts: dict[str, Any] = {"open_body": lambda: io.BytesIO(b"x" * size), "size": size}
     transport.write("deploying 'x'", "PUT", "x", **parts)
     return transport.accounting.bytes_sent
@@ -67,7 +67,7 @@ def test_the_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> N
     with Stub(OK, OK) as proxy:
         monkeypatch.setenv("HTTP_PROXY", through(proxy.url, user="me:s3cret@"))
         transport = transport_to(AWAY)
-        for _number in range(2):  # on a connection that is kept, too
+        for _number in range(2):  # on a reused connection, too
             transport.read("reading", "x")
     basic = base64.b64encode(b"me:s3cret").decode()
     told = [seen.headers.get("Proxy-Authorization") for seen in proxy.seen]
@@ -77,8 +77,9 @@ def test_the_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 class SocksConnection(HTTPConnection):
-    """As that of urllib3 for SOCKS, which needs a library of its own, takes its options; it leads
-    to a server that is there.
+    """Simulate the SOCKS connection of urllib3, which needs an additional library.
+
+    It takes the same options, and connects to an existing server.
     """
 
     leads_to = 0
@@ -157,7 +158,7 @@ def test_a_proxy_that_is_not_there_is_named_without_its_password(
 
 
 class _Tunnels(ThreadingTCPServer):
-    """A proxy that knows `CONNECT` alone and leads every tunnel to one port; remembers the
+    """A proxy that supports `CONNECT` alone, leads every tunnel to a fixed port, and records the
     requests.
     """
 
@@ -200,7 +201,7 @@ def _pour(source: socket.socket, target: socket.socket) -> None:
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        return  # the other side went away first
+        return  # the other side disconnected first
 
 
 @pytest.fixture
@@ -225,7 +226,7 @@ def secure(authority: trustme.CA) -> Iterator[Stub]:
 
 @pytest.fixture
 def tunnels(secure: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Tunnels]:
-    """A proxy before the server, named in the environment."""
+    """Start a proxy before the server, named in the environment."""
     with _Tunnels(int(secure.url.rpartition(":")[2].partition("/")[0])) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
         thread.start()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secrets that addresses, proxies and servers bring into messages are masked, and messages are short."""
+"""Test that secrets from addresses, proxies and servers are masked in messages, and that messages
+are short.
+"""
 
 from __future__ import annotations
 

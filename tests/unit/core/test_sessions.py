@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sessions that are kept for the items of a loop."""
+"""Test sessions that are reused for the items of a loop."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_certificate_of_another_host_is_named_so(authority: trustme.CA, ca_pat
     with Stub(tls=server_context(authority.issue_cert("other.example"))) as stub:
         error = refused(stub, ca_path=ca_path)
     assert error.kind == "network"
-    # the words of OpenSSL; with urllib3 before 2 those of that library
+    # the error message of OpenSSL; with urllib3 before 2 the message of that library
     assert re.search(r"not trusted \(.*'127\.0\.0\.1'.*\): check the host of url", str(error))
 
 

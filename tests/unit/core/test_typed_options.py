@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options from one declaration: the argument spec, and the values that an operation gets."""
+"""Test options from a single declaration: the argument spec, and the values that an
+operation gets.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copying and moving: what differs alone, file by file, and nothing that nests."""
+"""Test copying and moving: differences only, file by file, and without nested folders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def head(text: str) -> Reply:
 
 
 def listed(files: Mapping[str, str | None]) -> Reply:
-    """Files with their texts, folders without."""
+    """Return files with their content, and folders without content."""
     entries: list[dict[str, Any]] = []
     for path, text in files.items():
         entry: dict[str, Any] = {"uri": f"/{path}", "folder": text is None}
@@ -44,7 +44,7 @@ def said(level: str, message: str, status: int = 200) -> Reply:
 
 
 class Store:
-    """Two repositories, C(r) and C(s), as a server that copies and moves."""
+    """Two repositories, `r` and `s`, of a server that copies and moves."""
 
     def __init__(self, server: Server, **files: Mapping[str, str]) -> None:
         self.server, self.files = server, {repo: dict(found) for repo, found in files.items()}
@@ -58,7 +58,7 @@ class Store:
 
     @property
     def sent(self) -> list[str]:
-        """Copies and moves, rehearsals left out."""
+        """Return copies and moves, without dry runs."""
         return [
             name
             for name in self.server.asked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Images and their tags."""
+"""Test images and their tags."""
 
 from __future__ import annotations
 

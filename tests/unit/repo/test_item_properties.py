@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Properties of items that are there: read, changed where they differ, read again."""
+"""Test properties of existing items: read, changed if they differ, read again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The memory of a deployment does not depend on the size of what is deployed."""
+"""Test that the memory of a deployment does not depend on the size of the deployed content."""
 
 from __future__ import annotations
 

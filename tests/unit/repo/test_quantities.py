@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Numbers that were written for people, and the storage summary that is made of them."""
+"""Test the parsing of human-readable numbers, and the storage summary that contains them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Questions in the query language, by pattern and by listing, and answers that are not whole."""
+"""Test searches in the query language, by pattern and by listing, and incomplete responses."""
 
 from __future__ import annotations
 

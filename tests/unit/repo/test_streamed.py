@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers that are read row by row say the same as those that are read whole."""
+"""Test that responses parsed row by row give the same result as responses parsed whole."""
 
 from __future__ import annotations
 

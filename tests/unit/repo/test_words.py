@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every shape of error body that the repository manager is known for ends in its own words."""
+"""Test that for every known shape of error body, the message contains the error message of the
+repository manager.
+"""
 
 from __future__ import annotations
 

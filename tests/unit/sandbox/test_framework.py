@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Framework of the sandbox: store, log, faults, control interface, process."""
+"""Test the framework of the sandbox: store, log, faults, control interface, process."""
 
 from __future__ import annotations
 
@@ -431,7 +431,7 @@ def test_control_names_what_it_cannot_read(
     assert answer.json()["error"]
 
 
-# the second time there is a snapshot
+# at the second reset there is a snapshot
 @pytest.mark.parametrize("_time", [1, 2])
 def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session, _time: int) -> None:
     url = sandbox.urls["repo"] + FILE

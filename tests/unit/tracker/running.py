@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run an operation of the tracker against the stub, as the host does it."""
+"""Run an operation of the tracker against the stub, as a module does."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TOKEN: dict[str, Any] = {"token": Secret("tracker-token")}
 
 
 class Run:
-    """One task; `warnings` are its own, `plan` is what it would do.
+    """A task with its `warnings` and its `plan`.
 
-    :param make: the operation, from the task and its options
+    :param make: returns the operation for the task and its options
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Run:
         self.plan: Plan | None = None
 
     def __call__(self, *, check: bool = False) -> dict[str, Any]:
-        """The return values."""
+        """Plan, and apply changes unless `check` is set; return the return values."""
         operation = self._make(self.task, self._options)
         self.plan = operation.plan()
         values = dict(self.plan.result)

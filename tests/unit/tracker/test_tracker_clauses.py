@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The filters `jql` and `jql_quote`."""
+"""Test the filters `jql` and `jql_quote`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions as a desired state: each as `tracker_version` takes it, or left out by name."""
+"""Test versions as a desired state: options of `tracker_version`, or left out by name."""
 
 from __future__ import annotations
 

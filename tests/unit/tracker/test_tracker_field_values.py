@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of fields: what is sent, and when two of them are the same."""
+"""Test values of fields: the encoding in requests, and the equality of two values."""
 
 from __future__ import annotations
 

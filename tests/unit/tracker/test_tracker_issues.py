@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Single issues and projects as they go over the wire."""
+"""Test single issues and projects on the wire."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_projects(stub: Stub, key: str | None = None) -> Any:
 
 
 def by_key(seen: Seen) -> Reply:
-    """A server on which every issue below 900 is there; OLD-1 was moved."""
+    """Simulate a server on which every issue below 900 exists; OLD-1 was moved."""
     key = unquote(seen.path.rpartition("/")[2])
     number = int(key.rpartition("-")[2])
     if number >= 900:

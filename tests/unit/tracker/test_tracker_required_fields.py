@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields that the server wants filled, and that a task empties."""
+"""Test fields that the server requires and that a task empties."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The search as it goes over the wire: parameters, headers, dialects, refused logins."""
+"""Test the search on the wire: parameters, headers, dialects, rejected logins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REMOVED = Reply(
 
 
 class Run:
-    """One search; `warnings` are those of the task."""
+    """A search; `warnings` are the warnings of the task."""
 
     def __init__(self, stub: Stub, settings: dict[str, Any] | None = None, **params: Any) -> None:
         self.warnings: list[str] = []
@@ -130,7 +130,7 @@ def test_a_long_query_goes_by_get_where_the_server_has_no_other_search(status: i
 
 
 def cloud(seen: Seen) -> Reply:
-    """A cloud server with two pages; its old search is gone."""
+    """Simulate a cloud server with two pages; its old search no longer exists."""
     if not seen.path.endswith("/search/jql"):
         return REMOVED
     if "nextPageToken" in query(seen):

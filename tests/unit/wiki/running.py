@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One task of `wiki_page` on a stub of a wiki."""
+"""Run a task of `wiki_page` on a simulated wiki."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.stub import Stub, connection_to
 
 
 class Run:
-    """One task on a wiki: C(plan), then C(apply) unless nothing changes, then the diff."""
+    """A task on a wiki: `plan`, then `apply` if something changes, then the diff."""
 
     def __init__(
         self, stub: Stub, *, read_only: bool = False, retries: int = 0, **params: Any

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages are compared as a reader sees them: no rewriting of the server, every edit of a person."""
+"""Test that pages are compared as a reader sees them: server rewrites are ignored, every edit by a
+user is a difference.
+"""
 
 from __future__ import annotations
 

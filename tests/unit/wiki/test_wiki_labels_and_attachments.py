@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labels and attachments: what is sent, and what is left alone."""
+"""Test labels and attachments: writes, and content that stays unchanged."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_another_content_is_a_new_version_of_the_file(stub: Stub, wiki: Wiki, so
         (CONTENT, "by hand", "unchanged", 1),
         (CONTENT.swapcase(), "by hand", "updated", 1),
         (CONTENT + b"x", "by hand", "updated", 0),
-        # another content behind the digest of an earlier version
+        # different content with the digest of an earlier version
         (CONTENT.swapcase(), "(sha256 {digest}, version 1)", "updated", 1),
         (CONTENT, "(sha256 {digest}, version 2)", "unchanged", 0),
     ],
@@ -207,7 +207,7 @@ def test_a_digest_counts_for_the_version_that_it_was_made_for(
         Reply(302, headers={"Location": "/login.action"}),
         Reply(404),
         Reply(403),
-        # a login that does not count: this is no content, whatever it holds
+        # a failed login: the body is not the content, even if it is equal
         Reply(body=CONTENT, headers={"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"}),
     ],
 )

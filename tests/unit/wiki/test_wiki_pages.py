@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many pages in one task, and pages that are read."""
+"""Test many pages in a task, and reading pages."""
 
 from __future__ import annotations
 

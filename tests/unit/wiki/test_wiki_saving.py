@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole tasks on a server that rewrites what it saves, as the sandbox does."""
+"""Test whole tasks on a server that rewrites pages on save, as the sandbox does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sections: what stands under a heading, and nothing else."""
+"""Test sections: the content under a heading, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reading storage format: places in the source, and what is wrong with it, for people."""
+"""Test parsing storage format: positions in the source, and readable error messages."""
 
 from __future__ import annotations
 
