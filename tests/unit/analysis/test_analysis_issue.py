@@ -192,7 +192,8 @@ def test_the_newest_comment_is_found_in_either_order(place: Any, dates: str) -> 
         date = {"same": 5, "numbers": number, "texts": str(number)}[dates]
         history = place(history, {"date": date, "comment": f"c{number}"})
     if dates == "same" and history[0]["comment"] == "c10":
-        history.reverse()  # equal dates do not show the order: the changes come in the order of their creation
+        # equal dates do not show the order: the changes come in the order of their creation
+        history.reverse()
     assert issue_details.newest_comment({"history": history}) == "c10"
 
 
