@@ -42,9 +42,7 @@ class Member:
 
 
 def build(folder: Path, moment: int, root: Path = tree.ROOT) -> Path:
-    """Build the collection in `root`; return the archive. The two other files are written next to
-    it.
-    """
+    """Build the collection in `root`; return the archive, which is next to the two other files."""
     with tempfile.TemporaryDirectory(prefix="toolchain-build-") as name:
         packed = pack_as_ansible_does(root, Path(name))
         members = _members(packed)
@@ -112,9 +110,7 @@ def _members(packed: Path) -> dict[str, Member]:
 
 
 def _fix_manifests(members: dict[str, Member]) -> dict[str, Any]:
-    """Sort the list of files, update its digest in the manifest, and return the
-    `collection_info`.
-    """
+    """Sort the list of files, update its digest in the manifest, return `collection_info`."""
     files = json.loads(members[FILES].content)
     files["files"].sort(key=lambda entry: entry["name"])
     listed = _dump(files)

@@ -79,9 +79,7 @@ def show(folder: Path) -> None:
 
 
 def build_and_install(folder: Path) -> Path:
-    """Build the archive with `ansible-galaxy`, install it below `folder/collections`, and return
-    its path.
-    """
+    """Build the archive, install it below `folder/collections`, and return its path."""
     run(
         folder,
         "ansible-galaxy",

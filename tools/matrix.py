@@ -181,9 +181,7 @@ def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> di
 
 
 def _done(command: Sequence[str], folder: Path, programs: Path) -> tuple[bool, str]:
-    """Run a check on the copy below `folder/collections`; return whether it passed, and
-    its output.
-    """
+    """Run a check on the copy below `folder/collections`; return success and output."""
     collections = folder / "collections"
     done = subprocess.run(
         command,

@@ -89,9 +89,7 @@ def _options_class(module: str) -> type:
 
 
 def _options(module: str) -> Iterator[str]:
-    """Compare the options with the documentation, and search for them in the tests of
-    the module.
-    """
+    """Compare the options with the documentation, and search for them in the module's tests."""
     options = _options_class(module)
     spec = typed_options.argument_spec(options)
     own, shared = _documented(module)

@@ -73,9 +73,7 @@ def _documented(path: Path, part: str) -> str:
 
 
 def _with_returns(path: Path) -> str:
-    """Return the module with its common return values at the end; its additions to them
-    are kept.
-    """
+    """Return the module with its common return values last; its additions to them are kept."""
     text = path.read_text(encoding="utf-8")
     old = _documented(path, "RETURN")
     values = yaml.safe_load(old) or {}

@@ -67,9 +67,7 @@ def _make_home(home: Path) -> None:
 
 
 def _unpack_archive(collections: Path) -> Path:
-    """Unpack the archive, as users get it, below `collections`; it does not contain the tests of
-    the collection.
-    """
+    """Unpack the archive below `collections`, as users get it, without the collection's tests."""
     collection = collections / tree.COLLECTION
     with tempfile.TemporaryDirectory(prefix="toolchain-sanity-") as folder:
         packed = build.pack_as_ansible_does(tree.ROOT, Path(folder))

@@ -58,9 +58,7 @@ class Place(NamedTuple):
 
 
 def files() -> Iterator[Path]:
-    """Yield every file that may contain citations, except this file, whose patterns look like
-    citations.
-    """
+    """Yield all files that may cite, except this file, whose patterns look like citations."""
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
             ours = "__pycache__" not in path.parts and path != Path(__file__).resolve()

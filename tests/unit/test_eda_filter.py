@@ -21,9 +21,7 @@ NOTHING: dict[str, Any] = {}
 
 
 def _load() -> ModuleType:
-    """Load the filter as ansible-rulebook does: by its path, because it is not part of
-    a package.
-    """
+    """Load the filter by its path, as ansible-rulebook does: it is not part of a package."""
     spec = importlib.util.spec_from_file_location("normalize", PATH)
     assert spec is not None
     assert spec.loader is not None

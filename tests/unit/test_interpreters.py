@@ -13,9 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import interpre
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Create two Pythons, more names of the first, an environment made from the first, and a link
-    to it.
-    """
+    """Create two Pythons, more names of the first, its environment, and a link to that."""
     system, environment = tmp_path / "usr" / "bin", tmp_path / "venv" / "bin"
     for folder in (system, environment):
         folder.mkdir(parents=True)

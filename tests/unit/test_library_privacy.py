@@ -80,9 +80,7 @@ def test_no_private_part_of_a_library_is_used(path: Path) -> None:
 
 
 def test_a_subclass_hides_no_private_part_of_its_library() -> None:
-    """Verify that private names in the file with subclasses of library classes do not occur in the
-    libraries.
-    """
+    """Verify that the private names of the collection's subclasses do not occur in the libraries."""
     path = PLUGINS / "module_utils/core/http/connections.py"
     own = {name for name in _own_names(ast.parse(path.read_text())) if _is_private(name)}
     assert own

@@ -79,9 +79,7 @@ NEVER_SENT = {
 
 @cache
 def documented() -> dict[str, list[tuple[str, str]]]:
-    """Map each action to kind and name of the plugins that use it, from the table of the
-    documentation.
-    """
+    """Map each action to kind and name of its plugins, from the documented table."""
     text = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")
     text = text.partition("\n## Actions\n")[2]
     rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)

@@ -52,9 +52,7 @@ SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
 def manage(
     noun: str, *replies: Reply, **params: Any
 ) -> tuple[Plan, Mapping[str, Any], list[dict[str, str]], list[str]]:
-    """Plan and, if something changes, apply; return the plan, the return values, the forms sent and
-    the warnings.
-    """
+    """Plan and apply changes; return plan, return values, forms sent and warnings."""
     with Stub(*replies) as stub:
         task, warnings = task_for(stub)
         options, operation_of = OPERATIONS[noun]

@@ -55,9 +55,7 @@ def run(
     stub: Stub,
     **params: Any,
 ) -> tuple[Plan, Mapping[str, Any], list[str]]:
-    """Plan and, if something changes, apply; return the plan, the return values and the
-    warnings.
-    """
+    """Plan and, if something changes, apply; return plan, return values and warnings."""
     task, warnings = task_for(stub)
     options, operation_of = OPERATIONS[module]
     operation: ResourceOperation = operation_of(task, build(options, **params))
@@ -67,9 +65,7 @@ def run(
 
 
 def manage_role(*replies: Reply, **params: Any) -> tuple[Plan, Mapping[str, Any], list[Any]]:
-    """Run `analysis_role` against these responses; return the plan, the return values and the forms
-    sent.
-    """
+    """Run `analysis_role` against these responses; return plan, return values and forms."""
     with Stub(*replies) as stub:
         plan, values, _warnings = run("role", stub, **{"name": "developers", **params})
         assert stub.replies == []

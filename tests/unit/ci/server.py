@@ -36,9 +36,7 @@ OPTIONS: dict[str, Any] = {"job": "folder/job", "wait_timeout": 60.0}
 
 
 def definition(name: str, kind: str, default: Any = None, **more: Any) -> dict[str, Any]:
-    """Return a job parameter as the server shows it; without a default, the server does not show
-    the value.
-    """
+    """Return a job parameter as the server shows it; without a default, its value is hidden."""
     value = {} if default is None else {"value": default}
     return {
         "name": name,
@@ -60,9 +58,7 @@ def parameters(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def build(number: int, result: str | None = "SUCCESS", **more: Any) -> dict[str, Any]:
-    """Return a build; without a result it is running. `values` are its parameters, `user` started
-    it.
-    """
+    """Return a build, running if without a result. `values`: parameters; `user`: who started it."""
     actions = parameters(more.pop("values", {}))
     if "user" in more:
         actions.append({"causes": [{"userId": more.pop("user")}]})
@@ -181,9 +177,7 @@ class Played:
         return progress_to(self.lines.append)
 
     def job_build(self, task: Task) -> Operation:
-        """Return the operation of `ci_job_build`; as in a task, parameters with secret names are
-        recognized.
-        """
+        """Return the operation of `ci_job_build`; secret names are recognized, as in a task."""
         secrets = OptionSecrets(argument_spec(CiJobBuildOptions))
         secrets.shown(self.options)
         hidden.add(*secrets.found)

@@ -175,9 +175,7 @@ def test_names_with_odd_characters_are_files_like_others(fetch: Fetching) -> Non
 
 
 def test_artifacts_may_lie_on_another_host(fetch: Fetching) -> None:
-    """Verify that such addresses, which are signed for GET alone, get no other method and no
-    credentials.
-    """
+    """Verify that such addresses, signed for GET alone, get only GETs without credentials."""
     with Stub(answer=lambda seen: Reply(body=b"A")) as store:
         there = f"{store.url.replace('127.0.0.1', 'localhost')}/signed"
         fetch.server.replies = {"7/artifact/a.txt": Reply(302, headers={"Location": there})}

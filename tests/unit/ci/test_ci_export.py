@@ -77,9 +77,7 @@ def test_a_secret_that_the_server_does_not_show_is_missed(live: str) -> None:
 
 
 def server(configs: dict[str, str | Reply], listings: dict[str, list[Any]]) -> Any:
-    """Simulate a CI server: configurations by the path of their jobs, listings by the path of their
-    folders.
-    """
+    """Simulate a CI server: configurations by path of the job, listings by path of the folder."""
 
     headers = {"X-Jenkins": "2.4"}
 

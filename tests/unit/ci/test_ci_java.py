@@ -59,9 +59,7 @@ def test_a_release_of_either_line(release: str, versions: list[int], warnings: l
 
 
 def test_the_doubtful_row_says_so(warnings: list[str]) -> None:
-    """Verify the warning: the written interface has Java 17 for a release that is older than that
-    Java.
-    """
+    """The written interface has Java 17 for a release that is older than that Java."""
     assert [row.lts for row in java_support.TABLE if row.doubtful] == ["2.164.1"]
     assert ci_java_support("2.164.1") == [8, 17]
     assert "contradict each other" in warnings.pop()

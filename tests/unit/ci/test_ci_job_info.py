@@ -305,9 +305,7 @@ def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool
 def test_a_server_that_does_not_know_all_builds_gives_no_short_answer(
     answer: dict[str, Any], words: str
 ) -> None:
-    """Verify this for a server that ignores unknown names in `tree`, and responds to the rest with
-    200.
-    """
+    """Verify this for a server that ignores unknown names in `tree` and returns 200."""
 
     def known(seen: Seen) -> Reply:
         return Reply(body={} if "allBuilds" in seen.target else answer)

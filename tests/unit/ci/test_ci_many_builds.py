@@ -327,9 +327,7 @@ def test_an_interrupt_says_for_each_what_goes_on() -> None:
 
 
 def test_builds_that_are_alike_are_not_taken_for_each_other() -> None:
-    """Verify this for a server that does not name queue items, if builds differ only in their
-    number.
-    """
+    """Verify this for builds that differ only in number, without named queue items."""
     values, played = play(Farm(folds=False, unnamed=True), *[wish("a", 1)] * 3)
     assert sorted(row["build"]["number"] for row in values["builds"]) == [1, 2, 3]
     assert len(set(column(values, "queue_id"))) == 3

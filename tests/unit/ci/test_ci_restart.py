@@ -34,9 +34,7 @@ def up(mark: str | None = OLD, *, quieting: bool | None = False, version: str = 
 
 @dataclass
 class Server:
-    """A restarting server. `looks` are the successive responses to state requests; the last
-    response repeats.
-    """
+    """A restarting server. `looks` are the responses to state requests; the last repeats."""
 
     looks: list[Reply]
     answer: Reply = field(default_factory=lambda: Reply(302, headers={"Location": "/base/"}))
@@ -275,9 +273,7 @@ def test_the_start_page_may_go_by_another_address(location: str) -> None:
 
 @pytest.mark.parametrize("answer", [CUT, GATEWAY, Reply(504)])
 def test_a_lost_answer_of_a_server_that_acts_is_no_failure(answer: Reply) -> None:
-    """Verify this also for 502 and 504: a proxy sends them if the server behind it did not respond
-    in time.
-    """
+    """Verify this also for 502 and 504, which a proxy sends if the server was too slow."""
     played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], answer))
     assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
     assert len(played.server.posts) == 1

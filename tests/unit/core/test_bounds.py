@@ -65,9 +65,7 @@ def test_a_slow_write_does_not_tell_what_became_of_it() -> None:
 
 
 class Clock:
-    """A clock that advances only while the client waits for bytes, and the socket of
-    these bytes.
-    """
+    """A clock that advances only while the client waits for bytes, and their socket."""
 
     def __init__(self) -> None:
         self.time = 0.0

@@ -104,9 +104,7 @@ TROUBLE = {
 
 
 def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
-    """Return the reported error for a response that follows successful responses on its
-    connection.
-    """
+    """Return the error for a response that follows successful responses on its connection."""
     with Stub(*before, reply, answer=lambda seen: Reply()) as stub:
         transport = transport_to(stub.url, retries=0, timeout=0.2)
         for _number in before:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the number of frames from a module to the wire, which limits the code to read for a single
-write.
-"""
+"""Limit the frames and files between a module and the wire, so that a write is easy to follow."""
 
 from __future__ import annotations
 

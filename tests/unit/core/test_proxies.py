@@ -158,9 +158,7 @@ def test_a_proxy_that_is_not_there_is_named_without_its_password(
 
 
 class _Tunnels(ThreadingTCPServer):
-    """A proxy that supports `CONNECT` alone, leads every tunnel to a fixed port, and records the
-    requests.
-    """
+    """A proxy that supports `CONNECT` alone, leads all tunnels to one port, and logs requests."""
 
     daemon_threads = True
     block_on_close = False

@@ -329,9 +329,7 @@ def test_a_file_is_read_anew_for_every_attempt() -> None:
 
 
 def test_a_look_is_not_repeated() -> None:
-    """Verify this because a watched server is expected to be down: the first failing response is
-    the result.
-    """
+    """Verify this for a server that is watched while down: the first failure is the result."""
     waits = Waits()
     with Stub(Reply(503, headers={"Retry-After": "0"}), Reply(cut=True)) as stub:
         transport = transport_to(stub.url, sleep=waits)
@@ -484,9 +482,7 @@ def test_circles_end() -> None:
 @pytest.mark.parametrize("foreign", [False, True])
 @pytest.mark.parametrize("before", ["\\@", "%5C@", "\t@", " @", "#@", "?@", "/@", ":80\\@", "@"])
 def test_a_credential_goes_to_its_own_origin_alone(before: str, *, foreign: bool) -> None:
-    """Verify that, however an address combines two hosts, the foreign host does not get
-    the token.
-    """
+    """Verify that a foreign host does not get the token, however an address combines hosts."""
     with Stub(answer=lambda seen: Reply(body="other")) as other:
         there = other.url.removesuffix("/base")
         with Stub(answer=lambda seen: Reply(body="home")) as home:

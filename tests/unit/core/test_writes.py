@@ -126,9 +126,7 @@ def test_a_look_that_fails_tells_nothing() -> None:
 
 
 def test_the_last_answer_counts_as_the_first() -> None:
-    """Verify that the check decides even if no retry is left, or the wait for a retry would be too
-    long.
-    """
+    """Verify that the check decides even without a retry, or if the wait would be too long."""
     with Stub(Reply(429)) as stub:
         assert fails(transport_to(stub.url, retries=0), verify=looks(False)).message.endswith(
             NOTHING

@@ -43,9 +43,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def listed(*numbers: str) -> Reply:
-    """Return a list of builds that started on a day in January; "3@7" is number 3, started on the
-    7th.
-    """
+    """Return a list of builds of January; "3@7" is number 3, started on the 7th."""
     entries = []
     for each in numbers:
         number, _at, day = each.partition("@")

@@ -139,8 +139,7 @@ def test_a_rule_is_sent_as_it_is(deleting: Server) -> None:
     assert text.endswith(f".include({fields})")
 
 
-# --- deleted and kept items
-# -------------------------------------------------------------------------
+# --- deleted and kept items -----------------------------------------------------------------------
 
 
 def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, bool]:
@@ -176,9 +175,7 @@ def test_exclusions_are_globs_on_the_full_path(glob: str) -> None:
 
 
 def test_ages_count_from_the_clock_of_the_server(deleting: Server) -> None:
-    """Verify this with a server whose clock shows 2030: by the local clock, all items lie in the
-    future.
-    """
+    """Verify this with a server clock in 2030: by the local clock, all items lie in the future."""
     deleting.on[QUERY] = rows(row("a/old", 31), row("a/young", 29))
     _plan, values = deleting.run(
         ArtifactCleanupOperation, params({"created_before": "30d", "keep_last": 1})
@@ -359,8 +356,7 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
     assert timedelta(**{units[text.lstrip("0123456789")]: value}) == time
 
 
-# --- safety limits
-# ----------------------------------------------------------------------------------
+# --- safety limits --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -447,8 +443,7 @@ def test_what_the_server_trimmed_is_not_worked_on(deleting: Server) -> None:
     assert deleting.asked == [QUERY]
 
 
-# --- errors
-# -----------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------
 
 
 def listing(*names: str) -> Reply:
@@ -531,8 +526,7 @@ def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
     assert "Failed to parse query" in error.message
 
 
-# --- invalid input
-# ----------------------------------------------------------------------------------
+# --- invalid input --------------------------------------------------------------------------------
 
 
 def test_an_unknown_repository_is_not_an_empty_one(server: Server) -> None:

@@ -434,9 +434,7 @@ def test_an_image_without_tags_cannot_be_promoted(server: Server) -> None:
 
 
 def test_a_list_of_tags(server: Server) -> None:
-    """Verify that existing tags are not sent again, and that every other tag is a
-    separate request.
-    """
+    """Verify that existing tags are not sent again, and every other tag is sent separately."""
     for tag, source, target in (("1", ONE, ONE), ("2", TWO, ONE), ("3", ONE, None)):
         server.on[head("src", tag)] = digest(source)
         there = Reply(404) if target is None else digest(target)

@@ -53,9 +53,7 @@ def unescape(text: str) -> str:
 
 
 def parse(text: str) -> dict[str, set[str]]:
-    """Parse as the server does; an independent and strict implementation of the parser's
-    description.
-    """
+    """Parse strictly by the description of the server's parser."""
     found: dict[str, set[str]] = {}
     for entry in split(text, "|;"):
         parts = split(entry.strip(), "=")
@@ -69,9 +67,7 @@ def parse(text: str) -> dict[str, set[str]]:
 
 
 def is_inexpressible(value: str) -> bool:
-    """Return whether the server would change the value at the end of an entry or among several such
-    values.
-    """
+    """Return whether the value changes as the last in an entry, or among several such values."""
     return value.endswith("\\") or value[-1:].isspace() or "" < value[-1:] <= " "
 
 

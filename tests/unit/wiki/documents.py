@@ -220,9 +220,7 @@ class Writer:
         return f'"{html.escape(value)}"'
 
     def cdata(self, text: str) -> str:
-        """Split the string into sections at random, and always where `]]>` would close
-        the section.
-        """
+        """Split the string at random, and always at `]]>`, which would close the section."""
         cuts = [0, *(at + 2 for at in range(len(text)) if text.startswith("]]>", at)), len(text)]
         if self._maybe() and self.chance is not None:
             cuts = sorted({*cuts, self.chance.randrange(len(text) + 1)})

@@ -159,8 +159,7 @@ class Wiki:
         content = self.written[-1]
         self._store(self.pages[content["id"]], content)
 
-    # -- labels and attachments of a page
-    # --------------------------------------------------------------
+    # -- labels and attachments of a page ----------------------------------------------------------
 
     def _after_hanging(self, seen: Seen, answer: Reply) -> Reply:
         if seen.method != "GET" and self.lost > 0:

@@ -395,7 +395,7 @@ def test_a_page_that_is_not_current_is_left_alone(stub: Stub, wiki: Wiki, status
     assert methods(stub) == ["GET"]
 
 
-# -- missing information in responses ------------------------------------------------------------
+# -- missing information in responses --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [400, 404])
