@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of Debian that tests hold the collection against, unpacked below the environment.
+"""Install the Debian programs that tests run against the collection, below the environment.
 
     python -m tools.debian
 
-Packages are downloaded with apt-get and unpacked with dpkg, into a folder of their own: no root is
-needed, no daemon is started, and the system stays as it is. Where there is no apt-get, a line says
-what is not tested by that.
+Packages are downloaded with apt-get and unpacked with dpkg, into a separate folder: no root is
+needed, no daemon is started, and the system stays unchanged. Without apt-get, the tool prints which
+tests lack their programs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: Package to what it is for; what they depend on comes along.
+#: Package to its purpose; dependencies are installed, too.
 PACKAGES = {
     "chromium-headless-shell": "the page of a report",
     "default-jdk-headless": "a CI server and clients that are written in Java",
@@ -40,14 +40,15 @@ _SECONDS = 600
 
 
 def available() -> bool:
-    """Whether packages can be had here: Debian and what is made from it."""
+    """Return whether packages can be installed here: on Debian and its derivatives."""
     return all(shutil.which(program) for program in ("apt-get", "dpkg-deb"))
 
 
 def program(name: str) -> Path | None:
-    """A program, unpacked or of the system; None where it is not there and cannot be had.
+    """Return a program, unpacked or from the system; None if it is missing and cannot be installed.
 
-    RuntimeError where it could be had and is not: a test must not be left out in silence.
+    :raises RuntimeError: the program could be installed, but is not; a test must not be skipped
+        silently
     """
     places = [_ROOT / folder / name for folder in _BINARIES]
     found = next((str(place) for place in places if place.exists()), None)
@@ -58,7 +59,7 @@ def program(name: str) -> Path | None:
 
 
 def environment() -> dict[str, str]:
-    """Variables without which unpacked programs do not find their libraries."""
+    """Return the variables that unpacked programs need to find their libraries."""
     variables = {}
     libraries = sorted({str(library.parent) for library in _ROOT.glob("**/lib/*/*.so.*")})
     libraries += map(str, _ROOT.glob("usr/lib/*/pulseaudio"))
@@ -89,7 +90,7 @@ def unpack() -> None:
 
 
 def _download(folder: Path) -> list[Path]:
-    """The archives of the packages and of what the system lacks of their dependencies."""
+    """Download the packages and their missing dependencies; return the archives."""
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True)
     settings = folder / "apt.conf"
@@ -109,7 +110,7 @@ def _download(folder: Path) -> list[Path]:
 
 
 def _turn_links() -> None:
-    """Make links that lead to the root of the system lead to the unpacked root."""
+    """Redirect absolute links to the unpacked root, if their target exists there."""
     for link in _ROOT.rglob("*"):
         if link.is_symlink() and os.readlink(link).startswith("/"):
             goal = _ROOT / os.readlink(link).lstrip("/")
@@ -129,7 +130,7 @@ def _call(*command: str, **variables: str) -> None:
 
 
 def main() -> int:
-    """Unpack the packages, or say what is not tested without them."""
+    """Unpack the packages, or print the purposes that may not be tested without them."""
     if available():
         unpack()
         return 0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs in Java that tests hold the collection and the sandbox against.
+"""Fetch the Java programs that tests run against the collection and the sandbox.
 
-    python -m tools.maven          fetch them, and refuse a file that is not the known one
-    python -m tools.maven --lock   write the digests anew
+    python -m tools.maven          fetch the files, and reject files with unknown digests
+    python -m tools.maven --lock   write the digests again
 
-Maven fetches what the projects below `tests/strangers/java` name, into a folder of the
-environment; its settings (a mirror, a proxy) are those of the user. Without Maven and Java a line
-says what is not tested by that.
+Maven fetches the requirements of the projects below `tests/strangers/java` into a folder of the
+environment. Its settings (a mirror, a proxy) are the user's settings. Without Maven and Java the
+tool prints which programs are not tested.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _SECONDS = 900
 
 
 def fetched(project: str) -> Path | None:
-    """The folder with the files of a project; None where there is no Java.
+    """Return the folder with the files of a project; None if there is no Java.
 
-    RuntimeError where it could be had and is not: a test must not be left out in silence.
+    :raises RuntimeError: the files could be fetched, but are not; a test must not be skipped
+        silently
     """
     if not available():
         return None
@@ -42,12 +43,12 @@ def fetched(project: str) -> Path | None:
 
 
 def available() -> bool:
-    """Whether there is all that it takes, a compiler included."""
+    """Return whether all required programs exist, including a compiler."""
     return all(debian.program(name) for name in ("mvn", "javac", "java"))
 
 
 def command(name: str) -> str:
-    """A program of Java or Maven."""
+    """Return the path of a program of Java or Maven."""
     return str(debian.program(name) or name)
 
 
@@ -74,7 +75,7 @@ def fetch(*, lock: bool = False) -> None:
 
 
 def _copy(name: str) -> None:
-    """Have Maven copy what a project needs into its folder."""
+    """Let Maven copy the requirements of a project into its folder."""
     subprocess.run(
         [
             *(command("mvn"), "--quiet", "--batch-mode"),
@@ -90,7 +91,7 @@ def _copy(name: str) -> None:
 
 
 def _digests(names: list[str]) -> str:
-    """A line for each file: its SHA-256, project and name."""
+    """Return a line for each file: its SHA-256, project and name."""
     files = [file for name in names for file in sorted((FOLDER / name).iterdir())]
     return "".join(
         f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.parent.name}/{file.name}\n"
@@ -99,7 +100,7 @@ def _digests(names: list[str]) -> str:
 
 
 def main() -> int:
-    """Fetch, or say what is not tested without."""
+    """Fetch the files, or print which programs are not tested without them."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--lock", action="store_true", help="write the digests anew")
     options = parser.parse_args()

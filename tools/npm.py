@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Clients in JavaScript that tests hold the sandbox against.
+"""Install the JavaScript clients that tests run against the sandbox.
 
     python -m tools.npm
 
-npm installs what `tests/strangers/node/package-lock.json` says, digests included, into a folder of
-the environment, and runs none of its scripts. Without npm, or with a Node.js that is too old, a
-line says what is not tested by that.
+npm installs the packages of `tests/strangers/node/package-lock.json`, whose digests it checks, into
+a folder of the environment, and does not run their scripts. Without npm, or if Node.js is too old,
+the tool prints that these clients are not tested.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SECONDS = 900
 
 
 def node() -> str | None:
-    """The program, where it is new enough and comes with npm."""
+    """Return the path of Node.js, if it is new enough and npm is installed, too."""
     program = shutil.which("node")
     if program is None or shutil.which("npm") is None:
         return None
@@ -32,9 +32,10 @@ def node() -> str | None:
 
 
 def installed() -> Path | None:
-    """The folder of the packages; None where there is no Node.js.
+    """Return the folder of the packages; None if there is no Node.js.
 
-    RuntimeError where it could be had and is not: a test must not be left out in silence.
+    :raises RuntimeError: the packages could be installed, but are not; a test must not be skipped
+        silently
     """
     if node() is None:
         return None
@@ -67,7 +68,7 @@ def install() -> None:
 
 
 def main() -> int:
-    """Install, or say what is not tested without."""
+    """Install the packages, or print that these clients are not tested."""
     if node() is not None:
         install()
     else:
