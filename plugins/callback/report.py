@@ -54,7 +54,7 @@ class CallbackModule(CallbackBase):
     CALLBACK_NAME = "delivery.toolchain.report"
     CALLBACK_NEEDS_ENABLED = True
 
-    #: The instance that records: playbooks of the collection load a second one.
+    #: The recording instance: playbooks of the collection load a second instance.
     _active: ClassVar[CallbackModule | None] = None
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class CallbackModule(CallbackBase):
         self._folder = Path()
         self._looped: set[tuple[str, str]] = set()
         self._checks: list[bool] = []
-        #: The private name of Ansible without which no report can be written.
+        #: The missing private name of Ansible that prevents a report.
         self._missing = ""
 
     def v2_playbook_on_start(self, playbook: Any) -> None:

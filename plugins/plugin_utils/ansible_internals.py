@@ -2,9 +2,9 @@
 """The private names of Ansible that plugins on the controller rely on: all of them, and only here.
 
 If a name that is needed to run modules in the worker is missing or has changed, modules run in
-processes of their own, with one warning. If any other name is missing, the plugin that needs it
-fails with one sentence, or falls back as its function here says. The private names that modules
-rely on are in `module_utils/core/module/ansible_internals.py`.
+separate processes, with one warning. If any other name is missing, the plugin fails with one
+sentence, or falls back as its function here describes. The private names that modules rely on are
+in `module_utils/core/module/ansible_internals.py`.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ class Missing(Exception):
 
 
 class Internals(ABC):
-    """Run a module in the worker: what differs between the generations of Ansible."""
+    """Differences between the generations of Ansible in running a module in the worker."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.found: dict[str, Any] = {name: _look_up(name) for name in names}
 
     @abstractmethod
     def built(self, shebang: str, path: str) -> tuple[Any, ...]:
-        """Return what `_configure_module` returns, for a module that is not sent anywhere."""
+        """Return the value of `_configure_module`, for a module that is not sent anywhere."""
 
     @abstractmethod
     def encoded(self, arguments: Mapping[str, Any]) -> bytes:
@@ -85,7 +85,7 @@ class Internals(ABC):
 
     @abstractmethod
     def end_without_result(self, error: Exception | None) -> None:
-        """Print what a process prints whose module raised `error` or returned (`None`); exit."""
+        """Print the output of a process whose module raised `error` or returned (`None`); exit."""
 
     def replaced(self, arguments: bytes) -> dict[str, Any]:
         """Return the values that names of Ansible get while a module runs."""
@@ -157,7 +157,7 @@ class _Since219(Internals):
 
 
 def find(version: str = __version__) -> Internals:
-    """Return the private names of the running Ansible, each tried once.
+    """Return the private names of the running Ansible, after a check of every name.
 
     Raises `Missing` with the name that is missing or has changed.
     """
@@ -183,7 +183,7 @@ class HookedAction(NormalAction):
     The parts of a task come from the constructor, whose keywords are public.
     """
 
-    #: Name of the module to run in the worker; empty: in a process of its own.
+    #: Name of the module to run in the worker; empty: in a separate process.
     worker_module = ""
     internals: Internals | None = None
     _hook_called = False

@@ -20,7 +20,7 @@ from .unreadable_yaml import UNREADABLE, told
 
 _SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"
 _ENDINGS = (".yml", ".yaml")
-#: What JSON calls the values of YAML.
+#: JSON names of the types of YAML values.
 _TYPES = {
     "tag:yaml.org,2002:str": "string",
     "tag:yaml.org,2002:int": "integer",
@@ -32,7 +32,7 @@ _TYPES = {
     "!vault": "string",
     "!unsafe": "string",
 }
-#: Which variable a key of a file is where it is not one of the service's role.
+#: The variable of a key that is no variable of the service's role.
 _OWN = {name: f"desired_state_{name}" for name in ("jobs", "versions", "pages", "trees")}
 _ROLES = {"analysis": "analysis_config", "ci": "ci_baseline", "repo": "repo_housekeeping"}
 

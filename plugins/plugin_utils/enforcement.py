@@ -26,7 +26,7 @@ Template = Callable[[Any], Any]
 def steps(
     variables: Mapping[str, Any], template: Template, playbook: str, *, folder: bool
 ) -> list[list[str]]:
-    """Return the task files to include, each with a label: a role, or an error message.
+    """Return the task files to include, with their labels: a role, or an error message.
 
     :param folder: whether `desired_state_folder` still has to be read
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert module results to findings: one entry for each compared object [C9].
+"""Convert module results to findings: an entry for every compared object [C9].
 
 A finding has `kind`, `name`, `action`, `text`, `before`, `after` and `status`, which is `ok`,
 `drift` or `failed`.
@@ -16,7 +16,7 @@ from ..module_utils.core import json_text
 Result = Mapping[str, Any]
 Finding = dict[str, Any]
 
-#: A cleanup gives at most this many findings, and one more with the number of the other items.
+#: Maximum number of findings of a cleanup; an additional finding has the number of the other items.
 MAX_ITEMS = 1000
 
 
@@ -152,7 +152,7 @@ def of_build_retention(result: Result) -> Iterator[Finding]:
 
 
 def of_artifact_trash(result: Result) -> Iterator[Finding]:
-    """Yield one finding for the trash, or for a repository or path in it."""
+    """Yield a finding for the trash, or for a repository or path in it."""
     name = "/".join(result[key] for key in ("repo", "path") if result.get(key))
     name = name or result.get("state") or "trash"
     if result.get("changed"):
@@ -218,7 +218,7 @@ def of_ci_plugin(result: Result) -> Iterator[Finding]:
 
 
 def of_ci_script(result: Result) -> Iterator[Finding]:
-    """Yield one finding for a script."""
+    """Yield the finding of a script."""
     name = result.get("name", "")
     if result.get("changed"):
         yield different("script", name, "would change something", *sides(result))
@@ -227,7 +227,7 @@ def of_ci_script(result: Result) -> Iterator[Finding]:
 
 
 def of_ci_java(result: Result) -> Iterator[Finding]:
-    """Yield one finding for the Java of the CI server, if the supported versions are known."""
+    """Yield a finding for the Java of the CI server, if the supported versions are known."""
     supported = [int(version) for version in result.get("supported") or []]
     java = str(result.get("java") or "").removeprefix("1.")
     if not supported:

@@ -2,8 +2,8 @@
 """The action of all modules: it fills in connections from variables, and runs a module in the
 worker that Ansible has forked, if that gives the same result.
 
-In the worker it replaces three steps of Ansible (how the module is packaged, whether it is piped,
-how it is executed) and leaves the rest to Ansible, so that both modes return the same result.
+In the worker it replaces three steps of Ansible (packaging, piping and executing the module) and
+leaves the rest to Ansible, so that both modes return the same result.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
 
-# The process that forks the workers loads this file. What is imported here costs no worker time:
-# the runner, and the library that a session loads with its first request.
+# The process that forks the workers loads this file. Imports here cost no worker time: the runner,
+# and the library that a session loads with its first request.
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
 importlib.import_module(f"{_UTILS}.core.module.runner")
 with contextlib.suppress(ImportError):
@@ -80,7 +80,7 @@ class Action(ansible_internals.HookedAction):
     def _explain_old_python(self, result: dict[str, Any]) -> None:
         """Name the required Python in a result if the module crashed because its Python is older.
 
-        If Ansible does not tell which interpreter it used, the message names the condition.
+        If the interpreter is unknown, the message names the condition.
         """
         oldest = ".".join(map(str, _OLDEST_PYTHON))
         needed = f"The modules of delivery.toolchain need Python {oldest} or newer where they run"
@@ -188,7 +188,7 @@ def _write_to_stderr(line: str) -> None:
 
 
 def _run_main(module: str, internals: ansible_internals.Internals) -> tuple[int, str, str]:
-    """Run `main` of a module as in a process of its own; return exit code and both outputs."""
+    """Run `main` of a module as in a separate process; return exit code and both outputs."""
     stdout, stderr = io.StringIO(), io.StringIO()
     rc = 0
     with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
@@ -206,7 +206,7 @@ def _run_main(module: str, internals: ansible_internals.Internals) -> tuple[int,
 
 @contextlib.contextmanager
 def _as_on_a_target(environment: Mapping[str, Any], folder: str) -> Iterator[None]:
-    """Set environment and working directory as in a process of its own; restore them afterwards.
+    """Set environment and working directory as in a separate process; restore them afterwards.
 
     A process on a local connection starts in the folder of the playbook (`folder`).
     """

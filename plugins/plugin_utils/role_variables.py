@@ -19,7 +19,7 @@ _PREFIXES = {"drift_summary": "summary"}
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:
-    """Return the unknown names with the prefix of `owner`, each with the closest known name.
+    """Return the unknown names with the prefix of `owner`, with their closest known names.
 
     A name may have several prefixes: `release_notes_title` belongs to the role `release_notes`,
     `release_version_comment` to the playbook `release`.

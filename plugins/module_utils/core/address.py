@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where addresses lead: to what the HTTP library connects to, whatever else may be read in them."""
+"""Find the host that an address leads to, as the HTTP library reads it, however else it may be
+read.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,23 @@ if TYPE_CHECKING:
 #: Scheme, host and port.
 Origin: TypeAlias = "tuple[str, str, int | None]"
 
-#: The origin of what is no address of the web, or is read in two ways.
+#: The origin of an invalid or ambiguous address.
 NOWHERE: Origin = ("", "", None)
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # No address has a backslash, a blank, a control character or a mark of writing direction: parsers
-# differ in where they end a host there.
+# disagree about the end of a host with such characters.
 _UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
-#: Segments of a path that servers and proxies resolve, or leave out.
+#: Path segments that servers and proxies resolve, or leave out.
 LEADING_ELSEWHERE = frozenset({".", "..", ""})
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")  # nothing to encode
 _BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
-# A place as it is mostly written, which all parsers read alike.
+# A base address in its usual form, which all parsers read alike.
 _USUAL_BASE = re.compile(r"(https?)://([A-Za-z0-9_-][A-Za-z0-9._-]*)(?::([1-9][0-9]{0,4}))?")
 _HIGHEST_PORT = 65535
 
-# Nothing but what may stand in a path or a query, no segment that begins with a dot or is empty,
-# and nothing percent-encoded that need not be.
+# Only characters that are valid in a path or a query, no segment that is empty or begins with a
+# dot, and no unnecessary percent-encoding.
 _CHARACTER = (
     r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]"
     r"|%(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF]|[89A-F][0-9A-F]))"
@@ -42,7 +44,7 @@ _CHARACTER = (
 _USUAL_TARGET = re.compile(rf"(?:/(?![/.]){_CHARACTER}*)+(?:\?(?:{_CHARACTER}|[/?])+)?")
 
 Pairs: TypeAlias = Iterable[tuple[str, Any]]
-#: A query or a form: a mapping or pairs; lists repeat the name, C(None) is left out.
+#: A query or a form: a mapping or pairs; lists repeat the name, `None` is left out.
 Query: TypeAlias = "Mapping[str, Any] | Pairs"
 _LOGIN_PAGE = re.compile(
     r"(commence)?(log|sign)[-_]?[io]n(\.(action|jsp|do|html?|php|aspx?))?", re.IGNORECASE
@@ -54,7 +56,7 @@ class UnfitRequest(ValueError):
 
 
 def path(*segments: str, slash: bool = False) -> str:
-    """Percent-encode path segments one by one. A segment C(.) or C(..) is refused: servers and
+    """Percent-encode path segments, and join them. A segment `.` or `..` is rejected: servers and
     proxies resolve it.
     """
     if not LEADING_ELSEWHERE.isdisjoint(segments):
@@ -76,9 +78,10 @@ def encode(query: Query) -> str:
 
 
 def is_login_page(url: str, asked: str = "") -> bool:
-    """Whether an address is that of a login page, as servers and single-sign-on proxies name it.
+    """Return whether an address is that of a login page, by the names that servers and
+    single-sign-on proxies use.
 
-    :param asked: the address that led there: what has the name that was asked for is none
+    :param asked: the address that led there: a page of the requested name is no login page
     """
     name = _last_segment(url)
     return _LOGIN_PAGE.fullmatch(name) is not None and name != _last_segment(asked)
@@ -89,13 +92,13 @@ def _last_segment(url: str) -> str:
 
 
 def is_fit(address: str) -> bool:
-    """Whether nothing in a text speaks against its being an address."""
+    """Return whether a string could be an address."""
     return _UNFIT.search(address) is None
 
 
 def require_address(address: str, where: str) -> None:
-    """Raise C(invalid) unless C(address) can be read; where it belongs (C(of the ci service)) is
-    part of the message, a password in it is not.
+    """Raise `invalid` unless `address` can be read. The message contains its place (`of the ci
+    service`), but no password.
     """
     shown = f"the address {printable(clean_url(address, whole=True))} {where}"
     start, end = misplaced_user_info(address, whole=True)
@@ -117,8 +120,8 @@ def require_address(address: str, where: str) -> None:
 
 
 def origin(address: str) -> Origin:
-    """Scheme, host and port that a request to C(address) connects to, with the default port made
-    explicit; :data:`NOWHERE` where there is no such place.
+    """Return scheme, host and port that a request to `address` connects to, with the default port
+    made explicit; :data:`NOWHERE` if the address is invalid.
     """
     base = _BASE.match(address) if is_fit(address) else None
     return NOWHERE if base is None else _connected(base.group())
@@ -126,10 +129,10 @@ def origin(address: str) -> Origin:
 
 @lru_cache(maxsize=256)
 def _connected(base: str) -> Origin:
-    """The origin of an address that has nothing but scheme, user info, host and port.
+    """Return the origin of an address that has nothing but scheme, user info, host and port.
 
-    An unusual one is prepared by the library (which encodes the host, and drops a port 0), and then
-    its parser and that of the standard library have to agree.
+    The library prepares an unusual address: it encodes the host, and drops a port 0. Then its
+    parser and that of the standard library have to agree.
     """
     usual = _USUAL_BASE.fullmatch(base)
     if usual is not None and int(usual[3] or 0) <= _HIGHEST_PORT:
@@ -138,7 +141,7 @@ def _connected(base: str) -> Origin:
     from urllib3.util import parse_url
 
     try:
-        urlsplit(base)  # who looks for a proxy, or for user info, reads it unprepared
+        urlsplit(base)  # code that looks up a proxy or user info parses the unprepared address
         address = prepared(f"{base}/").url or ""
         parts, theirs = urlsplit(address), parse_url(address)
         host, port = parts.hostname or "", parts.port
@@ -151,13 +154,13 @@ def _connected(base: str) -> Origin:
 
 
 def _bare(host: str | None) -> str:
-    """A host without the brackets of an IPv6 address."""
+    """Return a host without the brackets of an IPv6 address."""
     return (host or "").strip("[]").lower()
 
 
 def target(url: str, location: str) -> str:
-    """The address that a C(Location) header in an answer of C(url) names; as it is where that is
-    none.
+    """Return the address that a `Location` header in a response from `url` names; an invalid header
+    is returned unchanged.
     """
     if not is_fit(location):
         return location
@@ -168,8 +171,8 @@ def target(url: str, location: str) -> str:
 
 
 def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
-    """Whether a redirect must not be followed: to no address, from https to http, or, unless
-    C(foreign_hosts), to another origin.
+    """Return whether a redirect must not be followed: to an invalid address, from https to http,
+    or, unless `foreign_hosts`, to another origin.
     """
     old, new = origin(here), origin(there)
     downgrade = old[0] == "https" and new[0] != "https"
@@ -177,8 +180,8 @@ def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
 
 
 def prepared_url(address: str) -> str:
-    """Return an address as it is sent. The library reads only one that is unusual: its checks take
-    as long as a small request.
+    """Return an address in the form that is sent. The library prepares only unusual addresses: its
+    checks take as long as a small request.
     """
     base = _USUAL_BASE.match(address)
     if base is not None and _USUAL_TARGET.fullmatch(address, base.end()):
@@ -199,7 +202,7 @@ def prepared(address: str) -> PreparedRequest:
 
 
 def path_of(address: str) -> str:
-    """The path of an address, still encoded; empty for what is none."""
+    """Return the path of an address, still encoded; empty for an invalid address."""
     try:
         return urlsplit(address).path if is_fit(address) else ""
     except ValueError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bounded concurrency: many requests of one task run side by side, each worker on a kept-alive
-connection.
+"""Bounded concurrency: run many requests of a task in parallel, with a keep-alive connection for
+every worker.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
-#: Limit for a mistyped number of workers or connections: no server responds to more side by side.
+#: Limit for a mistyped number of workers or connections: no server handles more at the same time.
 MAX_CONCURRENCY = 256
 
 Item = TypeVar("Item")
@@ -18,8 +18,8 @@ Done = TypeVar("Done")
 
 
 class Beside:
-    """A thread that works while its owner goes on, at one thing at a time. It begins with the first
-    one; a context manager, which waits for the last.
+    """A background thread that runs one call at a time. The first call starts the thread; leaving
+    the context manager waits for the last call.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Beside:
         self._last: Future[object] | None = None
 
     def do(self, work: Callable[[Item], object], item: Item) -> None:
-        """Begin with C(work) when what was begun is done; raises what that has raised."""
+        """Wait for the previous call, raise its error, then start `work`."""
         self.wait()
         if self._pool is None:
             self._pool = ThreadPoolExecutor(max_workers=1)
@@ -51,11 +51,11 @@ def _workers(parallel: int) -> int:
 
 
 def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) -> Iterator[Done]:
-    """Results of C(work) for each item, in the order of the items, at most C(parallel) at once.
+    """Yield the results of `work` for the items, in the order of the items, at most `parallel` at
+    once.
 
-    Items are taken lazily (at most twice C(parallel) ahead). The first error ends it: what runs is
-    waited for,
-    what has not begun is not begun, and the error is raised where the caller stands.
+    Items are taken lazily (at most twice `parallel` ahead). The first error ends the iteration:
+    running calls are awaited, waiting calls are cancelled, and the error is raised to the caller.
     """
     with ThreadPoolExecutor(max_workers=_workers(parallel)) as pool:
         pending: list[Future[Done]] = []
@@ -76,20 +76,19 @@ def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) 
 def first_alone(
     parallel: int, work: Callable[[Item], Done], items: Sequence[Item]
 ) -> Iterator[Done]:
-    """As :func:`bounded`, but nothing else is begun before the first item is done: what it finds
-    (a session, a login that is refused) is there for the others.
+    """Like :func:`bounded`, but finish the first item before the others start. The others can use
+    its result: a session, or a rejected login.
     """
     yield from map(work, items[:1])
     yield from bounded(parallel, work, items[1:])
 
 
 def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
-    """Results of C(work) for all items, in their order, at most C(parallel) at once.
+    """Return the results of `work` for all items, in their order, at most `parallel` at once.
 
-    For many items that take next to no time each: workers take the next item themselves, where
-    :func:`bounded` hands every result over. The first error, in the order of the items, ends it in
-    the same way.
-
+    For many items that take almost no time: workers take the next item directly, while
+    :func:`bounded` passes every result through a future. The first error, in the order of the
+    items, ends the run in the same way.
     """
     if not items:
         return []
@@ -104,7 +103,7 @@ def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -
 
 
 class _Queue(Generic[Item, Done]):
-    """Items from which workers take the next one themselves, and what came of them."""
+    """Items that the workers take directly, and their results."""
 
     def __init__(self, work: Callable[[Item], Done], items: Sequence[Item]) -> None:
         self._work, self._count = work, len(items)
@@ -113,11 +112,11 @@ class _Queue(Generic[Item, Done]):
         self._failed: dict[int, BaseException] = {}
 
     def empty(self) -> None:
-        """Work until nothing waits, or something has failed."""
+        """Work until no item is left, or a call has failed."""
         while self.waiting:
             try:
                 index, item = self.waiting.popleft()
-            except IndexError:  # another one was faster
+            except IndexError:  # another worker was faster
                 return
             try:
                 self._done[index] = self._work(item)
@@ -126,7 +125,7 @@ class _Queue(Generic[Item, Done]):
                 self.waiting.clear()
 
     def results(self) -> list[Done]:
-        """In the order of the items; raises the first error in that order."""
+        """Return the results in the order of the items; raise the first error in that order."""
         if self._failed:
             raise self._failed[min(self._failed)]
         return [self._done[index] for index in range(self._count)]

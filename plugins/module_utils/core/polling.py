@@ -14,12 +14,12 @@ _GROWTH = 1.5
 
 
 class PollTimeout(ToolchainError):
-    """The time for waiting is over, whatever the server answers."""
+    """The timeout has passed, whatever the last response of the server was."""
 
 
 @dataclass
 class PollInterval:
-    """Pauses that begin short and grow to C(interval), until C(timeout) seconds have passed."""
+    """Pauses that begin short and grow to `interval`, until `timeout` seconds have passed."""
 
     timeout: float
     interval: float
@@ -34,17 +34,17 @@ class PollInterval:
 
     @property
     def passed(self) -> float:
-        """Seconds since the waiting began."""
+        """Return the seconds since the waiting began."""
         return self.now() - self._started
 
     @property
     def left(self) -> float:
-        """Seconds until time is up."""
+        """Return the seconds until the timeout."""
         return max(0.0, self.timeout - self.passed)
 
     def pause(self, running: str, expected: float | None = None) -> None:
-        """Wait, not much beyond the end where that is C(expected) in so many seconds; C(timeout)
-        with C(running), the words for what goes on, when time is up.
+        """Wait, but not much longer than `expected` seconds if the end is expected then. Raise
+        `timeout` with `running`, which names the operation, after the timeout.
         """
         left = self.left
         if left <= 0:

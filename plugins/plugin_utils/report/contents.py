@@ -45,7 +45,7 @@ class Row:
 
 @dataclass
 class Contents:
-    """All objects that a run compared, each once.
+    """All objects that a run compared, without duplicates.
 
     If tasks compare an object several times, the worst status counts, with the first `before` and
     the last `after`.

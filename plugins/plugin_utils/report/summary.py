@@ -19,11 +19,11 @@ _STATUSES = {"drift": ("create", "update", "delete"), "failed": ("none",)}
 
 
 class SummaryError(Exception):
-    """There is nothing to summarise; the message says why."""
+    """There is nothing to summarise; the message contains the reason."""
 
 
 class _UnusableError(Exception):
-    """A report that cannot be used; the message says why, and what to do."""
+    """A report that cannot be used; the message contains the reason and a remedy."""
 
 
 def report_folders(place: Path, excluded: Path) -> list[Path]:

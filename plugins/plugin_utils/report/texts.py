@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     place_of,
 )
 
-#: Maximum of findings that Markdown and the terminal list; then follows the number of the others.
+#: Maximum number of findings that Markdown and the terminal list; the number of the others follows.
 MAX_LISTED = 500
 MAX_SHOWN = 50
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -26,7 +26,7 @@ _SIGNS = {"create": "+", "update": "~", "delete": "-"}
 
 
 def junit(contents: Contents) -> str:
-    """Return `report.xml`: a suite for each server, a test case for each object."""
+    """Return `report.xml`, with a suite per server and a test case per object."""
     root = ElementTree.Element("testsuites", name=_xml(contents.playbook))
     suites: dict[tuple[str, str, str], list[Object]] = {}
     for place, count in contents.unnamed().items():

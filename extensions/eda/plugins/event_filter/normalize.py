@@ -101,7 +101,7 @@ def _job(url: str) -> str:
     """Return the job with its folders: `name` of the payload is only the last part.
 
     Raises:
-        KeyError: the address is not that of a job.
+        KeyError: the address does not belong to a job.
     """
     parts = url.strip("/").split("/")
     if len(parts) % 2 or set(parts[::2]) != {"job"}:
@@ -124,7 +124,7 @@ def _tracker(payload: dict[str, Any]) -> Words:
         )
     issue = payload["issue"]
     key, fields = issue["key"], issue["fields"]
-    # excluded fields are left out of the body, but a key always begins with that of its project
+    # excluded fields are left out of the body, but a key always begins with the key of its project
     project = fields.get("project") or {"key": key.rpartition("-")[0]}
     return _named(
         service="tracker",

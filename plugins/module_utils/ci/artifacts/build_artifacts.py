@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The artifacts of one build: their names, what is known of their content, their bytes [ci-24]."""
+"""Read and fetch the artifacts of a build: names, known digests, bytes [ci-24]."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from ..client import objects
 if TYPE_CHECKING:
     from ...core.http.bodies import Incoming
 
-#: What C(tree) asks of a build.
+#: The `tree` parameter for a build.
 FIELDS = "artifacts[fileName,relativePath],fingerprint[fileName,hash]"
 _SHOWN = 200
 _DIGEST = re.compile(r"[0-9a-fA-F]{32}")
-#: Segments that are commands to the server and no names.
+#: Path segments that are commands to the server, not names.
 _COMMAND = re.compile(r"\*(zip|plain|view|fingerprint)\*")
 _PAGE_NAME = re.compile(r"\.(x?html?|xhtml)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """C(md5): the digest that the server has recorded under this very path, if it has just one.
-    C(likely): one that it has recorded under the name of the file alone, which may be that of an
+    """An artifact. `md5`: the digest that the server recorded under exactly this path, if there is
+    only one. `likely`: a digest that was recorded only under the file name; it may be that of an
     input of the build.
     """
 
@@ -45,14 +45,14 @@ class Artifact:
 
     @property
     def content(self) -> RemoteContent:
-        """What the fetched bytes have to be."""
+        """Return the expected metadata of the fetched bytes."""
         may_be_page = _PAGE_NAME.search(self.path) is not None
         return RemoteContent(None, "md5", self.md5, may_be_page)
 
 
 class ArtifactPatterns:
-    """Globs on the path, in which C(*) goes beyond a slash, C(**/) is any number of folders, none
-    too, and a slash at the end means all that is below; C(None): everything.
+    """Globs on the path: `*` also matches slashes, `**/` matches any number of folders, also none,
+    and a slash at the end matches everything below; `None`: everything.
     """
 
     def __init__(self, patterns: Sequence[str] | None) -> None:
@@ -62,7 +62,7 @@ class ArtifactPatterns:
         return [each for each in artifacts if self._globs is None or any(self._fitting(each.path))]
 
     def unused(self, artifacts: Sequence[Artifact]) -> list[str]:
-        """The patterns that name nothing."""
+        """Return the patterns that match nothing."""
         used = {pattern for each in artifacts for pattern in self._fitting(each.path)}
         return [pattern for pattern in self._globs or () if pattern not in used]
 
@@ -73,7 +73,7 @@ class ArtifactPatterns:
 
 
 def _variants(pattern: str) -> list[str]:
-    """C(a/**/b) is C(a/b), too."""
+    """Return the globs for a pattern: `a/**/b` is `a/b`, too."""
     first, *rest = f"{pattern}*".split("**/") if pattern.endswith("/") else pattern.split("**/")
     return [
         first + "".join(each + part for each, part in zip(chosen, rest, strict=True))
@@ -82,7 +82,7 @@ def _variants(pattern: str) -> list[str]:
 
 
 def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
-    """The artifacts that a build shows, in its order, each path once."""
+    """Return the artifacts in the response for a build, in its order, without duplicate paths."""
     recorded: dict[str, set[str]] = {}
     named: dict[str, set[str]] = {}
     for entry in objects(shown.get("fingerprint")):
@@ -109,16 +109,17 @@ def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
 
 
 class ArtifactSource:
-    """Looks at the artifacts of the build at C(path), and fetches them."""
+    """Compares and fetches the artifacts of the build at `path`."""
 
     def __init__(self, server: Transport, path: str, what: str) -> None:
         self._server, self._path, self._what = server, path, what
 
     def is_at(self, artifact: Artifact, place: str, sha256: str) -> bool:
-        """Whether the file at C(place), whose digest is C(sha256), has this content.
+        """Return whether the file at `place`, whose digest is `sha256`, has the content of the
+        artifact.
 
-        A fingerprint tells; where there is none, the size. A likely one tells only that they are
-        equal: where it does not, the bytes are compared.
+        A fingerprint decides; without a fingerprint the size is compared first. A likely digest
+        only proves equality: if it differs, the bytes are compared.
         """
         if artifact.md5 is not None:
             return artifact.content.is_at(place)

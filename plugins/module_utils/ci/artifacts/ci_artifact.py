@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_artifact): the artifacts of a build, and its whole console log, as files [C8.6]."""
+"""`ci_artifact`: save the artifacts of a build, and its whole console log, as files [C8.6]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .console_file import ConsoleFile, PresentFile, local_file
 
 @dataclass(frozen=True, kw_only=True)
 class CiArtifactOptions:
-    """The options of C(ci_artifact)."""
+    """The options of `ci_artifact`."""
 
     job: JobName
     build: str = "lastSuccessfulBuild"
@@ -48,7 +48,7 @@ class CiArtifactOptions:
 
 @dataclass(frozen=True)
 class FetchedFile:
-    """An artifact, its place, what is there, and what is to be done."""
+    """An artifact with its local path, the present file, and the planned action."""
 
     source: ArtifactSource
     artifact: Artifact
@@ -68,7 +68,7 @@ class FetchedFile:
 
 
 class CiArtifactOperation:
-    """Fetches what is not there with the content that the build has."""
+    """Fetch the files that are missing or differ from the build."""
 
     descriptor: ClassVar = Descriptor("ci", {"read": reads(*SEES_JOB), "fetch": reads(*SEES_JOB)})
 
@@ -109,7 +109,9 @@ class CiArtifactOperation:
         return Plan(before, after, "update" if before else "create", result=result)
 
     def _read(self) -> tuple[Mapping[str, Any], int]:
-        """The build with its artifacts, and its number: what a permalink means may change."""
+        """Return the build with its artifacts, and its number: a permalink may point to another
+        build later.
+        """
         what = f"reading build {self._segment} of the job '{self._job.name}'"
         response = self._server.read(
             what,
@@ -128,7 +130,7 @@ class CiArtifactOperation:
         return shown, number
 
     def _targets(self, shown: Mapping[str, Any], what: str) -> dict[Artifact, str]:
-        """The chosen artifacts with their places."""
+        """Return the chosen artifacts with their local paths."""
         if not isinstance(shown.get("artifacts"), list):
             raise ToolchainError("rejected", f"the server does not show the artifacts of {what}")
         artifacts = artifacts_of(shown)
@@ -154,7 +156,7 @@ class CiArtifactOperation:
             self._console_action = "downloaded"
 
     def _sides(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is fetched, by its place, as it is and as it will be."""
+        """Return the fetched files by path, before and after the task."""
         coming = [(each.place, each.present) for each in self._files if each.action != "unchanged"]
         if self._console is not None and self._console_action != "unchanged":
             coming.append((self._console.place, self._console.present))

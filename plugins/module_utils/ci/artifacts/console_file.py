@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole console log of a build, as a file [ci-13]."""
+"""Save the whole console log of a build as a file [ci-13]."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _BLOCK = 1024 * 1024
 
 @dataclass(frozen=True)
 class PresentFile:
-    """A file that is there."""
+    """A local file that exists."""
 
     size: int
     sha256: str
 
 
 def local_file(path: str) -> PresentFile | None:
-    """What is at a path, a link not followed; C(None) where there is no file; C(invalid) for what
-    no file can replace, and for what cannot be read.
+    """Return the file at a path, without following a link; `None` if nothing is there. Raise
+    `invalid` if the path cannot be read, or no file can replace it.
     """
     if os.path.lexists(path):
         require_replaceable(path, os.lstat(path))
@@ -49,9 +49,9 @@ def local_file(path: str) -> PresentFile | None:
 
 
 class ConsoleFile:
-    """The log of the build at C(path).
+    """The log of the build at `path`.
 
-    Nothing but its bytes tells whether it is at hand already: it has neither length nor digest.
+    The log has neither length nor digest, so only its bytes show whether the file is up to date.
     """
 
     def __init__(self, server: Transport, path: str, what: str, place: str) -> None:
@@ -60,7 +60,9 @@ class ConsoleFile:
         self.present = local_file(place)
 
     def differs(self) -> bool:
-        """Whether the file is missing or has other bytes; reads up to the first that differ."""
+        """Return whether the file is missing or has other bytes; read up to the first
+        difference.
+        """
         if self.present is None:
             return True
 
@@ -84,7 +86,7 @@ class ConsoleFile:
         )
 
     def as_dict(self, action: str, fetched: Fetched | None = None) -> dict[str, Any]:
-        """The return value C(console)."""
+        """Return the return value `console`."""
         known = fetched or (self.present if action == "unchanged" else None)
         return {
             "dest": self.place,
@@ -95,7 +97,7 @@ class ConsoleFile:
 
 
 def _validate(response: Response) -> None:
-    """A page in place of the log is one of a login, or of a proxy."""
+    """Reject a page in place of the log: it comes from a login, or from a proxy."""
     if response.status == 200 and "html" in response.headers.get("Content-Type", ""):
         raise response.error(
             "protocol",

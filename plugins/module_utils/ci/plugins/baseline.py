@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compares plugins with a baseline; reads and writes the lock file with a baseline.
+"""Compare plugins with a baseline; read and write the lock file with a baseline.
 
-The lock file is what the plugin installation manager of the server reads (C(plugins.txt)): a line
-C(name:version) for each plugin, comments after C(#).
+The lock file has the format of the server's plugin installation manager (`plugins.txt`): a line
+`name:version` for every plugin, comments after `#`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from .plugin_list import Plugin
 from .versions import is_newer, is_older
 
 _HEAD = "# Plugins of the CI server, name:version; written by delivery.toolchain.ci_plugin_info\n"
-#: Words in place of a version that ask for no certain one.
+#: Words in place of a version that ask for no certain version.
 _ANY_VERSION = ("latest", "experimental")
-#: What can be compared with the version of a plugin: no range, and no C(5.x), which would be met
-#: by every version, or by none.
+#: Versions that can be compared with the version of a plugin: no range, and no `5.x`, which every
+#: version would meet, or none.
 _VERSION = re.compile(r"(?=\D*\d)(?!.*\.x\Z)\w[\w.+-]*", re.ASCII)
 _WORKING = ("present", "enabled")
 _IDLE = ("absent", "disabled")
 
-#: Plugin to the version that it must have at least, C(None) for any.
+#: Plugin to its minimum version, `None` for any.
 Baseline: TypeAlias = "Mapping[str, str | None]"
 
 
 def of_option(required: Any) -> dict[str, str | None]:
-    """The baseline in the option C(required)."""
+    """Return the baseline in the option `required`."""
     idle = idle_of(required)
     if isinstance(required, Mapping):
         pairs = list(required.items())
@@ -48,7 +48,9 @@ def of_option(required: Any) -> dict[str, str | None]:
 
 
 def idle_of(required: Any) -> dict[str, str]:
-    """The plugins in the option C(required) that are not to work, as C(absent) or C(disabled)."""
+    """Return the plugins in the option `required` that must not be active, as `absent` or
+    `disabled`.
+    """
     if isinstance(required, Mapping):
         return {}
     if not isinstance(required, Sequence) or isinstance(required, str):
@@ -64,7 +66,7 @@ def idle_of(required: Any) -> dict[str, str]:
 
 
 def of_lock(text: str, file: str) -> dict[str, str | None]:
-    """The baseline in a lock file."""
+    """Return the baseline in a lock file."""
     found: dict[str, str | None] = {}
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.partition("#")[0].strip()
@@ -80,8 +82,8 @@ def of_lock(text: str, file: str) -> dict[str, str | None]:
 
 
 def lock_of(plugins: Iterable[Plugin]) -> str:
-    """The text of a lock file for these plugins; what does not work is left out, since a check
-    finds it inactive.
+    """Return the content of a lock file for these plugins, without inactive plugins, which a check
+    would report.
     """
     kept = (plugin for plugin in plugins if plugin.works)
     return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in kept)
@@ -90,9 +92,9 @@ def lock_of(plugins: Iterable[Plugin]) -> str:
 def judged(
     plugins: Iterable[Plugin], baseline: Baseline, idle: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The return values that say what of the baseline is not kept.
+    """Return the return values for the differences from the baseline.
 
-    :param idle: plugins that are not to work, as :func:`idle_of` gives them
+    :param idle: plugins that must not be active, as :func:`idle_of` returns them
     """
     there = {plugin.short_name: plugin for plugin in plugins}
     lacking = [name for name, state in (idle or {}).items() if state == "disabled"]
@@ -118,12 +120,12 @@ def judged(
 
 
 def _is_idle(plugin: Plugin, state: str) -> bool:
-    """Whether a plugin is gone, or disabled, with the next start at the latest [ci-22]."""
+    """Return whether a plugin is removed or disabled, at the latest with the next start [ci-22]."""
     return plugin.deleted is True or (state == "disabled" and plugin.enabled is False)
 
 
 def beyond(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
-    """The return values that say what the server has beyond a lock file."""
+    """Return the return values for plugins of the server that the lock file lacks."""
     extra, newer = [], []
     for plugin in plugins:
         locked = baseline.get(plugin.short_name)
@@ -136,7 +138,7 @@ def beyond(plugins: Iterable[Plugin], baseline: Baseline) -> dict[str, Any]:
 
 
 def _state(entry: Any) -> tuple[str, str]:
-    """Name and state of an entry of C(required)."""
+    """Return name and state of an entry of `required`."""
     known = {"name", "version", "state"}
     if not isinstance(entry, Mapping) or not entry.get("name") or set(entry) - known:
         raise invalid(f"required: {entry!r} is not a dict of name, version and state")
@@ -150,7 +152,9 @@ def _state(entry: Any) -> tuple[str, str]:
 
 
 def least_version(version: str | None, place: str) -> str | None:
-    """What the option at C(place) asks for at least; C(invalid) for what is no version."""
+    """Return the minimum version in the option at `place`; raise `invalid` for an
+    invalid version.
+    """
     text = "" if version is None else version.strip()
     if text and not _VERSION.fullmatch(text):
         raise invalid(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_plugin): installs, updates, enables, disables and removes plugins; never restarts [C8.5]."""
+"""`ci_plugin`: install, update, enable, disable and remove plugins; never restart [C8.5]."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOCK_FILE = "the lock file"
 
 @dataclass(frozen=True)
 class PluginEntry:
-    """The suboptions of C(plugins)."""
+    """The suboptions of `plugins`."""
 
     name: str
     version: str | None = None
@@ -47,7 +47,7 @@ class PluginEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class CiPluginOptions(WaitOptions):
-    """The options of C(ci_plugin)."""
+    """The options of `ci_plugin`."""
 
     plugins: Annotated[list[PluginEntry] | None, Option(empty=False)] = None
     lock_file: PathText | None = None
@@ -61,7 +61,9 @@ class CiPluginOptions(WaitOptions):
 
 
 class CiPluginOperation:
-    """Brings plugins into line; C(make_pace) makes the pauses between two looks."""
+    """Converge plugins to the wanted state; `make_pace` makes the pauses between two
+    status reads.
+    """
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -87,8 +89,10 @@ class CiPluginOperation:
         if self._installing:
             self._offers = update_centre.read_offers(self._server)
             if self._offers and not self._offers.keys() >= set(self._installing):
-                plugins = self._verify()  # what somebody has installed meanwhile is offered no more
-            if self._offers:  # without any the site was never asked; that is a request that writes
+                plugins = (
+                    self._verify()
+                )  # a plugin that was installed meanwhile is not offered any more
+            if self._offers:  # without offers the site was never asked; that request is a write
                 require_offers(self._changes, self._offers)
         for name, needed_by in dependants(self._changes, plugins).items():
             self._task.warn(
@@ -106,7 +110,7 @@ class CiPluginOperation:
         update_centre.require_right(self._server)
 
     def _verify(self) -> Sequence[Plugin]:
-        """The plugins that are there, compared with those that are wanted."""
+        """Read the installed plugins, and compare them with the wanted plugins."""
         plugins = plugin_list.read(self._server)
         self._centre = update_centre.read_state(self._server)
         self._changes = compared(self._wanted, plugins, self._centre)
@@ -118,7 +122,7 @@ class CiPluginOperation:
 
     @property
     def _joined(self) -> list[str]:
-        """What somebody else installs just now."""
+        """Return the wanted plugins whose installation somebody else has started."""
         return [each.name for each in self._changes if each.joined]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -146,8 +150,8 @@ class CiPluginOperation:
         self._asked.update(names)
 
     def _installs(self, told: bool) -> bool:
-        """Whether the server installs, or has installed, any of what it was asked for, or of what
-        that needs; if it does not tell, yes.
+        """Return whether the server installs, or has installed, a requested plugin or a dependency;
+        true if unknown.
         """
         if not told:
             return bool(self._asked)
@@ -155,7 +159,7 @@ class CiPluginOperation:
         return bool(self._asked) and any(not each.failed for each in ours)
 
     def _follow(self) -> None:
-        """Wait for what was asked for, and for what somebody else installs just now."""
+        """Wait for the requested installations, and for those that somebody else has started."""
         names = [*self._installing, *self._joined]
         if not names:
             return
@@ -171,7 +175,7 @@ class CiPluginOperation:
         self._validate(names, last)
 
     def _validate(self, names: Sequence[str], last: int) -> None:
-        """Raise C(failed) with each installation that has failed, and each that never began."""
+        """Raise `failed` with all installations that have failed or never began."""
         wrong = update_centre.failures(self._centre, last)
         begun = {each.name for each in self._centre.installations if each.number > last}
         wrong += [
@@ -183,7 +187,9 @@ class CiPluginOperation:
             )
 
     def _switch(self, change: PluginChange) -> None:
-        """Server fact [ci-22]: effective with the next start; the list tells at once."""
+        """Server fact [ci-22]: effective with the next start; the plugin list shows the change at
+        once.
+        """
         words = {"doUninstall": "removing", "makeEnabled": "enabling", "makeDisabled": "disabling"}
         step = change.switch or ""
 
@@ -213,7 +219,7 @@ class CiPluginOperation:
         return {"version": version if change.install else change.before, "enabled": enabled}
 
     def _known(self) -> dict[str, Any]:
-        """What is to be told after a failure, as far as it can be read."""
+        """Return the values after a failure, as far as they can be read."""
         try:
             self._centre = update_centre.read_state(self._server)
             done = self._done | {
@@ -233,7 +239,7 @@ class CiPluginOperation:
         planned: bool = False,
         done: Collection[str] | None = None,
     ) -> dict[str, Any]:
-        """The return values; C(done): the plugins that something was done about, if not all."""
+        """Return the return values; `done`: the changed plugins, if not all."""
         versions = {each.short_name: each.version for each in plugins}
         rows = []
         for change in self._changes:
@@ -249,7 +255,9 @@ class CiPluginOperation:
         return {"plugins": rows, "restart_required": centre.restart_required or waits}
 
     def _waits(self, plugins: Sequence[Plugin], planned: bool) -> bool:
-        """Whether a plugin waits for a restart; C(planned): or will, when all is done."""
+        """Return whether a plugin waits for a restart; `planned`: or will wait after the planned
+        changes.
+        """
         ahead = {
             each.name: each for each in self._changes if planned and each.action != "unchanged"
         }

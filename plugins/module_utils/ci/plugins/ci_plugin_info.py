@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_plugin_info): compares the plugins with a baseline or a lock file [C3.5]."""
+"""`ci_plugin_info`: compare the plugins with a baseline or a lock file [C3.5]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING_BEYOND: dict[str, Any] = {"extra": [], "newer": []}
 
 @dataclass(frozen=True, kw_only=True)
 class CiPluginInfoOptions(SshOptions):
-    """The options of C(ci_plugin_info)."""
+    """The options of `ci_plugin_info`."""
 
     required: Annotated[Any, Option(values="text", empty=True)] | None = None
     lock_file: PathText | None = None
@@ -34,7 +34,7 @@ class CiPluginInfoOptions(SshOptions):
 
 
 class CiPluginInfoOperation:
-    """Reads the plugins and compares them; writes nothing but the lock file."""
+    """Read the plugins and compare them; write nothing but the lock file."""
 
     descriptor: ClassVar = Descriptor("ci", {"list": reads()})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be done about plugins: pure, without a server."""
+"""Plan the changes of plugins, without a server."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .versions import is_older
 State = Literal["present", "absent", "enabled", "disabled"]
 
 _SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: With a digit somewhere: a word or an operator is none, and would be older than any.
+#: Requires a digit: a word or an operator is no version, and would be older than any version.
 _VERSION = re.compile(r"(?=\D*\d)[A-Za-z0-9][A-Za-z0-9.+_~*-]*")
 
 
 @dataclass(frozen=True)
 class WantedPlugin:
-    """C(version): the least one; C(None) for any."""
+    """A wanted plugin. `version`: the minimum version; `None` for any."""
 
     name: str
     version: str | None
@@ -31,8 +31,8 @@ class WantedPlugin:
 
 @dataclass(frozen=True)
 class PluginChange:
-    """What is there of a plugin, and what is to be done; C(waiting): the version that the next
-    start of the server brings, C(joined): an installation of it runs already.
+    """The planned change of a plugin. `waiting`: the version that the next start of the server
+    loads; `joined`: its installation is already running.
     """
 
     wanted: WantedPlugin
@@ -59,8 +59,8 @@ class PluginChange:
 
     @property
     def waits(self) -> bool:
-        """Whether what is done takes effect with the next start of the server only [ci-22]; a
-        plugin that is new need not.
+        """Return whether the change takes effect only with the next start of the server [ci-22]; a
+        new plugin may need no restart.
         """
         if self.there is None or self.switch is None:
             return self.there is not None and self.install
@@ -77,7 +77,7 @@ class PluginChange:
         }
 
     def untouched(self) -> dict[str, Any]:
-        """The row of a plugin that the task failed before."""
+        """Return the row of a plugin that the failed task had not reached."""
         return {
             "name": self.name,
             "before": self.before,
@@ -89,8 +89,8 @@ class PluginChange:
 def compared(
     wanted: Sequence[WantedPlugin], plugins: Sequence[Plugin], centre: CentreState
 ) -> list[PluginChange]:
-    """What is to be done; C(not_found) for a plugin to disable that is not there, C(conflict) for
-    one that the next start removes.
+    """Return the planned changes; raise `not_found` if a plugin to disable is missing, `conflict`
+    if the next start removes a wanted plugin.
     """
     there = {plugin.short_name: plugin for plugin in plugins}
     return [_compared(each, there.get(each.name), centre) for each in wanted]
@@ -126,7 +126,9 @@ def _switch(
 
 
 def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, str]) -> None:
-    """Raise for plugins that the update site does not have, or only older; all are named."""
+    """Raise for plugins that the update site does not have, or only in older versions; all are
+    named.
+    """
     unknown, words = False, []
     for change in changes:
         version, offered = change.wanted.version, offers.get(change.name)
@@ -149,7 +151,9 @@ def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, str]) -
 
 
 def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> dict[str, list[str]]:
-    """Who needs a plugin that is removed or disabled, and stays: it fails to load afterwards."""
+    """Return the remaining plugins that depend on a plugin to remove or disable: they fail to load
+    afterwards.
+    """
     going = {each.name: each for each in changes if each.switch in ("doUninstall", "makeDisabled")}
     found = {
         name: [
@@ -163,7 +167,7 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
 
 
 def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
-    """C(invalid) for a plugin that is there twice, and for a name that is none."""
+    """Raise `invalid` for a plugin that is listed twice, and for an invalid name."""
     names = [each.name for each in wanted]
     for number, each in enumerate(wanted):
         if _SHORT_NAME.fullmatch(each.name) is None:

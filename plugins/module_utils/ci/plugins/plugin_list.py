@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the plugins of the CI server [W2.4, W4.4]."""
+"""Read the plugins of the CI server [W2.4, W4.4]."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ _PRIVATE = " (private-"
 
 @dataclass(frozen=True)
 class Plugin:
-    """An installed plugin; C(None) for what the server does not tell. C(needs): without these it
-    does not work.
-    """
+    """An installed plugin; `None` for unknown values. `needs`: the plugins that it depends on."""
 
     short_name: str
     long_name: str
@@ -36,25 +34,25 @@ class Plugin:
 
     @property
     def works(self) -> bool:
-        """Server fact [ci-17]: what is not enabled is disabled, what is enabled but not active
-        failed to load or waits for a restart.
+        """Server fact [ci-17]: a plugin that is not enabled is disabled; a plugin that is enabled
+        but not active failed to load or waits for a restart.
         """
         return self.enabled is not False and self.active is not False
 
     @property
     def waits(self) -> bool:
-        """Whether a restart is to enable, disable or remove it."""
+        """Return whether a restart will enable, disable or remove the plugin."""
         told = None not in (self.enabled, self.active)
         return told and (self.enabled != self.active or (self.deleted is True and self.works))
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of the return value C(plugins)."""
+        """Return the entry of the return value `plugins`."""
         names = ("short_name", "long_name", "version", "enabled", "active", "has_update")
         return {name: getattr(self, name) for name in names}
 
 
 def reader_of(task: Task, options: SshOptions) -> Callable[[], list[Plugin]]:
-    """A function that reads the plugins over HTTP or SSH and sorts them by name."""
+    """Return a function that reads the plugins over HTTP or SSH and sorts them by name."""
     if options.transport == "ssh":
         commands = SshCommands(task, options)
         return lambda: listed(
@@ -65,7 +63,7 @@ def reader_of(task: Task, options: SshOptions) -> Callable[[], list[Plugin]]:
 
 
 def read(server: Transport) -> list[Plugin]:
-    """The plugins with all that the server knows of them."""
+    """Return the plugins with all fields that the server provides."""
     what, path = "reading the plugins", "pluginManager/api/json"
     response = server.read(what, path, query={"tree": _TREE})
     entries = object_of(response).get("plugins")
@@ -75,7 +73,9 @@ def read(server: Transport) -> list[Plugin]:
 
 
 def listed(output: str) -> list[Plugin]:
-    """The plugins that C(list-plugins) prints; it does not tell which of them are disabled."""
+    """Return the plugins that `list-plugins` prints; the output does not show which plugins are
+    disabled.
+    """
     found = []
     for line in output.splitlines():
         name, *rest = line.split(None, 1)[:2] or [""]
@@ -86,7 +86,7 @@ def listed(output: str) -> list[Plugin]:
 
 
 def _title_and_version(text: str) -> tuple[str, str, bool]:
-    """Title, version, and whether there is a newer one.
+    """Return title, version, and whether a newer version exists.
 
     Server fact [ci-17]: name and title are padded, the title has blanks; so has a private version.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The update centre: what it offers, and its installations, which run in the background
+"""Read the offers of the update centre, and run its installations, which it does in the background
 [ci-22, ci-23].
 """
 
@@ -22,13 +22,13 @@ _OFFERS = "sites[availables[name,version],updates[name,version]]"
 _INSTALLATION = "InstallationJob"
 _RUNNING = ("", "Pending", "Installing")
 _NEEDS_RESTART = "SuccessButRequiresRestart"
-#: So many looks may pass without a sign of an installation that was asked for.
+#: Maximum number of status reads without a sign of a requested installation.
 _LOOKS = 5
 
 
 @dataclass(frozen=True)
 class Installation:
-    """A job of the update centre that installs one plugin; C(state) as the server names it."""
+    """A job of the update centre that installs a plugin; `state` as the server names it."""
 
     number: int
     name: str
@@ -42,7 +42,7 @@ class Installation:
 
     @property
     def waits(self) -> bool:
-        """Installed, and loaded with the next start of the server."""
+        """Return whether the plugin is installed, and loads with the next start of the server."""
         return self.state == _NEEDS_RESTART
 
     @property
@@ -52,7 +52,7 @@ class Installation:
 
 @dataclass(frozen=True)
 class CentreState:
-    """C(installations): all since the server has started, oldest first."""
+    """State of the update centre. `installations`: all since the server started, oldest first."""
 
     installations: Sequence[Installation]
     restart_required: bool
@@ -62,12 +62,12 @@ class CentreState:
         return max((each.number for each in self.installations), default=0)
 
     def newest(self, name: str) -> Installation | None:
-        """The newest installation of a plugin."""
+        """Return the newest installation of a plugin."""
         return next((each for each in reversed(self.installations) if each.name == name), None)
 
 
 def read_state(server: Transport) -> CentreState:
-    """What the update centre does; nothing on a server that has none."""
+    """Return the state of the update centre; an empty state if the server has no update centre."""
     response = server.read(
         "reading the installations of plugins",
         _PATH,
@@ -97,8 +97,8 @@ def _installation(job: Mapping[str, Any]) -> Installation:
 
 
 def read_offers(server: Transport) -> dict[str, str]:
-    """The versions that can be installed, by plugin. Server fact [ci-23]: none until the site was
-    asked once.
+    """Return the versions that can be installed, by plugin. Server fact [ci-23]: none until the
+    site was asked once.
     """
     response = server.read(
         "reading what the update site offers", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
@@ -116,8 +116,9 @@ def read_offers(server: Transport) -> dict[str, str]:
 
 
 def require_right(server: Transport) -> None:
-    """C(permission) where the account may not change plugins: the server tells what it would
-    install to those alone who may [ci-22]. One that cannot be asked so is not held to deny it.
+    """Raise `permission` if the account may not change plugins: the server returns the planned
+    installations to nobody else [ci-22]. If the server does not support the request, the right is
+    assumed.
     """
     try:
         server.read(
@@ -133,7 +134,7 @@ def require_right(server: Transport) -> None:
 
 
 def refresh(server: Transport) -> None:
-    """Let the server ask its update site what it offers."""
+    """Let the server update the offers of its update site."""
     server.write(
         "asking the update site what it offers",
         "POST",
@@ -146,9 +147,9 @@ def refresh(server: Transport) -> None:
 
 
 def install(server: Transport, names: Sequence[str], after: int) -> None:
-    """Queue the installation of the newest versions, with what they need.
+    """Queue the installation of the newest versions, with their dependencies.
 
-    Server fact [ci-22]: where one name is not known, those before it are queued all the same.
+    Server fact [ci-22]: if a name is unknown, the names before it are queued all the same.
 
     :param after: the number of the last installation before
     """
@@ -183,9 +184,9 @@ def follow(
     pace: PollInterval,
     say: Callable[[str], None],
 ) -> CentreState:
-    """Wait until the installations are over, those of what the plugins need, too.
+    """Wait until the installations have finished, dependencies included.
 
-    :param after: the number of the last installation that is none of them
+    :param after: the number of the last installation before them
     """
     looks = 0
     while True:
@@ -203,7 +204,7 @@ def follow(
 
 
 def failures(state: CentreState, after: int) -> list[str]:
-    """Each installation that has failed, with the reason of the server."""
+    """Return the failed installations, with the reasons from the server."""
     newest = {each.name: each for each in state.installations if each.number > after}
     return [
         f"{each.name}: {each.reason or 'the server does not say why'}"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which of two plugin versions is the newer one, as the CI server itself sees it.
+"""Compare plugin versions by the rules of the CI server.
 
-Source: the server compares versions with C(hudson.util.VersionNumber) of its library
-lib-version-number. Numbers count as numbers and trailing zeros not at all; a qualifier that is
-known (C(snapshot) to C(rc)) comes before the release, every other one after it; C(-) in front of a
-number begins a part of its own (C(1-1) is between C(1) and C(1.1)). A version that ends with a
-commit, as C(1371.vfee6b_095f0a_3), is told by the number in front of it.
+Source: the server compares versions with `hudson.util.VersionNumber` of its library
+lib-version-number. Numbers count as numbers and trailing zeros not at all. A known qualifier
+(`snapshot` to `rc`) comes before the release, every other qualifier after it. `-` in front of a
+number begins a nested part (`1-1` is between `1` and `1.1`). Versions that end with a commit, as
+`1371.vfee6b_095f0a_3`, differ in the number in front of the commit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
-#: A number, a qualifier, a part of its own, or :data:`_ANY`.
+#: A number, a qualifier, a nested part, or :data:`_ANY`.
 _Item: TypeAlias = "int | str | float | list[Any]"
 
 _TOKEN = re.compile(r"[0-9]+|[.*-]|[^0-9.*-]+")
@@ -24,25 +24,25 @@ _QUALIFIERS = ("snapshot", "alpha", "beta", "milestone", "rc", "", "sp")
 _ALIASES = {"ga": "", "final": "", "cr": "rc", "ea": "rc"}
 _BEFORE_NUMBER = {"a": "alpha", "b": "beta", "m": "milestone"}
 _RELEASE = _QUALIFIERS.index("")
-#: Characters of a version that are compared: more have none that is meant.
+#: Maximum number of characters that are compared; no real version is longer.
 _LONGEST = 200
-#: The item of C(1.*), later than everything.
+#: The item of `1.*`, later than everything.
 _ANY = math.inf
 _RANKS: dict[type, int] = {str: 0, list: 1, int: 2, float: 3}
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether C(version) is older than the other one. Builds of one snapshot count as equal."""
+    """Return whether `version` is older than `than`. Builds of the same snapshot count as equal."""
     return _order(_parsed(version), _parsed(than)) < 0
 
 
 def is_newer(version: str, other: str) -> bool:
-    """Whether C(version) is newer than the other one."""
+    """Return whether `version` is newer than `other`."""
     return is_older(other, than=version)
 
 
 def _parsed(version: str) -> list[Any]:
-    """The items of a version; a C(-) between two numbers opens a list inside."""
+    """Return the items of a version; a `-` between two numbers opens a nested list."""
     text = version.strip()[:_LONGEST]
     tokens = _TOKEN.findall(_SNAPSHOT.sub("-SNAPSHOT", text).lower())
     items: list[Any] = []
@@ -72,13 +72,15 @@ def _qualifier(token: str, behind: str) -> str:
 
 
 def _trim(items: list[Any]) -> None:
-    """Drop what means nothing at the end: zeros, the release, empty parts."""
+    """Drop items without a meaning at the end: zeros, the release, empty parts."""
     while items and items[-1] in (0, "", []):
         items.pop()
 
 
 def _order(left: _Item, right: _Item) -> int:
-    """Negative, zero or positive, as C(left) is older than, equal to or newer than C(right)."""
+    """Return a negative number, zero or a positive number if `left` is older than, equal to or
+    newer than `right`.
+    """
     if isinstance(left, list) and isinstance(right, list):
         pairs = zip_longest(left, right)
         return next((found for one, other in pairs if (found := _part_order(one, other))), 0)
@@ -96,7 +98,7 @@ def _part_order(left: _Item | None, right: _Item | None) -> int:
 
 
 def _against_nothing(item: _Item) -> int:
-    """Whether a version with this item behind it is older or newer than the one without."""
+    """Return whether a version with this additional item is older or newer than without."""
     if isinstance(item, list):
         return _against_nothing(item[0]) if item else 0
     if isinstance(item, str):
@@ -105,7 +107,7 @@ def _against_nothing(item: _Item) -> int:
 
 
 def _key(item: _Item) -> Any:
-    """What items of one type are compared by."""
+    """Return the sort key for items of the same type."""
     if not isinstance(item, str):
         return item
     if item in _QUALIFIERS:

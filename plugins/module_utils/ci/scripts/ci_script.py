@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_script): runs scripts on the CI server [C3.3, W4.4]."""
+"""`ci_script`: run scripts on the CI server [C3.3, W4.4]."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
 
 @dataclass(frozen=True, kw_only=True)
 class CiScriptOptions(SshOptions):
-    """The options of C(ci_script)."""
+    """The options of `ci_script`."""
 
     script: str | None = None
     src: PathText | None = None
@@ -49,8 +49,8 @@ class CiScriptOptions(SshOptions):
 
 
 class CiScriptOperation:
-    """Runs a script. What only reads decides whether it is sent: the C(unless) script, and the
-    script itself where it has a dry run.
+    """Run a script. Read-only runs decide whether to send it: the `unless` script, and the script
+    itself if it has a dry run.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -88,8 +88,8 @@ class CiScriptOperation:
             return {**_NOTHING, "changed": True}
 
     def _is_met_now(self) -> bool:
-        """Whether nothing is left to do after a script whose answer does not tell: the C(unless)
-        script is the only way to look.
+        """Return whether nothing is left to do after a script whose outcome is unknown; only the
+        `unless` script can show that.
         """
         if self._unless is None:
             return False
@@ -100,8 +100,8 @@ class CiScriptOperation:
             return False
 
     def _values(self, ended: script_wrapper.ScriptEnd) -> dict[str, Any]:
-        """The return values. Who says whether something changed, in this order: the user's pattern,
-        the script itself, and without a word of either every run is a change.
+        """Return the return values. `changed` comes from the user's pattern, else from the script;
+        without either, every run is a change.
         """
         result = _decoded(ended.result)
         changed = result.get("changed") if isinstance(result, Mapping) else None
@@ -111,7 +111,7 @@ class CiScriptOperation:
         return {**_printed(ended), "result": result, "changed": changed}
 
     def _run(self, what: str, script: str, *, only_reads: bool) -> script_wrapper.ScriptEnd:
-        """Send a script and wait for its end; C(failed) if it throws."""
+        """Send a script and wait for its end; raise `failed` if it throws."""
         marker = secrets.token_hex(16)
         program = script_wrapper.wrapped(script, self._arguments, marker, only_reads=only_reads)
         said = self._console(what, program, reads=only_reads)
@@ -125,7 +125,7 @@ class CiScriptOperation:
     def _unmarked(
         self, what: str, said: ConsoleAnswer, marker: str, only_reads: bool
     ) -> script_wrapper.ScriptEnd:
-        """The answer of a server that did not run the program around the script."""
+        """Return the result from a server that did not run the wrapper around the script."""
         ended = unmarked_output.read(said.text, marker)
         if ended is None:
             raise _unfinished(said) if only_reads else _unfinished(said).with_hint(OUTCOME_UNKNOWN)
@@ -151,20 +151,20 @@ def _printed(ended: script_wrapper.ScriptEnd) -> dict[str, Any]:
 
 
 def _says_true(ended: script_wrapper.ScriptEnd) -> bool:
-    """Whether the script's value, or the last line that it printed, is C(true)."""
+    """Return whether the script's value, or the last line that it printed, is `true`."""
     lines = ended.output.rstrip().splitlines()
     value = ended.result is True or ended.result == "true"
     return value or (bool(lines) and lines[-1].strip() == "true")
 
 
 def _decoded(result: Any) -> Any:
-    """A text that is a JSON object or array as what it stands for."""
+    """Return the parsed value if a result is a JSON object or array, else the result."""
     looks_so = isinstance(result, str) and result.lstrip().startswith(("{", "["))
     return unmarked_output.decoded(result) if looks_so else result
 
 
 def _unfinished(said: ConsoleAnswer) -> ToolchainError:
-    """The error for an answer that does not tell the end of the script."""
+    """Return the error for a response that does not show the end of the script."""
     if said.page is not None:
         said.page.result["changed"] = False  # a page is from something that runs no scripts
         return said.page
@@ -188,7 +188,9 @@ def _thrown(said: ConsoleAnswer, ended: script_wrapper.ScriptEnd, exception: str
 
 
 def cut_trace(trace: str, line: int | None) -> str:
-    """A stack trace down to the script's own line, without the frames of the language itself."""
+    """Return a stack trace down to the script's own line, without the frames of the language
+    itself.
+    """
     lines = hidden.mask(trace).rstrip().splitlines()
     first = next((n for n, text in enumerate(lines) if text.startswith("\tat ")), len(lines))
     head, frames = lines[:first], lines[first:]

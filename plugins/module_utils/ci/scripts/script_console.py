@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sends programs to the script console, by C(POST /scriptText) or C(groovy =) over SSH [W4.4]."""
+"""Send programs to the script console, by `POST /scriptText` or `groovy =` over SSH [W4.4]."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from ..ssh_commands import SshCommands, SshOptions
 
 @dataclass(frozen=True)
 class ConsoleAnswer:
-    """What a console said; C(error) makes an error of it, from kind, message and detail.
+    """The response of a console; `error` makes an error for the response, from kind, message and
+    detail.
 
-    :param page: the error for a web page in place of what a script printed
+    :param page: the error if the response is a web page instead of the script's output
     """
 
     text: str
@@ -28,14 +29,14 @@ class ConsoleAnswer:
 
 
 class ScriptConsole(Protocol):
-    """Hands a program to the server, which runs it to its end."""
+    """Sends a program to the server and waits for its end."""
 
     def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleAnswer:
-        """What it printed and returned."""
+        """Return the output and the value of a program."""
 
 
 def console_of(task: Task, options: SshOptions) -> ScriptConsole:
-    """The script console, over HTTP or SSH."""
+    """Return the script console, over HTTP or SSH."""
     return _ssh(task, options) if options.transport == "ssh" else _http(task)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program that carries a user's script to the CI server and tells how the script ended.
+"""The program that wraps a user's script on the CI server and reports how the script ended.
 
-Server fact [ci-16]: C(scriptText) answers 200 with a stack trace as text when a script throws, so
-that only a line with a random marker proves that a script came to its end, and how. The same
-program is read by the SSH command C(groovy =).
+Server fact [ci-16]: if a script throws, `scriptText` returns 200 with a stack trace as text. Only a
+line with a random marker proves that a script has ended, and how. The SSH command `groovy =` reads
+the same program.
 """
 
 from __future__ import annotations
@@ -163,13 +163,13 @@ return null
 
 @dataclass(frozen=True)
 class ScriptEnd:
-    """How a script ended.
+    """The end of a script.
 
-    :param output: what it printed, without the line break at the end
-    :param result: its value where JSON has it, else the value's text
-    :param exception: C(class: message) of what it threw, C(None) where it came to its end
-    :param trace: the stack trace of that
-    :param line: the line of the script that threw, where it is known
+    :param output: the printed output, without the line break at the end
+    :param result: the value if JSON can represent it, else the value as a string
+    :param exception: `class: message` of the exception, `None` if the script threw nothing
+    :param trace: the stack trace of the exception
+    :param line: the line of the script that threw, if known
     """
 
     output: str
@@ -180,11 +180,11 @@ class ScriptEnd:
 
 
 def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_reads: bool) -> str:
-    """The program for the script console.
+    """Return the program for the script console.
 
-    :param arguments: what the script finds as C(args); handed in as data, never as source
-    :param marker: hexadecimal digits that nobody else knows
-    :param only_reads: what the script finds as C(check_mode)
+    :param arguments: value of `args` in the script; passed as data, never as source
+    :param marker: random hexadecimal digits
+    :param only_reads: value of `check_mode` in the script
     """
     call = {"script": script, "args": dict(arguments), "check_mode": only_reads}
     payload = b64encode(json.dumps(call, ensure_ascii=False).encode("utf-8")).decode("ascii")
@@ -196,9 +196,9 @@ def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_read
 
 
 def _comment(script: str) -> str:
-    """The script for people who read the server's log of scripts; nothing of it is run.
+    r"""Return the script as a comment for readers of the server's script log; nothing in it is run.
 
-    The language reads escapes as C(\\u000a) in comments too: they are broken up.
+    The language also reads escapes such as `\u000a` in comments, so they are broken up.
     """
     shown = re.sub(r"\\(?=u)", r"\\ ", script)
     lines = re.split(r"\r\n|\r|\n", shown)
@@ -206,7 +206,7 @@ def _comment(script: str) -> str:
 
 
 def ended(text: str, marker: str) -> ScriptEnd | None:
-    """Read the output of the console; C(None) if it does not tell the end of the script."""
+    """Parse the output of the console; return `None` if it does not show the end of the script."""
     found = re.search(rf"^{marker}:(OK|FAIL):([A-Za-z0-9+/=]*)\r?\n?\Z", text, re.MULTILINE)
     if found is None:
         return None
@@ -214,7 +214,7 @@ def ended(text: str, marker: str) -> ScriptEnd | None:
         told = json_text.loads(b64decode(found[2], validate=True))
     except (binascii.Error, ValueError):
         return None
-    # Server fact [ci-17]: what C(groovy =) prints goes through the character set of the server's
+    # Server fact [ci-17]: the output of `groovy =` goes through the character set of the server's
     # machine.
     printed = told.get("output", text[: found.start()])
     output = re.sub(r"\r?\n\Z", "", printed)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads an answer of a script console without the line that tells how the script ended.
+"""Parse a response of a script console that lacks the line about the end of the script.
 
-A server that runs the program around a script writes that line; one that only stands in for a CI
-server answers as its script console does: what was printed, the value, or a stack trace.
+A server that runs the wrapper writes that line. A server that only imitates a CI server returns the
+output, the value, or a stack trace, as its script console does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from ...core import errors, json_text
 from .script_wrapper import ScriptEnd
 
-# Server fact [ci-16]: C(scriptText) prints the value, where there is one, as its last line.
+# Server fact [ci-16]: `scriptText` prints the value, if there is one, as its last line.
 _RESULT = re.compile(r"^Result: (.*?)\r?\n?\Z", re.MULTILINE)
 _EXCEPTION = re.compile(
     r"^(?:(?:[\w$]+\.)+[\w$]*(?:Exception|Error)(?=:|\s*$)|Assertion failed:)", re.MULTILINE
@@ -22,10 +22,11 @@ _FRAME = re.compile(r"^[ \t]+at [\w.$/<>]+\(.*\)[ \t\r]*$", re.MULTILINE)
 
 
 def read(text: str, marker: str) -> ScriptEnd | None:
-    """Read an answer that does not tell the end of the script; C(None) if it proves nothing.
+    """Parse a response that does not show the end of the script; return `None` if it proves
+    nothing.
 
-    An empty answer is what a server gives that got no script, a web page comes from something in
-    between, and a marker that is there all the same belongs to an answer that was cut or altered.
+    A response is empty if the server got no script. A web page comes from a proxy or a login. If a
+    marker is in the response all the same, the response was cut or altered.
     """
     if not text.strip() or marker in text or errors.looks_like_html(text):
         return None
@@ -41,7 +42,7 @@ def read(text: str, marker: str) -> ScriptEnd | None:
 
 
 def decoded(text: str) -> Any:
-    """A text that is JSON as what it stands for."""
+    """Return the parsed value of a JSON string, else the string."""
     try:
         return json_text.loads(text, parse_constant=_not_json)
     except ValueError:
@@ -53,7 +54,7 @@ def _not_json(constant: str) -> NoReturn:
 
 
 def _exception_at(text: str) -> int | None:
-    """Where a stack trace begins: at the name of an exception, or at the line above its frames."""
+    """Return the start of a stack trace: the name of an exception, or the line above its frames."""
     named = _EXCEPTION.search(text)
     if named is not None:
         return named.start()

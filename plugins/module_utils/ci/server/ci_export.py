@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""C(ci_export): jobs and plugins of the server as C(ci.yml) of a desired state."""
+"""`ci_export`: save jobs and plugins of the server as `ci.yml` of a desired state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DEEPEST = 50
 
 @dataclass(frozen=True, kw_only=True)
 class CiExportOptions(ExportOptions):
-    """The options of C(ci_export)."""
+    """The options of `ci_export`."""
 
     jobs: list[str] | None = None
     exclude: list[str] = field(default_factory=list)
@@ -48,8 +48,8 @@ class CiExportOptions(ExportOptions):
 
 @dataclass(frozen=True)
 class _Item:
-    """A job or folder. C(stem): its file, without the ending; C(made_below): how many jobs the
-    server makes in it by itself.
+    """A job or folder. `stem`: its file, without the ending; `made_below`: number of jobs that the
+    server creates in it.
     """
 
     job: Job
@@ -60,7 +60,7 @@ class _Item:
 
 
 class CiExportOperation(ServiceExport):
-    """Writes the jobs that the patterns name, and the plugins."""
+    """Write the jobs that match the patterns, and the plugins."""
 
     descriptor: ClassVar = Descriptor("ci", {"read": reads()})
 
@@ -134,7 +134,7 @@ class CiExportOperation(ServiceExport):
     def _entry(
         self, item: _Item, text: str | ToolchainError, state: ServiceState
     ) -> dict[str, Any] | None:
-        """A job as C(ci_job) takes it; its configuration is a file of its own."""
+        """Return the entry of a job for `ci_job`; its configuration is a separate file."""
         try:
             if isinstance(text, ToolchainError):
                 raise text
@@ -153,7 +153,9 @@ class CiExportOperation(ServiceExport):
         return {"job": item.job.name, "src": src, **({"folder": True} if is_folder else {})}
 
     def _below(self, above: tuple[str, ...], stem: str, state: ServiceState) -> Iterator[_Item]:
-        """The jobs of a folder, each before what is in it; without those that are left out."""
+        """Yield the jobs of a folder recursively, parents first, without the jobs that are left
+        out.
+        """
         for shown in self._listed(above, state):
             names = (*above, str(shown.get("name")))
             item = self._item(names, stem, shown)
@@ -184,7 +186,7 @@ class CiExportOperation(ServiceExport):
         return objects(jobs)
 
     def _item(self, names: tuple[str, ...], stem: str, shown: Mapping[str, Any]) -> _Item | None:
-        """C(None) for a job that the option C(job) of C(ci_job) would not lead to."""
+        """Return a job or folder; `None` if the option `job` of `ci_job` cannot name it."""
         kind = str(shown.get("_class", ""))
         text = "/".join(names)
         try:
@@ -198,7 +200,7 @@ class CiExportOperation(ServiceExport):
         return _Item(job, names, self._names.name(stem, unquote(names[-1])), kind, made)
 
     def _is_named(self, item: _Item, patterns: list[str]) -> bool:
-        """Whether a pattern fits the job, or a folder that it is in."""
+        """Return whether a pattern matches the job, or a folder above it."""
         places = ["/".join(item.names[:depth]) for depth in range(1, len(item.names) + 1)]
         fitting = [each for each in patterns if any(fnmatchcase(one, each) for one in places)]
         self._used.update(fitting)
@@ -206,7 +208,9 @@ class CiExportOperation(ServiceExport):
 
 
 def _working(plugin: Plugin, state: ServiceState) -> dict[str, Any]:
-    """A plugin that works, with its version as the least one where that can be compared."""
+    """Return the entry of an active plugin, with its version as the minimum if it can
+    be compared.
+    """
     try:
         least = least_version(plugin.version, "version")
     except ToolchainError as error:

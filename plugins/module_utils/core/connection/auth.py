@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways to log in, one small class each: the only place where secrets are unwrapped [W5]."""
+"""The login methods, as small classes. Only this module unwraps secrets [W5]."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Streamed(Protocol):
     """A body that is read while it is sent."""
 
     def __len__(self) -> int:
-        """Its bytes."""
+        """Return the length in bytes."""
 
     def __iter__(self) -> Iterator[bytes]:
-        """Its blocks, one after the other."""
+        """Yield the blocks in order."""
 
 
 Content: TypeAlias = "bytes | Streamed"
@@ -32,7 +32,7 @@ Content: TypeAlias = "bytes | Streamed"
 
 @dataclass
 class Outgoing:
-    """A request as it leaves. Its length is told by who sends it."""
+    """A request before it is sent. The sender sets its length."""
 
     method: str
     url: str
@@ -41,7 +41,7 @@ class Outgoing:
 
 
 class Login(Protocol):
-    """Puts the credential into a request before it leaves; no challenge is awaited."""
+    """Adds the credential to a request before it is sent; no challenge is awaited."""
 
     def __call__(self, request: Outgoing) -> None:
         """Add the credential."""
@@ -49,12 +49,12 @@ class Login(Protocol):
 
 class Anonymous:
     def __call__(self, request: Outgoing) -> None:
-        """There is none."""
+        """Add nothing: there is no credential."""
 
 
 class Header:
-    """A header that carries the secret: bearer token, API key. An API key goes in several where it
-    is not known yet which of them the server reads.
+    """Headers that carry the secret: bearer token, API key. An API key is sent in several headers
+    if it is not yet known which of these headers the server reads.
     """
 
     def __init__(self, *names: str, secret: Secret, prefix: str = "") -> None:
@@ -76,7 +76,7 @@ class Basic:
 
 
 class FormToken:
-    """C(user) and C(ltoken) as form parameters [W4.5]."""
+    """`user` and `ltoken` as form parameters [W4.5]."""
 
     def __init__(self, username: str, ltoken: Secret | None) -> None:
         self._username, self._ltoken = username, ltoken
@@ -92,9 +92,9 @@ class FormToken:
 
 
 def oauth1(oauth: OAuth) -> Login:
-    """OAuth 1.0a signatures with a key of RSA.
+    """Return a login with OAuth 1.0a signatures and an RSA key.
 
-    The libraries are optional and named where they are missing; a key that cannot sign is refused.
+    The libraries are optional; errors name a missing library. A key that cannot sign is rejected.
     """
     try:
         import requests_oauthlib
@@ -123,7 +123,7 @@ def oauth1(oauth: OAuth) -> Login:
 
 
 def _sign(signer: Any, request: Outgoing) -> None:
-    """Sign a request in the form that the library of OAuth takes."""
+    """Sign a request in the form that the OAuth library expects."""
     from requests import RequestException
 
     ready = prepared(request.url)
@@ -143,7 +143,7 @@ def _text(part: str | bytes) -> str:
 
 
 def login_of(connection: Connection, *api_key_headers: str) -> Login:
-    """The way to log in that a connection asks for."""
+    """Return the login method of a connection."""
     if connection.service == "analysis":
         return FormToken(connection.username or "", connection.ltoken)
     if connection.token is not None:
@@ -158,7 +158,7 @@ def login_of(connection: Connection, *api_key_headers: str) -> Login:
 
 
 def hide(connection: Connection) -> None:
-    """Keep the secrets of a connection out of all output, in the header of HTTP basic, too."""
+    """Mask the secrets of a connection in all output, also as encoded for HTTP basic."""
     hidden.add(*(secret.reveal() for secret in connection.secrets))
     if connection.username is not None and connection.password is not None:
         hidden.add(_basic(connection.username, connection.password))
@@ -169,21 +169,20 @@ def _basic(username: str, password: Secret) -> str:
 
 
 def _is_header(name: str, value: str) -> bool:
-    """Whether a header of this name can carry the value."""
+    """Return whether a header of this name can carry the value."""
     return bool(re.fullmatch(r"[A-Za-z0-9._-]+", name) and re.fullmatch(r"[!-~]+", value))
 
 
 class Crumb:
-    """The anti-forgery token of the CI server: asked for with the same credentials and the same
-    session cookie.
+    """The CSRF crumb of the CI server, requested with the same credentials and session cookie as
+    the write.
 
-    :param fetch: reads a path below the base address and gives status and body, without raising on
-        a status
-    :param kept: what the kept-alive session remembers, so that items of a loop ask once
+    :param fetch: reads a path below the base address; returns status and body, raises for no status
+    :param kept: cache of the keep-alive session, so that the items of a loop request the crumb once
 
-    Sources: [W4.4, W5, repo-0]: the issuer answers 404 where protection is
-    switched off; its XML form is answered for two exact expressions only. A server that answers 404
-    and then refuses a write for want of a crumb is asked for the XML form, too.
+    Sources: [W4.4, W5, repo-0]: the issuer returns 404 if CSRF protection is switched off; its XML
+    form accepts exactly two expressions. If a server returns 404 and then rejects a write without a
+    crumb, the XML form is requested, too.
     """
 
     _XML = ('concat(//crumbRequestField,":",//crumb)', "concat(//crumbRequestField,'=',//crumb)")
@@ -195,7 +194,7 @@ class Crumb:
         self._needed = False
 
     def headers(self) -> dict[str, str]:
-        """The header that a write needs; empty where the server asks for none."""
+        """Return the header that a write needs; empty if the server requires none."""
         if "crumb" not in self._kept:
             self._kept["crumb"] = self._ask()
         crumb: Mapping[str, str] = self._kept["crumb"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options, once, for modules and lookups [C1.2]."""
+"""The connection options, shared by modules and lookups [C1.2]."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class OAuth:
-    """An OAuth 1.0a access token that was granted before; C(signature_method) is C(RSA-SHA1) by
+    """An OAuth 1.0a access token that was granted before; `signature_method` is `RSA-SHA1` by
     default.
     """
 
@@ -82,7 +82,7 @@ class OAuth:
 
 @dataclass(frozen=True)
 class Connection:
-    """Where a service is and how to log in; of the credentials at most one kind is set."""
+    """The address of a service and the login; the credentials are of one kind at most."""
 
     service: str
     url: str
@@ -92,7 +92,7 @@ class Connection:
     api_key: Secret | None = None
     ltoken: Secret | None = None
     oauth: OAuth | None = None
-    #: What is sent as a login, and where it comes from, for messages.
+    #: The credentials that are sent, and their source, for messages.
     login: str = field(default="", compare=False)
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -108,30 +108,30 @@ class Connection:
 
 
 def environment_name(service: str, option: str) -> str:
-    """The environment variable of a connection option, as C(TOOLCHAIN_REPO_URL)."""
+    """Return the environment variable of a connection option, for example `TOOLCHAIN_REPO_URL`."""
     return f"TOOLCHAIN_{service.upper()}_{option.upper()}"
 
 
 def variable_name(service: str, option: str) -> str:
-    """The Ansible variable of a connection option, as C(toolchain_repo_url)."""
+    """Return the Ansible variable of a connection option, for example `toolchain_repo_url`."""
     return f"toolchain_{service}_{option}"
 
 
 def credential_options(service: str) -> tuple[str, ...]:
-    """The options by which one logs in; their environment is asked only when the task names none of
-    them.
+    """Return the options for credentials; their environment variables count only if the task sets
+    no such option.
     """
     return _CREDENTIALS[service]
 
 
 def settings_options(service: str) -> dict[str, dict[str, Any]]:
-    """The options that are no credentials, as an argument spec without fallbacks."""
+    """Return the options that are no credentials, as an argument spec without fallbacks."""
     return {**_SETTINGS, **_SERVICE_SETTINGS.get(service, {})}
 
 
 def _variable(name: str) -> str:
-    """A variable for Ansible to fall back to; an empty one is none, as a credential of AWX leaves
-    it where its optional fields are not filled in.
+    """Return an environment variable as a fallback of Ansible. An empty variable counts as unset: a
+    credential of AWX leaves optional fields empty.
     """
     value = os.environ.get(name)
     if not value:
@@ -140,7 +140,7 @@ def _variable(name: str) -> str:
 
 
 def argument_spec(service: str) -> dict[str, dict[str, Any]]:
-    """The connection options of a service as an argument spec."""
+    """Return the connection options of a service as an argument spec."""
     spec: dict[str, dict[str, Any]] = {}
     for name, option in settings_options(service).items():
         spec[name] = {**option, "fallback": (_variable, [environment_name(service, name)])}
@@ -159,11 +159,10 @@ def argument_spec(service: str) -> dict[str, dict[str, Any]]:
 def resolve(
     service: str, get: Callable[[str], Any], environ: Mapping[str, str] | None = None
 ) -> Connection:
-    """Build the connection from options (C(get)) and environment.
+    """Build the connection from options (`get`) and environment.
 
-    Raises C(invalid): no address, an address that is none, two kinds of credentials, half a
-    credential,
-    a credentials file that is missing or has no entry for the host.
+    Raises `invalid`: no address, an invalid address, two kinds of credentials, half a credential,
+    or a credentials file that is missing or has no entry for the host.
     """
     env = os.environ if environ is None else environ
     address, user, secret = _address(service, get("url"))
@@ -191,7 +190,7 @@ def resolve(
 
 
 def _described(login: Mapping[str, Any], named: Mapping[str, Any], source: str) -> str:
-    """What is sent as a login, and where it comes from; empty where nothing is."""
+    """Return the credentials that are sent, and their source; empty without credentials."""
     kinds = {"token": "the token", "api_key": "the API key", "oauth": "an OAuth access token"}
     kinds |= {"password": "the password", "ltoken": "the ltoken"}
     what = next((words for kind, words in kinds.items() if login.get(kind) is not None), "")
@@ -225,8 +224,8 @@ def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
 
 
 def is_credential(service: str, named: Collection[str]) -> bool:
-    """Whether the task names a credential; on the analysis server a user alone only picks a line of
-    the token file.
+    """Return whether the task sets a credential; for the analysis server, a user alone only selects
+    a line of the token file.
     """
     return bool(
         set(named) - ({"username"} if service == "analysis" else set()) - {"oauth_signature_method"}
@@ -234,7 +233,7 @@ def is_credential(service: str, named: Collection[str]) -> bool:
 
 
 def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
-    """Base address without user info and trailing slash, and the decoded user info."""
+    """Return the base address without user info and trailing slash, and the decoded user info."""
     if not url:
         raise invalid(
             f"no address of the {service} service: set the option url, the variable"
@@ -267,7 +266,9 @@ def _add_user_info(service: str, named: dict[str, Any], user: str, secret: str |
 
 
 def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
-    """The login fields of a connection, after a check that they are one kind and whole."""
+    """Return the login fields of a connection; raise unless they are complete and of
+    the same kind.
+    """
     kinds = _kinds(named)
     if len(kinds) > 1:
         raise invalid(
@@ -291,7 +292,9 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _header_secret(service: str, kind: str, text: str) -> Secret:
-    """A secret that goes into a header as it is: the HTTP library would show what it refuses."""
+    """Return a secret for a header, checked here: the HTTP library would show a value that it
+    rejects.
+    """
     if re.fullmatch(r"[!-~]+", text) is None:
         raise invalid(
             f"the {kind} for the {service} service is empty or has a blank, a line break or a"
@@ -337,7 +340,7 @@ def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
         str(named["oauth_consumer_key"]),
         Secret(key),
         Secret(str(named["oauth_access_token"])),
-        # the signatures with RSA, of which there are no others here, are made without it
+        # RSA signatures, the only method here, do not use the token secret
         Secret(str(named.get("oauth_access_token_secret") or "")),
         str(named.get("oauth_signature_method") or "RSA-SHA1"),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The token file of the code analysis server: C(host;port;user;token) lines that its C(kwauth)
+"""Read the token file of the code analysis server: `host;port;user;token` lines that its `kwauth`
 command writes.
 """
 
@@ -18,11 +18,11 @@ _HELP = "log in with kwauth, or give username and ltoken"
 
 
 def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[str, str | None]:
-    """User and token for the server at C(url).
+    """Return user and token for the server at `url`.
 
-    A file that was named must have a line for it. The default file (C(KLOCWORK_LTOKEN), else
-    C(~/.klocwork/ltoken)) may lack it when C(user) is given: a server without access control takes
-    any user without a token.
+    A file that was named must have a line for the server. The default file (`KLOCWORK_LTOKEN`, else
+    `~/.klocwork/ltoken`) may lack the line if `user` is given: a server without access control
+    accepts any user without a token.
     """
     named = path or os.environ.get("KLOCWORK_LTOKEN") or "~/.klocwork/ltoken"
     file = Path(os.path.abspath(os.path.expanduser(named)))
@@ -35,7 +35,9 @@ def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[s
 
 
 def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:
-    """The logins of a file for a server, and what is wrong with them unless there is one."""
+    """Return the logins of a file for a server, and an error message unless there is exactly one
+    login.
+    """
     parts = urlsplit(url)
     host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))
     try:
@@ -54,8 +56,8 @@ def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]
 
 
 def _decoded(data: bytes) -> str:
-    """The text of a token file, which the tool writes in the character set of its machine. Hosts
-    and tokens are ASCII; the name of a user need not be.
+    """Return the content of a token file, which the tool writes in the character set of its
+    machine. Hosts and tokens are ASCII; user names may contain other characters.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bodies that are too large to be held, taken piece by piece until they are whole."""
+"""Read bodies that are too large for memory in chunks, and retry until they are complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _BROKEN = ("network", "timeout")
-#: As the bytes are: a compressed body would have another size than the one that the server told.
+#: Requests the stored bytes: a compressed body would have another size than the server's metadata.
 AS_STORED = {"Accept-Encoding": "identity"}
 
 
@@ -32,13 +32,14 @@ def download(
     headers: Mapping[str, str] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Taken:
-    """What C(take) makes of the body at an address, which may be on, or lead to, another host
-    (without credentials).
+    """Return the result of `take` for the body at an address. The address may be on another host,
+    or redirect to another host; credentials are not sent there.
 
-    Where the connection breaks midway, C(take) begins anew, as often as a request may be repeated
+    If the connection breaks midway, `take` starts again, as often as a request may be repeated
     [C1.4].
 
-    :param validate: is shown every answer (one of status 200 without its body) before it counts
+    :param validate: is called with every response before it counts; a response of status 200 has no
+        body then
     """
     settings = transport.connection.settings
     for attempt in itertools.count():
@@ -63,6 +64,6 @@ def download(
 
 
 def head_of(what: str, incoming: Incoming, body: bytes = b"") -> Response:
-    """The answer, of whose body only C(body) is known."""
+    """Return the response with `body`, the part of its body that was read."""
     request = Request(what, "GET", incoming.url, True)
     return Response(incoming.status_code, incoming.headers, body, request, incoming.url)

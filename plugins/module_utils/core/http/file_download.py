@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Files of a server on the disk: whole and as the server tells of them, or not there at all."""
+"""Download files, atomically and verified: a file is complete and matches the server's metadata, or
+does not exist.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,18 @@ if TYPE_CHECKING:
     from .bodies import Incoming
 
 _BLOCK = 1024 * 1024
-#: Bytes up to which a file is held whole.
+#: Maximum size in bytes of a file that is held in memory.
 _FEW = 512 * 1024
-#: Bytes by which a page is known.
+#: Number of bytes in which an HTML page is detected.
 _HEAD = 4096
 
 
 @dataclass(frozen=True)
 class RemoteContent:
-    """What a server tells of a file; C(None) for what it does not tell.
+    """Metadata of a file on a server; `None` for an unknown value.
 
-    :param digest: hexadecimal, of the C(algorithm) (C(md5), C(sha1), C(sha256))
-    :param may_be_page: without a digest an HTML page is taken for the file
+    :param digest: hexadecimal, of the `algorithm` (`md5`, `sha1`, `sha256`)
+    :param may_be_page: without a digest, an HTML page is accepted as the file
     """
 
     size: int | None = None
@@ -44,8 +46,8 @@ class RemoteContent:
         return hashlib.new(self.algorithm, usedforsecurity=False)
 
     def is_at(self, path: str) -> bool:
-        """Whether this file is there, as far as the server tells; C(invalid) where it cannot be
-        read.
+        """Return whether a local file matches the metadata; raise `invalid` if it
+        cannot be read.
         """
         try:
             found = os.lstat(path)
@@ -69,7 +71,7 @@ class RemoteContent:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What was written: its bytes and their SHA-256."""
+    """A downloaded file: its size in bytes, and its SHA-256 digest."""
 
     size: int
     sha256: str
@@ -85,8 +87,8 @@ def download_file(
     validate: Callable[[Response], None] = lambda response: None,
     mode: int | None = None,
 ) -> Fetched:
-    """Fetch an address into a file, whose folders are made; C(protocol) where the bytes are not
-    what the server has told of them. See :func:`download`.
+    """Download an address into a file and create missing folders; raise `protocol` if the bytes do
+    not match the server's metadata. See :func:`download`.
     """
     make_folders(os.path.dirname(path) or ".")
 
@@ -106,7 +108,7 @@ def download_into(
     content: RemoteContent,
     validate: Callable[[Response], None],
 ) -> Fetched:
-    """Fetch an address into an open file, of which nothing else is kept. See :func:`download`."""
+    """Download an address into an open file, replacing its content. See :func:`download`."""
 
     def write(block: bytes) -> None:
         try:
@@ -126,10 +128,12 @@ def download_into(
 def look_at_file(
     transport: Transport, what: str, address: str, *, content: RemoteContent
 ) -> Fetched:
-    """What the bytes at an address are, where the server tells no digest; they are not kept."""
+    """Return size and digest of a remote file whose digest the server does not provide. The bytes
+    are not stored.
+    """
 
     def drop(block: bytes) -> None:
-        """Their digest is enough."""
+        """Discard a block: only the digest is needed."""
 
     source = _Source(transport, what, address, content)
     return source.taken(lambda response, blocks: _compared(response, blocks, drop, content))
@@ -137,7 +141,7 @@ def look_at_file(
 
 @dataclass(frozen=True)
 class _Source:
-    """An address with the bytes of a file."""
+    """The address of a remote file."""
 
     transport: Transport
     what: str
@@ -146,7 +150,9 @@ class _Source:
     validate: Callable[[Response], None] = lambda response: None
 
     def taken(self, take: Callable[[Response, Iterable[bytes]], Fetched]) -> Fetched:
-        """What C(take) makes of the bytes; few are held whole, which costs less than a stream."""
+        """Return the result of `take` for the bytes. A small file is held in memory, which costs
+        less than a stream.
+        """
         what, size = self.what, self.content.size
         if size is not None and size <= _FEW:
             response = self.transport.read(
@@ -166,7 +172,7 @@ def _compared(
     write: Callable[[bytes], object],
     content: RemoteContent,
 ) -> Fetched:
-    """Hand on the bytes; in the end C(protocol) where they are others than the server has told."""
+    """Write the blocks; raise `protocol` if size or digest differ from the server's metadata."""
     sha256, size, head = hashlib.sha256(), 0, b""
     told = sha256 if content.algorithm == "sha256" else content.new_hash()
 
@@ -180,8 +186,8 @@ def _compared(
             head = head or block[:_HEAD]
             size += len(block)
             if content.size is not None and size > content.size:
-                break  # no more of it is kept: it might fill the disk
-            if size == len(block):  # often it is the only one
+                break  # stop: a file without an end could fill the disk
+            if size == len(block):  # often the only block
                 digest_of(block)
             else:
                 beside.do(digest_of, block)
@@ -198,7 +204,7 @@ def _compared(
 
 
 def _differs(response: Response, head: bytes, sent: str, told: str) -> ToolchainError:
-    if _is_page(head):  # of a login, or of a proxy
+    if _is_page(head):  # a page of a login or of a proxy
         return unexpected_body(_with_body(response, head), "the file")
     said = f"the server sent a file of {sent}, and had told {told}; it is not kept"
     return response.error("protocol", said)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What issue tracker and wiki say about a login: a success status does not mean that they took it.
+"""Detect logins that issue tracker and wiki ignore: a success status does not prove a login.
 
-Server facts [repo-0]: with wrong credentials both may answer 200 as if nobody had logged in, or 200
-with an empty body; only headers tell. After too many wrong logins every login is refused with 403
-until a CAPTCHA has been solved in a browser.
+Server facts [repo-0]: with wrong credentials both may return 200 as for an anonymous user, or 200
+with an empty body; only headers show the failure. After too many wrong logins every login is
+rejected with 403 until a CAPTCHA has been solved in a browser.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
 
 def require_login(response: Response, connection: Connection) -> None:
-    """Raise C(auth) where the server did not take the credentials that were sent.
+    """Raise `auth` if the server did not accept the credentials that were sent.
 
-    An answer from elsewhere, as after a redirect to where the files are, was asked for without any.
+    A response from another host, as after a redirect to a file store, was requested without
+    credentials.
     """
     at_home = origin(response.url) == origin(connection.url)
     denied = response.headers.get(_DENIED)
@@ -44,7 +45,7 @@ def require_login(response: Response, connection: Connection) -> None:
 
 
 def _seen(response: Response) -> str | None:
-    """The header that shows that nobody is logged in."""
+    """Return the header which shows that nobody is logged in."""
     reasons = {word.strip().upper() for word in response.headers.get(_REASON, "").split(",")}
     if "OK" not in reasons and reasons & _REFUSED:
         return shorten(f"{_REASON}: {response.headers[_REASON]}")

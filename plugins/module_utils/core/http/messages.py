@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests and answers as values, and the small rules of addresses, queries and headers."""
+"""Requests and responses as values, and helpers for addresses, queries and headers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..errors import ToolchainError
 from ..secret import clean_url
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-#: Most characters of how a server calls itself.
+#: Maximum length of a server's `Server` header in messages.
 _SERVER_LIMIT = 60
 _FIRST_WAIT = 0.5  # seconds
-#: Kinds of an answer after which the server may have acted, or act still.
+#: Kinds of errors after which the server may have acted, or may still act.
 _TROUBLE = frozenset({"server", "rate_limited"})
-#: Headers by which a service is known, whatever it answers.
+#: Headers that identify a service, whatever its response is.
 _OWN_HEADERS = ("X-Jenkins", "X-JFrog-Version", "X-Artifactory-Id", "X-AREQUESTID", "X-AUSERNAME")
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request; C(what) names operation and object for the error message, as C(reading the role
-    'x').
+    """A request; `what` names operation and object for the error message, for example `reading the
+    role 'x'`.
     """
 
     what: str
@@ -37,28 +37,27 @@ class Request:
     reads: bool
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    #: Opens the body anew for each attempt, for what is too large to be held; C(size) is its length
+    #: Opens the body again for every attempt, if it is too large for memory; `size` is its length
     #: in bytes.
     open_body: Callable[[], IO[bytes]] | None = None
     size: int = 0
-    #: The body of the answer is taken piece by piece.
+    #: The response body is read in chunks.
     streamed: bool = False
     #: Redirects and addresses on other hosts are followed, without credentials.
     foreign_hosts: bool = False
-    #: Not sent again, whatever the answer: for a server that is watched while it is down.
+    #: Never sent again, whatever the response: for a server that is polled while it is down.
     once: bool = False
-    #: Until when, by the monotonic clock, it may take with all its repetitions; C(None): as long
-    #: as the settings allow.
+    #: Deadline by the monotonic clock, retries included; `None`: only the settings limit the time.
     deadline: float | None = None
 
     def left(self) -> float:
-        """Seconds until the deadline; without one there is no end of them."""
+        """Return the seconds until the deadline, infinity if there is none."""
         return float("inf") if self.deadline is None else self.deadline - time.monotonic()
 
 
 @dataclass(frozen=True)
 class Response:
-    """A whole answer. C(url) is the address that gave it, after redirects."""
+    """A response with its whole body. `url` is the address of the response, after redirects."""
 
     status: int
     headers: Mapping[str, str]
@@ -72,11 +71,13 @@ class Response:
 
     @property
     def date(self) -> datetime | None:
-        """The server's clock when it answered; C(None) where it does not tell."""
+        """Return the server's clock at the time of the response; `None` if it is unknown."""
         return http_date(self.headers.get("Date"))
 
     def json(self) -> Any:
-        """The decoded body; C(protocol) where it is not JSON, C(auth) where it is a login form."""
+        """Return the decoded body; raise `protocol` if the body is not JSON, `auth` for a login
+        form.
+        """
         try:
             return json_text.loads(self.body)
         except json_text.TooDeep as error:
@@ -86,18 +87,18 @@ class Response:
             raise unexpected_body(self, "JSON") from None
 
     def with_unknown_outcome(self, error: ToolchainError) -> ToolchainError:
-        """The error, of an answer that does not tell what became of a write."""
+        """Mark the outcome of a write as unknown in an error, and return the error."""
         error.outcome_unknown = not self.request.reads
         return error
 
     def _is_of_a_service(self) -> bool:
-        """Whether it is an answer as a service of ours gives it, not just any server."""
+        """Return whether the response comes from a supported service, not from any other server."""
         known = any(name in self.headers for name in _OWN_HEADERS)
         return known or isinstance(json_or_none(self.body), Mapping)
 
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
-        """An error of C(kind) that this answer stands for; trouble of the server does not tell what
-        became of a write.
+        """Return the error of this `kind` for the response. After an error of the server the
+        outcome of a write is unknown.
         """
         error = ToolchainError(
             kind,
@@ -119,8 +120,8 @@ class Response:
 
 
 def unexpected_body(response: Response, wanted: str) -> ToolchainError:
-    """The error for an answer of another kind than C(wanted). It does not tell what became of a
-    write.
+    """Return the error for a response that is not a `wanted` body. The outcome of a write is
+    unknown then.
     """
     return response.with_unknown_outcome(_unexpected_body(response, wanted))
 
@@ -148,7 +149,7 @@ def _unexpected_body(response: Response, wanted: str) -> ToolchainError:
 
 
 def json_or_none(body: str | bytes) -> Any:
-    """What a body stands for; C(None) where it is not JSON, or nested deeper than is read."""
+    """Return the parsed body; `None` if the body is not JSON, or is nested too deeply."""
     try:
         return json_text.loads(body)
     except ValueError:
@@ -156,7 +157,7 @@ def json_or_none(body: str | bytes) -> Any:
 
 
 def retry_after(value: str | None) -> float | None:
-    """Seconds of a C(Retry-After) header: a number or an HTTP date; C(None) where it is neither."""
+    """Return the seconds in a `Retry-After` header, a number or an HTTP date; `None` if invalid."""
     if value is None:
         return None
     if value.strip().isdecimal():
@@ -166,7 +167,7 @@ def retry_after(value: str | None) -> float | None:
 
 
 def http_date(value: str | None) -> datetime | None:
-    """The time of a header such as C(Date), in UTC; C(None) where it is none."""
+    """Return the time in a header such as `Date`, in UTC; `None` if invalid."""
     try:
         found = parsedate_to_datetime(value or "")
     except (TypeError, ValueError):
@@ -175,8 +176,8 @@ def http_date(value: str | None) -> datetime | None:
 
 
 def back_off(attempt: int, longest: float) -> float:
-    """Seconds to wait after an attempt (numbered from 0): exponential with jitter, so that many
-    clients do not come back at the same moment.
+    """Return the seconds to wait after an attempt (numbered from 0): exponential with jitter, so
+    that many clients do not come back at the same moment.
     """
     wait: float = min(longest, _FIRST_WAIT * 2.0**attempt)
     return wait * (0.5 + random.random() / 2)

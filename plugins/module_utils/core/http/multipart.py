@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 #: Bytes of a body that are read from a file and sent in one step.
 _BLOCK = 1024 * 1024
-#: Files up to this size are read as a whole before they are sent.
+#: Files up to this size are read into memory before they are sent.
 SMALL = 64 * 1024
 
 
 @dataclass(frozen=True)
 class FilePart:
-    """The first C(length) bytes of the file C(src) as the field C(name), under a C(filename)."""
+    """The first `length` bytes of the file `src` as the field `name`, under a `filename`."""
 
     name: str
     filename: str
@@ -34,10 +34,10 @@ class FilePart:
 
 @dataclass(frozen=True)
 class MultipartForm:
-    """C(fields), which may repeat a name, then C(files).
+    """`fields`, which may repeat a name, then `files`.
 
-    Names are sent as they are, in UTF-8; what servers read in different ways there (quotation
-    marks, backslashes, line breaks) is refused.
+    Names are sent unchanged, in UTF-8. Characters that servers read in different ways (quotation
+    marks, backslashes, line breaks) are rejected.
     """
 
     fields: Iterable[tuple[str, str]]
@@ -50,11 +50,11 @@ class MultipartForm:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole body."""
+        """Return the length of the body in bytes."""
         return sum(len(part) if isinstance(part, bytes) else part.length for part in self._parts())
 
     def open(self) -> IO[bytes]:
-        """The body, to be read from its beginning; no more of a file than its length."""
+        """Return the body as a file at its start. A file contributes at most its given length."""
         return io.BufferedReader(_Chained(self._parts()))
 
     def _parts(self) -> Iterator[bytes | FilePart]:
@@ -82,7 +82,7 @@ def _plain(name: str) -> str:
 
 
 class _Chained(io.RawIOBase):
-    """Bytes and parts of files, one after the other; one file is open at a time."""
+    """Bytes and parts of files in sequence; only one file is open at a time."""
 
     def __init__(self, parts: Iterator[bytes | FilePart]) -> None:
         self._parts = parts
@@ -118,7 +118,7 @@ class _Chained(io.RawIOBase):
 
 
 def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
-    """Read the body of an upload that is not worth a stream."""
+    """Return the body of an upload that is too small for a stream."""
     blocks, missing = list[bytes](), size
     with _reading(what), open_body() as file:
         while missing and (block := file.read(missing)):
@@ -144,7 +144,7 @@ def _shorter(what: str) -> ToolchainError:
 
 
 class Upload:
-    """Body that is read from a file while it is sent, with a known length."""
+    """A body of known length that is read from a file while it is sent."""
 
     def __init__(
         self, what: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting

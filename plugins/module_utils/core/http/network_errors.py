@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Errors of connections: their messages, and whether the request may be repeated."""
+"""Classify errors of connections: their messages, and whether the request may be repeated."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _CERTIFICATE_ADVICE = {
     62: "check the host of url",
     64: "check the host of url",
 }
-# Alerts of a server that wants a client certificate, or another one.
+# Alerts of a server that requires a client certificate, or a different certificate.
 _CERTIFICATE_ALERT = re.compile(
     r"ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA"
     r"|ACCESS_DENIED|NO_CERTIFICATE)"
 )
 _CLIENT_CERTIFICATE = "a client certificate (client_cert, client_key)"
-# How the standard library begins when a proxy answers CONNECT with an error.
+# Prefix of the standard library's message if a proxy rejects CONNECT.
 _NO_TUNNEL = "Tunnel connection failed"
 _CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-# Most characters of what a library says: it may repeat what a server or a proxy has sent.
+# Maximum length of a library's message, which may repeat input from a server or a proxy.
 _OWN_WORDS_LIMIT = 300
-# The connection went away: no trouble with TLS itself.
+# The connection was closed: not an error of TLS.
 _CUT_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """C(may_repeat): a read, or a write that surely did not reach the server."""
+    """A failed request. `may_repeat`: a read, or a write that surely did not reach the server."""
 
     error: ToolchainError
     may_repeat: bool
 
 
 def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
-    """Classify what the HTTP library raised."""
+    """Classify an error that the HTTP library raised."""
     causes = list(_causes(error))
     unsent = _never_sent(causes) or _is_invalid(error)
     kind, reason, final = _reason(error, causes, timeout)
@@ -64,7 +64,9 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The chain of errors below what the library raised, however each layer hands it on."""
+    """Yield the chain of causes of an error, in whatever attribute a layer stores the
+    next cause.
+    """
     seen: set[int] = set()
     todo: list[BaseException] = [error]
     while todo:
@@ -91,18 +93,24 @@ def _never_sent(causes: list[BaseException]) -> bool:
 
 
 def _is_wrong_host(cause: BaseException) -> bool:
-    """Whether urllib3 before 2, which compares the host itself, found another certificate."""
+    """Return whether urllib3 before 2, which compares the host, found a certificate of another
+    host.
+    """
     return isinstance(cause, ValueError) and type(cause).__name__ == "CertificateError"
 
 
 def _wants_certificate(cause: BaseException) -> bool:
-    """Whether the server has ended the handshake for want of a good client certificate."""
+    """Return whether the server ended the handshake because it requires a valid client
+    certificate.
+    """
     reason = getattr(cause, "reason", None) if isinstance(cause, ssl.SSLError) else None
     return isinstance(reason, str) and _CERTIFICATE_ALERT.search(reason) is not None
 
 
 def _tunnel_refusal(cause: BaseException) -> str | None:
-    """What a proxy says that does not lead to the server; C(None) for any other trouble."""
+    """Return the message of a proxy that does not connect to the server; `None` for any other
+    error.
+    """
     text = str(cause) if isinstance(cause, OSError) else ""
     return shorten(text, _OWN_WORDS_LIMIT) if text.startswith(_NO_TUNNEL) else None
 
@@ -110,7 +118,7 @@ def _tunnel_refusal(cause: BaseException) -> str | None:
 def _reason(
     error: Exception, causes: list[BaseException], timeout: float
 ) -> tuple[Kind, str, bool]:
-    """Kind, words, and whether trying again is no use."""
+    """Return the kind, the message, and whether a retry is useless."""
     from urllib3.exceptions import ProxyError
 
     reason = _tls_reason(causes)
@@ -124,7 +132,7 @@ def _reason(
         return "network", reason, False
     refusal = next(filter(None, map(_tunnel_refusal, causes)), None)
     if refusal is not None:
-        # a password that was refused is not tried again
+        # a password that was rejected is not sent again
         return "network", f"the proxy refused ({refusal}): {_CHECK_PROXY}", " 407 " in refusal
     return _late_reason(causes, timeout) or _body_reason(error, causes)
 
@@ -154,7 +162,7 @@ def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, s
 
 
 def _connection_reason(causes: list[BaseException]) -> str | None:
-    """Why there is no connection at all."""
+    """Return why there is no connection at all."""
     for cause in causes:
         if isinstance(cause, socket.gaierror):
             return "the name of the host cannot be resolved: check url"
@@ -164,7 +172,7 @@ def _connection_reason(causes: list[BaseException]) -> str | None:
 
 
 def _tls_reason(causes: list[BaseException]) -> str | None:
-    """What is wrong with certificate or protocol, in the words of the cause, not its wrappers."""
+    """Return the message of the root cause of a TLS error: certificate or protocol."""
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             advice = _CERTIFICATE_ADVICE.get(cause.verify_code, "set ca_path")
@@ -187,7 +195,7 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
 
 
 def _is_invalid(error: Exception) -> bool:
-    """Whether the request could not be made: an address, a header, or the address of a proxy."""
+    """Return whether the request was invalid: its address, a header, or the address of a proxy."""
     from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL
 
     return isinstance(error, (InvalidHeader, InvalidSchema, InvalidURL, UnfitRequest))

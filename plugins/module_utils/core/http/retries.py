@@ -17,7 +17,8 @@ RETRIED_READS = frozenset({408, 429, 502, 503, 504})
 
 @dataclass(frozen=True)
 class Retries:
-    """The options C(retries) and C(retry_max_wait): C(most) repetitions, C(longest) seconds each.
+    """The options `retries` and `retry_max_wait`: at most `most` retries, with pauses of at most
+    `longest` seconds.
 
     :param sleep: makes the pauses; tests replace it
     """
@@ -31,7 +32,7 @@ class Retries:
     def of(
         cls, settings: Mapping[str, Any], accounting: Accounting, sleep: Callable[[float], None]
     ) -> Retries:
-        """Those of a connection."""
+        """Return the retries that a connection allows."""
         longest = float(settings["retry_max_wait"])
         return cls(int(settings["retries"]), longest, accounting, sleep)
 
@@ -56,7 +57,7 @@ class Retries:
         return status in RETRIED_READS and asked > self.longest
 
     def refusal(self, response: Response, asked: float, detail: str) -> ToolchainError:
-        """The error for such a server; C(detail): its own words."""
+        """Return the error for such a server; `detail`: the server's error message."""
         message = (
             f"the server returned {response.status} and asks to wait {asked:.0f} s before the next"
             f" request, longer than retry_max_wait ({self.longest:g} s)"

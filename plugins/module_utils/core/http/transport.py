@@ -73,7 +73,9 @@ class Transport:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What is known of this server as long as its kept-alive session lives; empty at first."""
+        """Return the cache for this server, which lives as long as its keep-alive session; empty at
+        first.
+        """
         return self._session.memory
 
     def forget_login(self) -> None:
@@ -83,7 +85,9 @@ class Transport:
             self._crumb.forget()
 
     def url(self, path: str, query: Query | None = None) -> str:
-        """The address of an encoded path below the base address; an absolute one stays as it is."""
+        """Return the URL of an encoded path below the base address; an absolute URL stays
+        unchanged.
+        """
         address = (
             path
             if path[:8].lower().startswith(("http://", "https://"))
@@ -104,12 +108,11 @@ class Transport:
     ) -> Response:
         """Send a request that changes nothing, and return its response with its body.
 
-        :param what: operation and object for messages, as C(reading the role 'x')
+        :param what: operation and object for messages, for example `reading the role 'x'`
         :param path: encoded, relative to the base address
-        :param parts: C(query), C(json) (any), C(form) (a query), C(body) (bytes), C(open_body) with
-            C(size), C(headers), C(patience) (maximum seconds, retries included), C(once) (no
-            retries)
-        :param expect: statuses that are returned; every other one raises with its kind
+        :param parts: `query`, `json` (any), `form` (a query), `body` (bytes), `open_body` with
+            `size`, `headers`, `patience` (maximum seconds, retries included), `once` (no retries)
+        :param expect: statuses that are returned; every other status raises with its kind
         :param validate: is called with the response first; raises errors that the status hides
         """
         return self._send_checked(
@@ -249,7 +252,7 @@ class Transport:
             if wait is None:
                 break
             if not isinstance(outcome, Failure):
-                outcome.close()  # a response that nobody reads would keep its connection
+                outcome.close()  # an unread response would keep its connection
             self._retries.rest(wait, counted=True)
             attempt += 1
         if isinstance(outcome, Failure):
@@ -365,7 +368,7 @@ class Transport:
             query=query,
             expect=(200, 403, 404) if "xml" in path else (200, 400, 404, 405, 406),
         )
-        text = response.text  # a login form is as wrong here as where JSON is expected
+        text = response.text  # a login form is as wrong here as in place of JSON
         decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()
         return response.status, response.json() if response.status == 200 and decode else text
 

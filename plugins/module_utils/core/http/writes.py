@@ -11,22 +11,23 @@ from ..errors import ToolchainError
 from .messages import Request, Response
 from .retries import Retries
 
-#: Looks at the server: C(True) the write is done, C(False) it is not, C(None) cannot be told.
+#: Checks the server: `True` the write is done, `False` it is not, `None` unknown.
 Verify: TypeAlias = Callable[[], "bool | None"]
 
 OUTCOME_UNKNOWN = "whether it was done is not known"
-#: Answers after which the server may still be at it: a proxy, or we, gave up before it did.
+#: Statuses after which the server may still be working: a proxy, or this client, gave up earlier.
 _LATE_STATUS = frozenset({502, 504})
 _LATE_KINDS = frozenset({"network", "timeout"})
 
 
 @dataclass(frozen=True)
 class Write:
-    """A request that changes the server, and how to find out whether it did.
+    """A request that changes the server, with a check of its effect.
 
-    :param send: sends it once and gives the answer, or raises what that stands for
-    :param verify: reads whether it is done; without it nothing can be told
-    :param repeatable: doing it twice is the same as doing it once
+    :param send: sends the request once; returns the response, or raises its error
+    :param verify: reads whether the write is done; without it the outcome of a lost response is
+        unknown
+    :param repeatable: a second write has no further effect
     """
 
     request: Request
@@ -36,10 +37,11 @@ class Write:
     retries: Retries
 
     def carried_out(self) -> Response:
-        """The answer; one without a body where only the look tells that it is done.
+        """Return the response. It has no body if only the verification read shows that the write is
+        done.
 
-        It is sent again only after 429, or 503 with C(Retry-After), and only where the server
-        surely did not act, or where that makes no difference.
+        The request is sent again only after 429, or 503 with `Retry-After`. The server must surely
+        not have acted, or the write must be repeatable.
         """
         attempt = 0
         while True:
@@ -59,16 +61,18 @@ class Write:
             attempt += 1
 
     def _is_gone(self, error: ToolchainError) -> bool:
-        """Whether an earlier attempt was what deleted the object that is not found now."""
+        """Return whether an earlier attempt deleted the object that is not found now."""
         return error.resent and self.request.method == "DELETE" and error.status == 404
 
     def _is_done_by_another(self, error: ToolchainError) -> bool:
-        """Whether a creation clashed with one that did the same, as of the next host of a play."""
+        """Return whether a creation conflicts with an equal creation, as by the next host of a
+        play.
+        """
         created = self.request.method == "POST" and error.kind == "conflict"
         return created and self._verify_once() is True
 
     def _verify(self, error: ToolchainError) -> bool | None:
-        """Look, and look again for a while where the server may still be at it."""
+        """Run the verification read; repeat it for a while if the server may still be working."""
         late = error.kind in _LATE_KINDS or error.status in _LATE_STATUS
         done = self._verify_once()
         for attempt in range(self.retries.most if late else 0):
@@ -91,14 +95,14 @@ class Write:
         return self._rest(attempt, error.retry_after, counted=True)
 
     def _rest(self, attempt: int, asked: float | None = None, *, counted: bool = False) -> bool:
-        """Make the pause after an attempt; false where there is none left."""
+        """Make the pause after an attempt; return false if no attempt is left."""
         pause = self.retries.pause(self.request, attempt, asked)
         if pause is not None:
             self.retries.rest(pause, counted=counted)
         return pause is not None
 
     def _told(self, error: ToolchainError, done: bool | None) -> ToolchainError:
-        """The error with what is known of its effect."""
+        """Return the error with a hint about the effect of the write."""
         if done is None:
             return error.with_hint(OUTCOME_UNKNOWN)
         error.verified_undone = True
@@ -107,5 +111,5 @@ class Write:
 
 
 def _stand_in(request: Request) -> Response:
-    """In place of an answer that does not tell what the look has told."""
+    """Return an empty response for a write that the verification read has confirmed."""
     return Response(204, {}, b"", request, request.url)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The canonical tree of a body: without what the wiki rewrites when it saves a page.
+"""The canonical tree of a body, without the parts that the wiki rewrites when it saves a page.
 
 Server facts [wiki-5] (storage format on save): ids and marks are added, parameters of a macro are
 sorted, rows of a table get a body, whitespace between blocks goes, the page's own space is left out
@@ -18,16 +18,16 @@ PARAMETER = "ac:parameter"
 MARKER = "ac:inline-comment-marker"
 TASK_ID = "ac:task-uuid"
 SPACE_KEY = "ri:space-key"
-#: Attributes that the server sets anew when it likes.
+#: Attributes that the server may set again at any time.
 VOLATILE = frozenset({"ac:local-id", "local-id", "ri:version-at-save"})
-#: Of the notes of the server's editor (C(data-*)), those that a reader sees: the colour of a cell.
+#: The notes of the server's editor (`data-*`) that are visible to a reader: the colour of a cell.
 _SEEN_NOTES = frozenset({"data-highlight-colour"})
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 _LINKS = frozenset({"ri:page", "ri:blog-post"})
 BLOCKS = frozenset(("p", *HEADINGS, "div", "table", "ul", "ol", "dl", "blockquote", "pre", "hr"))
 WIKI_BLOCKS = frozenset({"ac:structured-macro", "ac:layout", "ac:task-list"})
-#: Elements without text of their own: whitespace in them means nothing.
+#: Elements without text: whitespace in them means nothing.
 STRUCTURES = frozenset(
     (
         *("table", "thead", "tbody", "tfoot", "tr", "colgroup", "ul", "ol", "dl"),
@@ -35,14 +35,16 @@ STRUCTURES = frozenset(
         *("ac:structured-macro", "ac:macro", "ac:link", "ac:image"),
     )
 )
-#: Elements that hold blocks; in the wide ones a macro is a block, too.
+#: Elements that hold blocks; in the wide elements a macro is a block, too.
 _WIDE = frozenset({"", "ac:rich-text-body", "ac:layout-cell"})
 _FLOWS = _WIDE | {"div", "td", "th", "li", "blockquote", "ac:task-body"}
 _BLANKS = " \t\r\n"
 
 
 def canonical(element: StorageElement, space: str | None) -> StorageElement:
-    """A copy of a tree without what the server rewrites; C(space): the key of the page's space."""
+    """Return a copy of a tree without the parts that the server rewrites; `space`: the key of the
+    page's space.
+    """
     children = [
         canonical(child, space) if isinstance(child, StorageElement) else child
         for child in _flat(element.children)
@@ -61,12 +63,12 @@ def canonical(element: StorageElement, space: str | None) -> StorageElement:
 
 
 def is_note(attribute: str) -> bool:
-    """Whether an attribute is a note of an editor, which no reader sees."""
+    """Return whether an attribute is an editor's note, which is invisible to readers."""
     return attribute.startswith("data-") and attribute not in _SEEN_NOTES
 
 
 def _attributes(element: StorageElement, space: str | None) -> dict[str, str]:
-    """Those that are compared, by name."""
+    """Return the attributes that are compared, by name."""
     kept = {name: value for name, value in element.attributes.items() if name not in VOLATILE}
     if has_own_space(element, space):
         del kept[SPACE_KEY]
@@ -74,14 +76,14 @@ def _attributes(element: StorageElement, space: str | None) -> dict[str, str]:
 
 
 def has_own_space(element: StorageElement, space: str | None) -> bool:
-    """Whether a link names the space that its page is in anyway."""
+    """Return whether a link names the space of its page, which is redundant."""
     return (
         element.name in _LINKS and space is not None and element.attributes.get(SPACE_KEY) == space
     )
 
 
 def _flat(nodes: Iterable[Node]) -> list[Node]:
-    """Children with the marks of inline comments taken off, and text put together again."""
+    """Return the children without the markers of inline comments, and join adjacent text."""
     flat: list[Node] = []
     for node in nodes:
         marked = isinstance(node, StorageElement) and node.name == MARKER
@@ -98,7 +100,7 @@ def _blank(node: Node) -> bool:
 
 
 def _without_blanks(name: str, children: list[Node]) -> list[Node]:
-    """Without the whitespace that only indents the source."""
+    """Return the children without whitespace that only indents the source."""
     if name in STRUCTURES:
         return [child for child in children if not _blank(child)]
     if name not in _FLOWS:
@@ -119,7 +121,7 @@ def _at_a_block(children: list[Node], index: int, blocks: frozenset[str]) -> boo
 
 
 def _stripped(children: list[Node]) -> list[Node]:
-    """A body without whitespace at its beginning and at its end."""
+    """Return a body without whitespace at its beginning and at its end."""
     kept = list(children)
     if kept and isinstance(kept[0], str):
         kept[0] = kept[0].lstrip(_BLANKS)
@@ -129,7 +131,9 @@ def _stripped(children: list[Node]) -> list[Node]:
 
 
 def _parameters_first(children: list[Node]) -> list[Node]:
-    """Parameters of a macro by name; those of the same name stay in their order."""
+    """Return the parameters of a macro sorted by name, then the rest; equal names keep
+    their order.
+    """
     parameters = [
         node for node in children if isinstance(node, StorageElement) and node.name == PARAMETER
     ]
@@ -143,7 +147,7 @@ def _parameters_first(children: list[Node]) -> list[Node]:
 
 
 def _in_bodies(children: list[Node]) -> list[Node]:
-    """Rows that stand in a table by themselves, put into a body as the server does."""
+    """Return the children with bare rows of a table put into a body, as the server does."""
     wrapped: list[Node] = []
     body: StorageElement | None = None
     for node in children:

@@ -46,13 +46,13 @@ def alike(current: str, wanted: str, space: str | None) -> bool:
         there, here = parse(current), parse(wanted)
     except Malformed:
         return False
-    # Most bodies that differ do so in their words, and that is seen without all the rest.
+    # Most different bodies differ in their words, which this check finds without the rest.
     return _words(there) == _words(here) and same(*_comparable(there, here, space))
 
 
 def _words(tree: StorageElement) -> str:
-    """The text of a body that no server rewrites, without whitespace: two bodies that are the same
-    to a reader have the same, whatever C(canonical) takes out of them.
+    """Return the text of a body that no server rewrites, without whitespace. Bodies that are equal
+    to a reader have the same text, whatever `canonical` removes.
     """
     found: list[str] = []
     todo: list[Node] = [tree]
@@ -90,7 +90,7 @@ def _own(wanted: StorageElement) -> StorageElement:
 
 
 def same(current: Node, wanted: Node) -> bool:
-    """Whether two canonical trees are equal, apart from members that the server sets."""
+    """Return whether two canonical trees are equal, apart from members that the server sets."""
     if not isinstance(current, StorageElement) or not isinstance(wanted, StorageElement):
         return current == wanted
     if current.name != wanted.name or not _same_attributes(current, wanted):
@@ -143,9 +143,10 @@ def readable(
 
 
 def _drop_of_the_server(current: StorageElement, wanted: StorageElement) -> None:
-    """Take from macros what the author leaves to the server; by name, they are paired in order.
+    """Remove from macros the parts that the author leaves to the server. Macros of the same name
+    are paired in order.
 
-    Columns that say nothing go where the author has none on the whole page.
+    Columns without content are removed if the author has none on the whole page.
     """
     if not any(element.name == "colgroup" for element in wanted.walk()):
         for table in current.walk():

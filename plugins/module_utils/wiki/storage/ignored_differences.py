@@ -25,13 +25,13 @@ from .parser import StorageElement
 _SERVER_SET = VOLATILE | {"ac:macro-id", "ac:schema-version"}
 _REFERENCE = re.compile(r"&#?[A-Za-z0-9]+;")
 _QUOTED = re.compile(r'"[^"]*"')
-# The body of a tag has one way to be read, so that no text takes more than linear time.
+# The body of a tag matches in only one way, so that every text is matched in linear time.
 _TAG = re.compile(
     r"""<([A-Za-z_][^\s/<>"']*)(?=[\s/>])([^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*)>"""
 )
 _OPENING = re.compile(r"<(?=[A-Za-z_])")
 _END_TAG = re.compile(r"</([^\s<>]*)\s*>")
-#: What a comment and a CDATA section begin and end with.
+#: Start and end of CDATA sections and comments.
 _SECTIONS = (("<![CDATA[", "]]>"), ("<!--", "-->"))
 
 Feature = tuple[str, str]
@@ -60,7 +60,9 @@ def ignored(
 
 
 def _features(root: StorageElement, text: str, space: str | None) -> Counter[Feature]:
-    """Everything in a body that does not count, with what tells two of a kind apart."""
+    """Count the ignored features of a body, as kinds with a detail that distinguishes two features
+    of a kind.
+    """
     found: Counter[Feature] = Counter(_spelling(text))
     for element in root.walk():
         found.update(_of_element(element, space))
@@ -98,7 +100,7 @@ def _of_children(element: StorageElement) -> Iterator[Feature]:
 
 
 def _spelling(text: str) -> Iterator[Feature]:
-    """What a parser does not see any more."""
+    """Yield the features of the source that a parsed tree does not contain."""
     bare, sections = _without_sections(text)
     for section in sections:
         yield "CDATA sections", section
@@ -118,7 +120,7 @@ def _spelling(text: str) -> Iterator[Feature]:
 
 
 def _without_sections(text: str) -> tuple[str, list[str]]:
-    """A text without its comments and CDATA sections, and the latter."""
+    """Return a source without its comments and CDATA sections, and the CDATA sections."""
     kept: list[str] = []
     found: list[str] = []
     at = 0
@@ -135,7 +137,7 @@ def _without_sections(text: str) -> tuple[str, list[str]]:
 
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
-    """The start tags of a text; none behind one that is not closed."""
+    """Yield the start tags of a source, up to a tag that is not closed."""
     opening = _OPENING.search(text)
     while opening is not None:
         tag = _TAG.match(text, opening.start())

@@ -18,13 +18,13 @@ _DECLARED = "".join(
     for name, code in html.entities.name2codepoint.items()
     if name not in _XML_ENTITIES
 )
-#: Stands on a line of its own, so that the positions that expat gives are those of the body.
+#: On a line of its own, so that the positions from expat are those of the body.
 _OPENING = f"<!DOCTYPE {_ROOT} [{_DECLARED}]><{_ROOT}>\n".encode()
 _CLOSING = f"</{_ROOT}>".encode()
 _NEVER_CLOSED = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr")
 )
-#: Elements within each other; no page of a reader has as many.
+#: Maximum nesting of elements; no page for readers has as many levels.
 _DEEPEST = 200
 _TAG_END = re.compile(rb"""[^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*>""")
 _AMPERSAND = re.compile(r"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|[A-Za-z][A-Za-z0-9]*;)")
@@ -35,7 +35,7 @@ Node: TypeAlias = "StorageElement | Comment | str"
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment, or with C(target) a processing instruction."""
+    """A comment, or with `target` a processing instruction."""
 
     text: str
     target: str | None = None
@@ -80,11 +80,10 @@ class Malformed(ValueError):
 
 @lru_cache(maxsize=16)
 def parse(source: str) -> StorageElement:
-    """The tree of a body, below a nameless root; raises :class:`Malformed`.
+    """Return the tree of a body, below a nameless root; raise :class:`Malformed`.
 
-    Entities of HTML are known, the prefixes C(ac:), C(ri:) and any other need no declaration.
-    The newest trees are kept, since a task looks at the same bodies several times: do not change
-    them.
+    HTML entities are known; the prefixes `ac:`, `ri:` and any other need no declaration. The newest
+    trees are cached, because a task reads the same bodies several times: do not change them.
     """
     try:
         return _Parser(source).root
@@ -152,12 +151,12 @@ class _Parser:
             children.append(node)
 
     def _drop_own_line_break(self) -> None:
-        """The line break behind the opening is ours."""
+        """Remove the line break after the opening, which this module added."""
         first = self.root.children[0]
         if isinstance(first, str):
             self.root.children[:1] = [first[1:]] if first[1:] else []
 
-    # -- what is wrong, for people -------------------------------------------------------------
+    # -- error messages ----------------------------------------------------------------------------
 
     def _explained(self, error: expat.ExpatError) -> Malformed:
         words = expat.errors.messages[error.code]
@@ -192,7 +191,9 @@ def _unknown_entity(here: str, line: int, column: int) -> Malformed:
 
 
 def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
-    """An error of the lexical kind: expat stands at, or a few characters behind, its cause."""
+    """Return the error of a lexical kind: the position from expat is at its cause, or a few
+    characters behind.
+    """
     for found in _AMPERSAND.finditer(here[: column + 1]):
         if found.start() >= column - _longest_name(here, found.end()) - 1:
             return Malformed(
@@ -209,6 +210,6 @@ def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
 
 
 def _longest_name(here: str, start: int) -> int:
-    """Characters behind an ampersand that could be the name of an entity."""
+    """Return the number of characters behind an ampersand that could be the name of an entity."""
     found = re.compile(r"[#A-Za-z0-9]*").match(here, start)
     return 0 if found is None else len(found[0])
