@@ -74,7 +74,7 @@ def require_one_build(text: str) -> None:
 
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a value of `build` matches one of the builds, or all of them."""
+    """Return whether a value of `build` matches all builds or any of the given builds."""
     text = build_name(value).casefold()
     names = [str(each.get("name")).casefold() for each in builds]
     if value.startswith("+"):

@@ -36,7 +36,7 @@ def send(
     build.
 
     :param build: the path of the build
-    :param method: one of :data:`METHODS`
+    :param method: a member of :data:`METHODS`
     :param patience: maximum seconds
     :param verify: whether the build ends
     """

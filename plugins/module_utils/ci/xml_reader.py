@@ -39,7 +39,7 @@ class XmlElement:
     def iterate(
         self, parent: XmlElement | None = None
     ) -> Iterator[tuple[XmlElement, XmlElement | None]]:
-        """Yield this element and all descendants, each with its parent."""
+        """Yield this element and all descendants with their parents."""
         yield self, parent
         for child in self.children:
             yield from child.iterate(self)
@@ -124,7 +124,7 @@ def written(element: XmlElement) -> str:
 
 
 def written_in_lines(element: XmlElement, indent: str = "") -> str:
-    """Serialize an element with one line per element, unless there is text between them."""
+    """Serialize an element with a line per element, unless there is text between them."""
     head, text = _parts_written(element)
     if text or not element.children:
         inner = "".join(map(written, element.children))

@@ -14,9 +14,9 @@ _SHOWN = 200
 
 
 def places(folder: str, names: Iterable[str], *, flat: bool = False) -> dict[str, str]:
-    """Return the path below `folder` of each file that the server names.
+    """Return the paths below `folder` of the files that the server names.
 
-    Raises `rejected` for a name that leads out of the folder, by itself or through a link, or that
+    Raises `rejected` for a name that leads out of the folder, directly or through a link, or that
     no file can have; `invalid` for two names of the same file.
 
     :param names: relative paths with `/`

@@ -47,18 +47,18 @@ ADDRESS_LIMIT = 300
 # past a character with which it could start again.
 _HTML_MARK = re.compile(r"<(/?)(title|h1|h2|h3|p|pre)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# Escape sequences of terminals: with parameters, with a terminated string, of one letter.
+# Escape sequences of terminals: with parameters, with a terminated string, or of a single letter.
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# Characters that change the direction of writing, and invisible ones.
+# Characters that change the direction of writing, and invisible characters.
 _DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 # Lone surrogates, which cannot be encoded.
 _HALF = re.compile("[\ud800-\udfff]")
-# All of these, to be escaped; a carriage return before a line feed is harmless.
+# All characters to escape; a carriage return before a line feed is harmless.
 _STEERING = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)" + f"|{_DIRECTION.pattern}|{_HALF.pattern}"
 )
@@ -155,12 +155,12 @@ def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 
 def single_line(text: str) -> str:
-    """Return `printable` on one line: names may contain line breaks."""
+    """Return `printable` on a single line: names may contain line breaks."""
     return printable(text).replace("\n", " ")
 
 
 def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
-    """Return `printable` on one line, with single blanks."""
+    """Return `printable` on a single line, with single blanks."""
     return _cut(" ".join(_bare(text).split()), limit)
 
 

@@ -65,7 +65,7 @@ def is_too_deep(value: Any) -> bool:
 def require_depth(value: Any, most: int) -> None:
     """Raise `TooDeep` for a value with too many levels.
 
-    :param most: maximum number of lists and objects in the value; few of them need no check
+    :param most: maximum number of lists and objects in the value; a small number needs no check
     """
     if most <= DEEPEST:
         return

@@ -114,7 +114,7 @@ def plan(
 
     :param current: the object of the server, `None` if it is missing
     :param desired: the desired fields, `None` for "absent"; a field that is `None` is not managed
-    :param comparisons: comparison of each field, by default `exact`
+    :param comparisons: comparison by field, by default `exact`
     """
     if desired is None:
         return _plan_of_removal(current)

@@ -66,8 +66,8 @@ def is_secret_name(name: str) -> bool:
 class Hidden:
     """The secrets that output must not show, in every form in which a server may repeat them.
 
-    A process has one list, `hidden`: code that cuts a string must mask it first, even if it knows
-    nothing else of the task.
+    A process has a single list, `hidden`: code that cuts a string must mask it first, even if it
+    knows nothing else of the task.
     """
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ def forms(text: str) -> set[str]:
 
 def _base64(data: bytes) -> Iterator[str]:
     """Yield the part of the base64 form that does not depend on the bytes around the secret, for
-    each offset in a group of three bytes.
+    every offset in a group of three bytes.
     """
     for offset, first in ((0, 0), (1, 2), (2, 3)):
         whole = b64encode(bytes(offset) + data).decode("ascii")
@@ -176,7 +176,7 @@ def misplaced_user_info(address: str, *, whole: bool = False) -> tuple[int, int]
         suspicious = whole or (":" in authority and "@" in address)
     elif not scheme.endswith("://") or scheme.endswith(":///"):
         suspicious = True
-    elif start + len(authority) > end:  # all of it is user info that can be read
+    elif start + len(authority) > end:  # user info that can be read
         return start, start
     else:
         unclear = _HOST_AND_PORT.fullmatch(authority) is None or "\\" in address[start:end]

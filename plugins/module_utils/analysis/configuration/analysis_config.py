@@ -63,7 +63,7 @@ class AnalysisConfigOptions:
     parallel: int = 4
 
     def entries(self) -> dict[str, Sequence[Any] | None]:
-        """Return the entries of each list; `None` for a list that is not given."""
+        """Return the entries of all lists; `None` for a list that is not given."""
         return {kind.option: getattr(self, kind.option) for kind in KINDS}
 
 
@@ -149,7 +149,7 @@ class AnalysisConfigOperation:
         return {"applied": applied}
 
     def _carry_out(self, items: Sequence[PlannedObject], failed: set[Reference]) -> None:
-        """Write objects of one kind, without those that depend on a failed one."""
+        """Write objects of a kind, without those that depend on a failed object."""
         for item in items:
             item.write.error = _blocked(item, failed)
         ready = [item for item in items if item.write.error is None]
@@ -181,7 +181,7 @@ class AnalysisConfigOperation:
                 write.error = error
 
     def _looking(self, resources: Sequence[Resource]) -> Callable[[Resource], State | None]:
-        """Return a function that reads the current state of these objects, with one read for each
+        """Return a function that reads the current state of the objects, with a single read per
         kind and project.
         """
         ids = next((each.ids for each in resources if isinstance(each, RoleAssignment)), None)

@@ -48,7 +48,7 @@ class TopicQuery:
 
     :param parameters: options that are parameters of its action
     :param optional: parameters that only real servers know
-    :param one: whether the response is one record instead of one per line
+    :param one: whether the response is a single record instead of a record per line
     """
 
     action: str
@@ -94,7 +94,7 @@ class AnalysisInfoOptions:
 
 
 class AnalysisInfoOperation(ReadOnly):
-    """Operation of `analysis_info`: a key for each topic, and `config` on request."""
+    """Operation of `analysis_info`: a key per topic, and `config` on request."""
 
     descriptor: ClassVar = Descriptor("analysis", {"read": reads()})
 

@@ -39,7 +39,7 @@ from .object_kinds import (
 
 @dataclass
 class PlannedObject:
-    """One object of the plan.
+    """An object of the plan.
 
     :param pending: it is inside a project that the same task imports, and is read later
     """
@@ -50,7 +50,7 @@ class PlannedObject:
 
     @property
     def state(self) -> State:
-        """Return the current object, or the wanted one if it does not exist."""
+        """Return the current object, or the wanted object if it does not exist."""
         state: State = self.write.plan.before or self.write.plan.after
         return state
 
@@ -60,7 +60,7 @@ class PlannedObject:
 
     @property
     def label(self) -> str:
-        """Return the name; it says user or group if both may have the same one."""
+        """Return the name, with "user" or "group" if both may have the same name."""
         return f"{self.name} (group)" if self.state.get("group") is True else self.name
 
     def shown(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class DeletionLimits:
 
 @dataclass
 class ConfigPlanner:
-    """Compares the wanted objects with the existing ones.
+    """Compares the wanted objects with the existing objects.
 
     :param account: the account of the task
     """
@@ -109,7 +109,7 @@ class ConfigPlanner:
     account: str | None
     items: list[PlannedObject] = field(default_factory=list)
     unchanged: int = 0
-    #: Number of objects for each kind and field that the server omits.
+    #: Number of objects by kind and field that the server omits.
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     _protection: Protection = field(init=False)
@@ -159,7 +159,7 @@ class ConfigPlanner:
                 references.require(resource.title, newly, there)
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of objects to create, update and delete, and of unchanged ones."""
+        """Return the numbers of objects to create, update and delete, and of unchanged objects."""
         found = Counter[str](item.write.plan.action for item in self.items)
         actions = ("create", "update", "delete")
         return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
@@ -174,7 +174,7 @@ class ConfigPlanner:
             )
 
     def _load(self) -> None:
-        """Read each requested kind, by project if necessary."""
+        """Read all requested kinds, by project if necessary."""
         kinds = self.desired.lists
         if any(kind.in_project or kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind in kinds):
             self._projects = self.catalogue.known()
@@ -191,8 +191,8 @@ class ConfigPlanner:
         return [place for place in places if place is None or place in self._projects]
 
     def _surplus(self, kind: ObjectKind, own: OwnAccount) -> list[Resource]:
-        """Return the objects to delete. Raises `invalid` if one list lacks an object that another
-        one needs.
+        """Return the objects to delete. Raises `invalid` if a list lacks an object that another
+        object needs.
         """
 
         def keeps(kind: ObjectKind, state: State) -> bool:

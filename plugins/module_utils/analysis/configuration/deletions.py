@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Select the objects that `purge` of `analysis_config` deletes, without protected and own ones.
+"""Select the objects that `purge` of `analysis_config` deletes, without protected objects and those
+of the task's account.
 
 Source: interface contract [C1.6].
 """
@@ -37,7 +38,7 @@ _HELD_BY = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "accou
 
 @dataclass
 class Protection:
-    """The patterns of `protect`, and which of them have matched."""
+    """The patterns of `protect`, and the patterns that have matched."""
 
     patterns: Collection[str]
     catalogue: Catalogue
@@ -58,7 +59,7 @@ class Protection:
         return bool(fitting)
 
     def inside(self, kind: ObjectKind, state: State) -> str | None:
-        """Return a protected object that would be deleted together with this one, as `the module
+        """Return a protected object that would be deleted together with the object, as `the module
         'p/core'`.
         """
         if not self.patterns or kind not in _HELD_BY:
@@ -88,7 +89,7 @@ class Protection:
         return self._idle()
 
     def require_names(self, projects: Sequence[str]) -> list[str]:
-        """Return the patterns without any match. Raises `not_found` if one of them is a name
+        """Return the patterns without any match. Raises `not_found` if such a pattern is a name
         without wildcards.
 
         :param projects: projects in which objects may be deleted

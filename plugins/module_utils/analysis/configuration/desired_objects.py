@@ -36,7 +36,9 @@ class DesiredObjects:
 
     @property
     def needed(self) -> dict[Reference, Resource]:
-        """Return the references of the wanted objects, each with one referring object."""
+        """Return the references of the wanted objects, with a referring object for
+        every reference.
+        """
         there = [resource for _kind, resource in self if resource.desired is not None]
         return {reference: resource for resource in there for reference in resource.needs}
 
@@ -75,7 +77,7 @@ def names(kind: ObjectKind, resource: Resource) -> frozenset[Reference]:
 def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
     """Return the wanted objects. Raises `invalid` for entries that contradict each other.
 
-    :param entries: the entries of each list; `None` for a list that is not given
+    :param entries: the entries of all lists; `None` for a list that is not given
     """
     lists: dict[ObjectKind, list[Resource]] = {}
     for kind in KINDS:
@@ -101,8 +103,8 @@ def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
 
 
 def _refuse_contradictions(found: DesiredObjects) -> None:
-    """Raise `invalid` if a wanted object refers to an absent one, or to the old name of
-    a project.
+    """Raise `invalid` if a wanted object refers to an absent object, or to the old name of a
+    project.
     """
     gone = {("projects", old) for old in found.renamed.values()}
     for kind, resource in found:

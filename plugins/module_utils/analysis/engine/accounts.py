@@ -32,8 +32,8 @@ def group_listing(parameters: Mapping[str, Any]) -> Call:
 def groups(records: Sequence[Record]) -> dict[Hashable, State]:
     """Return groups by name.
 
-    Servers omit empty lists. If one group has members in the response, the others without members
-    are empty; if no group has members, they are unknown.
+    Servers omit empty lists. If any group has members in the response, groups without members are
+    empty; if no group has members, they are unknown.
     """
     shown = any("users" in record for record in records)
     return {record["name"]: _group(record, shown) for record in named(records)}

@@ -14,7 +14,7 @@ from ...core.plan import Change, Plan
 from ..client import AnalysisClient
 from .resource import DOING, Resource, State, compare, hidden, refuse_impossible
 
-#: Reads one object. Passed to a round of writes, so that many objects can share one listing.
+#: Reads an object. Passed to a round of writes, so that many objects can share a listing.
 Verify: TypeAlias = Callable[[Resource], "State | None"]
 #: Maximum number of rounds for an object: update, recreate, the part that creation does not
 #: support, and the part without escapes.
@@ -23,7 +23,7 @@ _ROUNDS = 4
 
 @dataclass
 class ResourceWrite:
-    """One object to write. `error` and `state` have the result."""
+    """An object to write. `error` and `state` have the result."""
 
     resource: Resource
     plan: Plan
@@ -86,8 +86,8 @@ class ResourceWrite:
             self.error.result = {"changed": (self.state or {}) != self.plan.before}
 
     def _restored(self, client: AnalysisClient, failure: ToolchainError) -> str:
-        """Restore an object that was deleted to be recreated, if the server rejected the new one.
-        Return a note for the message.
+        """Restore an object that was deleted to be recreated, if the server rejected the new
+        object. Return a note for the message.
         """
         gone = "what was there has been deleted to be created anew"
         if failure.outcome_unknown:
@@ -116,7 +116,7 @@ class ResourceWrite:
 
 
 def _as_before(resource: Resource, plan: Plan) -> Resource:
-    """Return the recreated object with the unmanaged fields of the old one."""
+    """Return the recreated object with the unmanaged fields of the old object."""
     names = resource.desired or {}
     return replace(resource, desired={name: plan.after.get(name) for name in names})
 
@@ -156,7 +156,7 @@ def not_kept(changes: Iterable[Change]) -> str:
 
 
 class ResourceOperation:
-    """Bring one object into the wanted state: read, write differences, verify."""
+    """Bring an object into the wanted state: read, write differences, verify."""
 
     def __init__(self, task: Task, resource: Resource) -> None:
         self._task, self._resource = task, resource

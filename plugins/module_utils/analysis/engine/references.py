@@ -39,7 +39,7 @@ def require(
 
 
 def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collection[str]]:
-    """Return a function that reads the names of a kind, each kind once."""
+    """Return a function that reads the names of a kind, once per kind."""
     read: dict[str, list[str]] = {}
 
     def there(reference: Reference) -> Collection[str]:

@@ -27,7 +27,7 @@ DOING = {"create": "creating", "update": "updating", "delete": "deleting"}
 
 @dataclass(frozen=True)
 class Resource(ABC):
-    """One wanted object, and its representation on the server.
+    """A wanted object, and its representation on the server.
 
     :param title: the object in messages, as `the role 'x'`
     :param desired: the wanted fields in terms of the options, `None` for "absent"; a field that is
@@ -61,11 +61,11 @@ class Resource(ABC):
 
     @property
     def needs(self) -> frozenset[Reference]:
-        """Return the objects that this one refers to."""
+        """Return the objects that the resource refers to."""
         return frozenset()
 
     def needs_newly(self, plan: Plan) -> frozenset[Reference]:
-        """Return the objects that this one refers to only after the plan is carried out."""
+        """Return the objects that the resource refers to only after the plan is carried out."""
         return self.needs if plan.action == "create" else frozenset()
 
     def find(self, objects: Objects) -> State | None:
@@ -89,7 +89,7 @@ class Resource(ABC):
         return compare(self, current)
 
     def again(self, done: Plan, left: Plan) -> tuple[Plan, ...]:
-        """Return further writes if the last one (`done`) was accepted and left differences
+        """Return further writes if the last write (`done`) was accepted and left differences
         (`left`).
 
         Empty if another attempt cannot help.
@@ -125,10 +125,10 @@ class Renameable(Resource):
 
 
 def without_escapes(left: Plan) -> tuple[Plan, ...]:
-    """Return the lists in which a server kept the escaping backslashes, without these.
+    """Return the lists in which a server kept the escaping backslashes, without the backslashes.
 
     The written interface has no escapes, and real servers document them for the users of groups
-    only. Empty if the difference is another one.
+    only. Empty if there is another difference.
     """
     plain = tuple(
         replace(change, after=",".join(change.after))

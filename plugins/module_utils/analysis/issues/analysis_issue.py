@@ -147,8 +147,8 @@ class AnalysisIssueOperation:
         )
 
     def _differing(self, issue: Issue) -> list[str]:
-        """Return the fields to write. A comment is sent along with them, or alone if it is not the
-        newest one already.
+        """Return the fields to write. A comment is always sent along with other fields. It is sent
+        alone only if it is not already the newest comment.
         """
         names = self._differing_fields(issue)
         if _COMMENT in self._wanted and (names or _unlike(issue, self._wanted, (_COMMENT,))):
@@ -159,7 +159,7 @@ class AnalysisIssueOperation:
         return _unlike(issue, self._wanted, _FIELDS)
 
     def _write(self, ids: Sequence[int], values: Mapping[str, Any]) -> list[Issue]:
-        """Change issues with one request, and verify them."""
+        """Change issues with a single request, and verify them."""
         what = f"updating {_names(ids)} of the project '{self._project}'"
         call = Call("update_status", {"project": self._project, "ids": ids, **values})
         self._client.ask(what, call, lambda: self._is_done(ids, values))
@@ -178,7 +178,7 @@ class AnalysisIssueOperation:
         return found
 
     def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:
-        """Whether the issues were changed; `None` if only some of them, or some fields, were.
+        """Return whether the issues were changed; `None` if only some issues or fields were.
 
         A comment that is sent along with fields may have existed before.
         """
@@ -189,8 +189,8 @@ class AnalysisIssueOperation:
         return False if all(telling <= set(names) for names in left) else None
 
     def _searched(self) -> list[Issue]:
-        """The issues that the query finds; C(invalid) for more of them than may be changed, and
-        where it is not sure which they are.
+        """Return the issues that match the query. Raise `invalid` if the query matches more issues
+        than may be changed, or if the result is uncertain.
         """
         request = SearchRequest(self._project, self._query, limit=self._most + 1)
         found = IssueSearch(self._task, self._client).read_ungrouped(request)

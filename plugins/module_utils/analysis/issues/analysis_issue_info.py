@@ -17,7 +17,7 @@ from ..client import AnalysisClient, Call
 from . import issue_details, quality_gate
 from .issue_search import IssueSearch, SearchOptions, SearchRequest, SearchResult, cut
 
-#: Offenders in the message of a gate; `max_offenders` of them are returned.
+#: Maximum number of offenders in the message of a gate; the task returns `max_offenders` offenders.
 _TOLD = 3
 
 

@@ -22,7 +22,7 @@ class ReportKind:
 
     :param parameters: the server's names of its options
     :param optional: options that only some servers accept
-    :param one: whether the response is one record instead of one per line
+    :param one: whether the response is a single record instead of a record per line
     """
 
     action: str

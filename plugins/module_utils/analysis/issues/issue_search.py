@@ -83,7 +83,7 @@ class SearchRequest:
 
 @dataclass
 class SearchResult:
-    """The issues of a search, and the server's summary if there is one."""
+    """The issues of a search, and the server's summary if there is any."""
 
     request: SearchRequest
     issues: list[Record] = field(default_factory=list)
@@ -124,7 +124,7 @@ def count(issue: Record) -> int:
 
 
 class IssueSearch:
-    """Searches of one task, with the builds of a project to verify filters by build."""
+    """Searches of a task, with the builds of a project to verify filters by build."""
 
     def __init__(self, task: Task, client: AnalysisClient) -> None:
         self._task, self._client = task, client

@@ -108,7 +108,7 @@ class Word:
     text: str
 
     def is_among(self, words: Iterable[str]) -> bool:
-        """Whether it equals one of these lower-case words."""
+        """Return whether the word equals a word in a set of lower-case words."""
         return any(fnmatchcase(word, self.text.lower()) for word in words)
 
     @property
@@ -122,7 +122,7 @@ class Word:
 
 
 def unknown(judged: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]:
-    """Return the words that are neither documented nor used by one of the issues."""
+    """Return the words that are neither documented nor used by an issue."""
     words = [
         Word(f"thresholds[{number}].{name}[{at}]", name, text)
         for number, each in enumerate(judged)
@@ -166,7 +166,7 @@ def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
 
 
 def line(offender: Mapping[str, Any]) -> str:
-    """Return one offender as a string: id, code, file and link."""
+    """Return an offender as a string: id, code, file and link."""
     names = ("code", "file", "url")
     parts = [f"#{offender.get('id')}", *(str(offender[each]) for each in names if each in offender)]
     return " ".join(parts)

@@ -111,7 +111,7 @@ def wanted(options: AnalysisModuleOptions) -> Module:
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
     """Return the modules of a project by name.
 
-    Servers omit empty lists: if one module shows its paths, those without paths have none.
+    Servers omit empty lists: if any module shows its paths, modules without paths have none.
     """
     shown = any("paths" in record for record in records)
     return {record["name"]: _state_of(project, record, shown) for record in named(records)}

@@ -208,7 +208,7 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
 def objects(records: Sequence[Record]) -> dict[Hashable, State]:
     """Return the roles by name.
 
-    Servers omit empty lists: if one role shows a list, those without lists have none.
+    Servers omit empty lists: if any role shows a list, roles without lists have none.
     """
     shown = any("permissions" in record or "statusPermissions" in record for record in records)
     return {record["name"]: _state_of(record, shown) for record in named(records)}

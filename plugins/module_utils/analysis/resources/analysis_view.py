@@ -134,7 +134,7 @@ def wanted(options: AnalysisViewOptions) -> View:
 def objects(records: Sequence[Record], project: str) -> dict[Hashable, State]:
     """Return the views of a project by name.
 
-    If one view shows its query, those without a query have an empty one.
+    If any view shows its query, views without a query have an empty query.
     """
     shown = any("query" in record for record in records)
     return {record["name"]: _state_of(project, record, shown) for record in named(records)}

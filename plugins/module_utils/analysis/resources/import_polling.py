@@ -26,7 +26,7 @@ from ..responses import Record, named
 
 ImportState = Literal["running", "done", "failed"]
 
-#: Seconds, and share of the timeout, for which a started import may be invisible; the shorter one
+#: Seconds, and share of the timeout, for which a started import may be invisible; the shorter time
 #: counts.
 _GRACE = 15.0
 _GRACE_SHARE = 0.5
@@ -77,7 +77,7 @@ def is_running(client: AnalysisClient, project: str) -> bool:
 
 
 class ImportPolling:
-    """One import, from start to end."""
+    """An import, from start to end."""
 
     def __init__(self, client: AnalysisClient, wanted: Import, pace: PollInterval) -> None:
         self._client, self._wanted, self._pace = client, wanted, pace
@@ -209,17 +209,17 @@ class ImportPolling:
 class EarlierRecords:
     """Records from before the import was started.
 
-    A record equal to an earlier one is new if both are listed (the server adds records), or if the
-    earlier one was absent in between (the server replaces records). A record of an import that was
-    already running continues.
+    A record equal to an earlier record is new if both are listed (the server adds records), or if
+    the earlier record was absent in between (the server replaces records). A record of an import
+    that was already running continues.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = list(records)
 
     def others(self, shown: Sequence[Record]) -> list[Record]:
-        """Return the records that are not earlier ones. Earlier records that are no longer listed
-        are forgotten.
+        """Return the records that are not earlier records. Earlier records that are no longer
+        listed are forgotten.
         """
         gone, new = list(self._records), []
         for record in shown:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One requested build: find or start it, evaluate its result, and build the return values."""
+"""A requested build: find or start it, evaluate its result, and build the return values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BuildOptions(WaitOptions):
 
 
 class BuildRequest:
-    """A build of one job with certain parameters.
+    """A build of a job with certain parameters.
 
     :param make_pace: makes the polling interval; tests replace it
     :param claims: builds that belong to other requests of the task
@@ -149,7 +149,9 @@ class BuildRequest:
         self.settle()
 
     def announce(self) -> None:
-        """Register the build. Call it for all builds of a task before the first one is started."""
+        """Register the build. Call this for all builds of a task before the first build
+        is started.
+        """
         self._claims.announce(self.job, self.wanted)
 
     def ask(self, *, wait: bool) -> None:

@@ -45,7 +45,7 @@ _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
 def patience(pace: PollInterval) -> float:
-    """Return the maximum seconds for one poll with its retries: never more than the
+    """Return the maximum seconds for a poll with its retries: never more than the
     remaining time.
     """
     return max(_SHORTEST_POLL, pace.left)
@@ -57,7 +57,7 @@ def is_passing(error: ToolchainError) -> bool:
 
 
 class ProgressLines:
-    """Reports each change of state once, and a running build once per interval."""
+    """Reports every change of state once, and a running build once per interval."""
 
     def __init__(self, say: Callable[[str], None], pace: PollInterval) -> None:
         self._say, self._pace = say, pace
@@ -82,7 +82,7 @@ class ProgressLines:
 
 
 class BuildWatcher:
-    """Waits for one build and keeps its state.
+    """Waits for a build and keeps its state.
 
     :param keep: number of log lines to keep
     """

@@ -92,7 +92,7 @@ class CiBuildStopOperation:
 
 
 class _RunningBuild:
-    """Stops one build and waits for its end."""
+    """Stops a build and waits for its end."""
 
     def __init__(
         self, task: Task, options: CiBuildStopOptions, job: Job, make_pace: PaceFactory

@@ -35,7 +35,9 @@ class CiJobBuildOptions(BuildOptions):
 
 
 class CiJobBuildOperation:
-    """Operation for one build, or for those of `builds`; `make_pace` makes the polling interval."""
+    """Operation for a single build, or for those of `builds`; `make_pace` makes the polling
+    interval.
+    """
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -66,7 +68,7 @@ class CiJobBuildOperation:
 
 
 class OneBuild:
-    """Starts one build of a job, or joins an existing one, and follows it."""
+    """Starts a build of a job, or joins an existing build, and follows it."""
 
     def __init__(self, task: Task, options: BuildOptions, make_pace: PaceFactory) -> None:
         self._task, self._options, self._make_pace = task, options, make_pace

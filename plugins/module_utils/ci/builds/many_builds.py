@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run many builds in one task: `ci_job_build` with `builds`."""
+"""Run many builds in a task: `ci_job_build` with `builds`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BuildEntry:
 
 
 class _ListedBuild:
-    """The build of one entry; `error` is its failure."""
+    """The build of an entry; `error` is its failure."""
 
     def __init__(self, request: BuildRequest) -> None:
         self.request = request
@@ -83,7 +83,7 @@ class _ListedBuild:
 
 
 class ManyBuilds:
-    """Starts the builds of a list concurrently, follows them together, and evaluates each one
+    """Starts the builds of a list concurrently, follows them together, and evaluates them
     separately. A failed build does not stop the others.
     """
 
@@ -124,7 +124,7 @@ class ManyBuilds:
         return self._carried_out([entry for entry in self._entries if entry.outstanding])
 
     def _compare(self) -> None:
-        """Read each job once, and decide which builds must be started."""
+        """Read every job once, and decide which builds must be started."""
         by_job: dict[str, list[_ListedBuild]] = {}
         for entry in self._entries:
             by_job.setdefault(entry.request.job.path, []).append(entry)
@@ -138,9 +138,7 @@ class ManyBuilds:
         self._find_duplicates()
 
     def _read(self, entries: Sequence[_ListedBuild]) -> records.JobState | ToolchainError:
-        """Read the job of these entries with the largest number of builds that one of
-        them needs.
-        """
+        """Read the job of these entries, with enough builds for the entry that needs the most."""
         request = max((entry.request for entry in entries), key=lambda request: request.lookback)
         try:
             return request.read()
@@ -159,7 +157,7 @@ class ManyBuilds:
                 entry.same_as = None if earlier is entry else earlier
 
     def _carried_out(self, begun: Sequence[_ListedBuild]) -> dict[str, Any]:
-        """Start builds, wait for all, and evaluate each one. Raises if one of them failed."""
+        """Start builds, wait for all, and evaluate them. Raises if a build failed."""
         wait = self._options.wait
         pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
         for entry in self._entries:
@@ -217,7 +215,7 @@ class ManyBuilds:
         entry.error = PollTimeout("timeout", entry.request.out_of_time())
 
     def _interrupted(self, say: Callable[[str], None]) -> None:
-        """Report the fate of each build that continues."""
+        """Report the fate of all builds that continue."""
         left = [
             entry
             for entry in self._entries
@@ -233,7 +231,7 @@ class ManyBuilds:
             pass
 
     def _failure(self, *, changed: bool) -> ToolchainError | None:
-        """Return one error for all failures; `None` without any."""
+        """Return a single error for all failures; `None` without failures."""
         wrong = [entry.error for entry in self._entries if entry.error is not None]
         if not wrong:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follow many builds at once, with one request per job for all of its builds."""
+"""Follow many builds at once, with a request per job for all its builds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ITEM_FIELDS = "id,why,stuck"
 
 @dataclass
 class WatchedBuild:
-    """One of the builds; `error` is the reason why it is no longer followed.
+    """A watched build; `error` is the reason why it is no longer followed.
 
     :param first: the lowest number that its build can have
     """
@@ -49,7 +49,7 @@ class WatchedBuild:
 
 @dataclass
 class _JobBuilds:
-    """The builds of one job; `newest` is the highest number seen."""
+    """The builds of a job; `newest` is the highest number seen."""
 
     job: Job
     builds: list[WatchedBuild] = field(default_factory=list)
@@ -71,7 +71,7 @@ class ManyBuildsWatcher:
     """Follows builds of any number of jobs to their ends.
 
     :param parallel: maximum number of concurrent requests
-    :param say: receives a line for each finished build, and one about all builds per interval
+    :param say: receives a line per finished build, and a line about all builds per interval
     """
 
     def __init__(
@@ -154,8 +154,8 @@ class ManyBuildsWatcher:
             return None
 
     def _look_for(self, lost: Sequence[WatchedBuild]) -> None:
-        """Find builds that the job does not show, since it names one queue item only: in the queue,
-        or one by one.
+        """Find builds that the job does not show, because it names only a single queue item: search
+        the queue, then follow the other builds separately.
         """
         unnamed = [build for build in lost if build.watcher.number is None]
         queue = self._queue() if unnamed else {}

@@ -144,7 +144,7 @@ def _undefined(values: Mapping[str, Any], list_style: str) -> WantedParameters:
 
 
 def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
-    """Return the form fields of one parameter; an empty list clears it."""
+    """Return the form fields of a parameter; an empty list clears the parameter."""
     if isinstance(value, (list, tuple)) and list_style == "repeat" and value:
         return [(name, text(one)) for one in value]
     return [(name, text(value))]
@@ -264,10 +264,10 @@ def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def equal(sought: WantedParameters, shown: Mapping[str, Any]) -> bool:
-    """Whether a build or queue item has the wanted parameters.
+    """Return whether a build or queue item has the wanted parameters.
 
-    A build without one of them differs; a parameter whose value the server does not show counts as
-    equal.
+    A build that lacks a parameter differs. A parameter whose value the server does not show counts
+    as equal.
     """
     values = values_of(shown)
     if sought.whole and set(values) != set(sought.expected):

@@ -21,7 +21,7 @@ _RACE = 500
 
 
 class QueueItem:
-    """An item of the queue for one job; `build` is the build that it became."""
+    """An item of the queue for a job; `build` is the build that it became."""
 
     def __init__(self, server: Transport, job: Job, number: int) -> None:
         if number < 1:

@@ -40,7 +40,7 @@ _JOB_FIELDS = (
 
 @dataclass(frozen=True)
 class JobState:
-    """State of a job from one read.
+    """State of a job from a single read.
 
     :param builds: newest first
     :param item: the queue item that the job names
@@ -58,7 +58,7 @@ class JobState:
 
     @property
     def newest_queue_id(self) -> int:
-        """Return the highest known queue id; later items have higher ones."""
+        """Return the highest known queue id; later items have higher ids."""
         known = [build.get("queueId") for build in self.builds]
         known.append(None if self.item is None else self.item.get("id"))
         return max((number for number in known if isinstance(number, int)), default=0)
@@ -67,7 +67,7 @@ class JobState:
 def read_job(
     server: Transport, what: str, job: Job, lookback: int, patience: float | None = None
 ) -> JobState:
-    """Read a job, its parameter definitions and its newest builds with one request.
+    """Read a job, its parameter definitions and its newest builds with a single request.
 
     :param patience: maximum seconds
 
@@ -113,8 +113,8 @@ def whole_builds(
     """Yield the builds of a job with results and parameters, newest first, down to the number
     `since`.
 
-    A server that ignores `tree` lists them without these: they are read one by one on demand. A
-    server of the written interface has results in `allBuilds` only.
+    A server that ignores `tree` lists builds without results and parameters: they are then read
+    separately on demand. A server of the written interface has results in `allBuilds` only.
     """
     whole: dict[int, dict[str, Any]] | None = None
     for place, build in enumerate(state.builds):

@@ -30,11 +30,11 @@ from .build_watcher import patience
 from .records import JobState, queued_items, read_job, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
-#: Number of builds to search for our own one.
+#: Number of builds in which the started build is searched.
 _LOOKBACK = 50
 #: Number of searches and maximum seconds for a build whose response was lost: longer than a quiet
-#: period if the server does not show its queue. Number of searches if the response says that there
-#: is none.
+#: period if the server does not show its queue. Number of searches if the response reports that
+#: there is no build.
 _LOOKS = 5
 _LOOKS_WITHOUT_QUEUE = 8
 _LOOKS_IF_REFUSED = 2
@@ -102,7 +102,7 @@ def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
 
 
 class Trigger:
-    """One build of `job` with the wanted parameters.
+    """A build of `job` with the wanted parameters.
 
     :param state: the job as it was read before
     :param user: the logged-in user: a build with another user as its cause is not ours

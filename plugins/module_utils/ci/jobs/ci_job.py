@@ -47,7 +47,7 @@ class CiJobOptions:
 
 
 class CiJobOperation:
-    """Creates, changes or deletes one job."""
+    """Creates, changes or deletes a job."""
 
     descriptor: ClassVar = Descriptor(
         "ci",

@@ -23,7 +23,7 @@ from ..job_address import Job, JobName, job_of
 from . import configuration
 from .kept_secrets import with_secrets
 
-#: Fields of each build in a list [W2.4].
+#: Fields of the builds in a list [W2.4].
 FIELDS = (
     "building",
     "description",
@@ -132,7 +132,7 @@ class CiJobInfoOperation(ReadOnly):
         return response
 
     def _value(self, path: str, xpath: str) -> str:
-        """Return the text of the one element that the expression selects.
+        """Return the text of the only element that the expression selects.
 
         Server facts [ci-12]: an expression without a leading slash starts above the root element
         (below it in the written interface); no match is 404, several are 500.
@@ -205,8 +205,8 @@ def _read_builds(
 ) -> list[Any]:
     """Return the builds of a job, newest first, from the list `name`.
 
-    A server that ignores `tree` may have only one of the two lists, and one without `allBuilds`
-    ignores it. Raises `protocol` if the list may be incomplete.
+    A server that ignores `tree` may have only one list. A server without `allBuilds` ignores that
+    name. Raises `protocol` if the list may be incomplete.
     """
     names = (name, "allBuilds", "builds")
     for asked in dict.fromkeys((name, "builds")):
@@ -232,7 +232,7 @@ def _read_builds(
 
 @dataclass(frozen=True, kw_only=True)
 class BuildParametersOptions:
-    """Options of the lookup `ci_build_parameters` for one job."""
+    """Options of the lookup `ci_build_parameters` for a job."""
 
     job: JobName
     build: str
@@ -258,7 +258,7 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
 
 @dataclass(frozen=True, kw_only=True)
 class BuildListOptions:
-    """Options of the lookup `ci_builds` for one job."""
+    """Options of the lookup `ci_builds` for a job."""
 
     job: JobName
     fields: list[str]

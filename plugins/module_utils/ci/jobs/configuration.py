@@ -40,7 +40,7 @@ _SHORT_ROOTS = {
 _TRUE_BY_DEFAULT = frozenset({"canRoam", "sandbox", "defaultExcludes", "caseSensitive"})
 _NO_SCM = "hudson.scm.NullSCM"
 
-#: An element on the server, and the expected one in its place.
+#: An element on the server, and the expected element in its place.
 Pair: TypeAlias = "tuple[XmlElement | None, XmlElement | None]"
 
 
@@ -71,7 +71,7 @@ class ConfigurationDrift:
 
 
 def drift(live: str, expected: str) -> ConfigurationDrift:
-    """Compare two configurations. Raises `UnreadableXml` if one of them cannot be parsed."""
+    """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed."""
     server, user = _comparable(live), _comparable(expected)
     comparison = _Comparison()
     comparison.whole(server, user)
@@ -151,8 +151,8 @@ def _sealed(root: XmlElement) -> Iterator[XmlElement]:
 
 
 def secret_texts(element: XmlElement, holder: XmlElement | None) -> Iterator[str]:
-    """Yield the secret parts of an element's own text: encrypted values, or all of it because of
-    its name.
+    """Yield the secret parts of an element's own text: encrypted values, or the whole text because
+    of the element's name.
     """
     text = element.text.strip()
     of_password = holder is not None and "Password" in holder.name.rpartition(".")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and change one job or folder on the server [ci-21]."""
+"""Read and change a job or folder on the server [ci-21]."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DEEPEST = 20
 
 
 class JobStore:
-    """One job; `what` is operation and object for messages."""
+    """A job or folder; `what` is operation and object for messages."""
 
     def __init__(self, server: Transport, job: Job, what: str) -> None:
         self._server, self.job, self.what = server, job, what

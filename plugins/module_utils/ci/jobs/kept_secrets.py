@@ -112,8 +112,8 @@ def _filled(server: XmlElement, text: str, holder: XmlElement | None) -> str | N
 def _counterpart(
     there: list[XmlElement], child: XmlElement, siblings: list[XmlElement], *, in_list: bool
 ) -> XmlElement | None:
-    """Return the server's element for a wanted one with marks. In a list it is equal except for the
-    secret, or the only one of its kind: a secret never moves to another entry.
+    """Return the server's element for a wanted element with marks. In a list the two are equal
+    except for the secret, or the only elements of their kind: a secret never moves to another entry.
     """
     alike = [each for each in there if each.name == child.name]
     if not in_list:

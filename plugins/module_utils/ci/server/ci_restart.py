@@ -25,7 +25,7 @@ from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
 from ..waiting import PaceFactory, WaitOptions
 
-#: Addresses that show a running server; the written interface has the second one only.
+#: Addresses that show a running server; the written interface has only the second address.
 _LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
 _EXECUTORS = "currentExecutable[fullDisplayName]"
 _RUNNING = f"computer[executors[{_EXECUTORS}],oneOffExecutors[{_EXECUTORS}]]"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Java versions that the releases of the CI server support [W9].
 
-Long-term releases have three numbers, weekly ones two. Each line has its own column, because their
-numbers overlap: the weekly release 2.361 is not the long-term line 2.361.1.
+Long-term releases have three numbers, weekly releases two. The lines have separate columns, because
+their numbers overlap: the weekly release 2.361 is not the long-term line 2.361.1.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class JavaSupport:
 
     @property
     def doubtful(self) -> bool:
-        """Whether the two sources contradict each other."""
+        """Return whether the two sources disagree."""
         return self.java is not None and self.vendor is not None
 
 
 #: Newest first. The vendor's policy supplies rows that the written interface lacks: the three
-#: newest ones, and the long-term release 2.426.1, which did not exist yet ("none").
+#: newest rows, and the long-term release 2.426.1, which did not exist yet ("none").
 TABLE: tuple[JavaSupport, ...] = (
     JavaSupport("2.545", "2.555.1", None, (21, 25)),
     JavaSupport("2.534", "2.541.1", None, (17, 21, 25)),
@@ -50,10 +50,10 @@ TABLE: tuple[JavaSupport, ...] = (
 
 
 def supported(release: str, *, vendor: bool = False) -> tuple[tuple[int, ...], bool]:
-    """Return the Java versions of a release, and whether the sources contradict each other.
+    """Return the Java versions of a release, and whether the sources disagree.
 
-    :param release: `2.346.1` for a long-term release, `2.340` for a weekly one
-    :param vendor: prefer the vendor's versions if the sources contradict each other
+    :param release: `2.346.1` for a long-term release, `2.340` for a weekly release
+    :param vendor: prefer the vendor's versions if the sources disagree
     """
     row = _row_of(release)
     if row.vendor is not None and (vendor or row.java is None):

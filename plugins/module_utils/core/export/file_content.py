@@ -21,7 +21,7 @@ _TEXTS = (".yml", ".xml")
 
 @dataclass(frozen=True)
 class FileContent:
-    """The content of a file; each call of `blocks` yields all of its bytes."""
+    """The content of a file; every call of `blocks` yields all bytes."""
 
     digest: str
     size: int
@@ -60,7 +60,7 @@ class FileContent:
 
 
 class KeptFiles:
-    """The content of many files in one anonymous temporary file."""
+    """The content of many files in an anonymous temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the task lives)

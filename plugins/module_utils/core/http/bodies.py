@@ -21,9 +21,9 @@ MAX_BODY = 256 * 1024 * 1024
 ACCEPTED = "gzip, deflate"
 _IDENTITY = frozenset({"", "identity"})
 _ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
-#: Bytes that are read from a connection in one step.
+#: Bytes that are read from a connection at once.
 _CHUNK = 64 * 1024
-#: Bytes that are decompressed in one step.
+#: Bytes that are decompressed at once.
 _MAX_DECOMPRESSED = 1024 * 1024
 _GZIP_OR_ZLIB, _RAW_DEFLATE = 32 + zlib.MAX_WBITS, -zlib.MAX_WBITS
 
@@ -100,7 +100,7 @@ class Incoming:
 
 
 def lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
-    """Yield the lines of a body without their ends; `TooLarge` if one has more bytes than
+    """Yield the lines of a body without their ends; `TooLarge` if a line has more bytes than
     `longest`.
     """
     rest: list[bytes] = []
@@ -143,7 +143,7 @@ def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 class _Decoder:
-    """Decompressor of one body. Servers send `deflate` with and without a zlib header; `gzip` may
+    """Decompressor of a body. Servers send `deflate` with and without a zlib header; `gzip` may
     have several members.
     """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """HTTP connections with deadlines for slow responses [C1.4], for sessions of `requests`.
 
-The library bounds each wait for bytes. A server that sends one byte after the other stays within
-that bound for ever. Here the response head has the time of one wait, and the body a minimum rate.
+The library bounds every single wait for bytes, so a server that sends byte after byte never exceeds
+that bound. Here the response head has the time of one wait, and the body a minimum rate.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n")
 
 
 class DeadlineStream(io.RawIOBase):
-    """Bytes of one response: the head must be complete within the time of one wait, and the body
-    must keep :data:`_MIN_RATE`. Only the time spent on waiting counts.
+    """Bytes of a response: the head must be complete within the time of one wait, and the body must
+    keep :data:`_MIN_RATE`. Only the time spent on waiting counts.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class _DeadlineConnection:
             super().connect()  # type: ignore[misc] # the connection class comes after this one
         except TimeoutError as error:  # of the proxy or of TLS: no request was sent
             raise urllib3.exceptions.ConnectTimeoutError(self, "the handshake is late") from error
-        self.sock.settimeout(self.timeout)  # the response to CONNECT used a part of it
+        self.sock.settimeout(self.timeout)  # the response to CONNECT used some time
 
 
 @functools.cache
@@ -194,7 +194,7 @@ class DeadlineAdapter(HTTPAdapter):
     """
 
     def __init__(self, connections: int) -> None:
-        # urllib3 allocates a slot for each of them at once
+        # urllib3 allocates a slot for every connection at once
         super().__init__(pool_maxsize=min(connections, MAX_CONCURRENCY), pool_block=True)
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep-alive sessions: one for each server and credential in a process, shared by loop items."""
+"""Keep-alive sessions: one per server and credential in a process, shared by loop items."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _HEADERS = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
 _HEADER = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
 #: Shorter cookie values are flags or languages, and parts of other words.
 _SHORTEST_COOKIE = 8
-#: One session for each service, and some for a loop over logins.
+#: A session per service, and some for a loop over logins.
 MAX_SESSIONS = 8
 
 
@@ -103,7 +103,7 @@ class PooledSession:
         if body is not None or outgoing.method not in ("GET", "HEAD"):
             headers["Content-Length"] = str(len(body or b""))
         _require_headers(headers)
-        # Not prepared by the library: most of it is done, and the signature of OAuth must stay.
+        # Not prepared by the library: most steps are done, and the signature of OAuth must stay.
         request = requests.PreparedRequest()
         request.method, request.url = outgoing.method, prepared_url(outgoing.url)
         request.headers = requests.structures.CaseInsensitiveDict(headers)
@@ -168,7 +168,7 @@ def _proxy_for(url: str) -> str | None:
     return proxy
 
 
-_sessions: dict[tuple[Any, ...], PooledSession] = {}  # the last one was used last
+_sessions: dict[tuple[Any, ...], PooledSession] = {}  # last item: most recently used
 _lock = threading.Lock()
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Describe a module in one place: its service, its object, its operations and their permissions.
 
-Each `<Module>Operation` has a `descriptor`. Reports on the controller, the list of witnesses and
-the fault and permission tests read it, so that none of them lists modules. Every task defines these
-classes anew: named tuples take an eighth of the time that dataclasses take.
+Every `<Module>Operation` has a `descriptor`. Reports on the controller, the list of witnesses and
+the fault and permission tests read it, so that they need no list of modules. Every task defines
+these classes again: named tuples take an eighth of the time that dataclasses take.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Access(NamedTuple):
-    """Permissions that one operation of a module needs, by the names that the server gives them.
+    """Permissions that an operation of a module needs, by the names that the server gives them.
 
     :param needs: check mode fails without them, as the run does
     :param unforeseen: no request that reads reveals that they are missing: only the run fails
@@ -36,10 +36,10 @@ def writes(*needs: str, unforeseen: tuple[str, ...] = ()) -> Access:
 
 
 class Descriptor(NamedTuple):
-    """What a module works on.
+    """The objects that a module works on.
 
     :param service: `None` if the module sends no request
-    :param operations: name to access; the names stand in docs/interfaces/witnesses.md
+    :param operations: name to access; the names are listed in docs/interfaces/witnesses.md
     :param kind: kind of the object in reports; empty if the module compares no single object
     :param name: format string over the options, and over the return value called `kind`, for the
         name of the object in reports

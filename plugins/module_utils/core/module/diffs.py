@@ -11,10 +11,10 @@ from ..errors import escape_controls
 
 
 def printable_diff(diff: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a diff whose control characters are escaped, and whose letters are not.
+    r"""Return a diff with escaped control characters and unescaped letters.
 
-    Ansible prints a mapping as JSON with every character that is not ASCII escaped
-    (`Gr\\u00f6`). If a side contains such characters, both sides become JSON strings.
+    Ansible prints a mapping as JSON with every character that is not ASCII escaped (`Gr\u00f6`). If
+    a side contains such characters, both sides become JSON strings.
     """
     found: dict[str, Any] = escape_controls(diff)
     if all(not isinstance(side, dict) or _json(side).isascii() for side in found.values()):

@@ -27,7 +27,7 @@ def mask_values(value: Any, secrets: Collection[str]) -> Any:
     stars. Keys stay. A large list at the top level that contains no secret is not copied.
     """
     strings = [to_native(secret, errors="surrogate_or_strict") for secret in secrets]
-    strings.sort(key=len, reverse=True)  # a secret may be part of a longer one
+    strings.sort(key=len, reverse=True)  # a secret may be part of a longer secret
     if not isinstance(value, dict):
         return _masked(value, strings)
     forms = [json.dumps(string, ensure_ascii=False)[1:-1] for string in strings]
@@ -73,5 +73,5 @@ def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return False  # JSON cannot express a value of it, such as a date
+        return False  # JSON cannot express a value in it, such as a date
     return not any(form in text for form in forms)

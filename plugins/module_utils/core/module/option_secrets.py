@@ -22,7 +22,7 @@ _WORDS = frozenset({"true", "false", "none", "null"})
 class OptionSecrets:
     """Walk through options as they were given, of any shape.
 
-    :param failed: also hide all `private` values: only the server knows which of them are secrets,
+    :param failed: also hide all `private` values: only the server knows which values are secrets,
         and it may not have been queried
     """
 
@@ -72,7 +72,7 @@ class OptionSecrets:
         return HIDDEN
 
     def _private(self, value: Any) -> Any:
-        """Hide the members of a mapping whose names stand for secrets; hide other values whole."""
+        """Hide the mapping members with secret names; hide other values whole."""
         if not isinstance(value, Mapping):
             return HIDDEN
         self._mask(_secrets_by_name(value))

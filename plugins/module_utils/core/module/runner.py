@@ -52,7 +52,7 @@ class _Module(HookedModule):
         """
         hidden.clear()  # secrets of the previous task in this process
         deep = [name for name, value in given.items() if json_text.is_too_deep(value)]
-        self.params = {**given, **dict.fromkeys(deep)}  # nothing can walk through a deep one
+        self.params = {**given, **dict.fromkeys(deep)}  # nothing can walk through a deep value
         self._register_secrets()
         try:
             if deep:
