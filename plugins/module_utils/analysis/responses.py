@@ -153,5 +153,5 @@ def texts(record: Record, member: str) -> list[str]:
 
 
 def flag(value: Any) -> bool:
-    """Whether a member is true: servers send booleans, numbers or strings."""
+    """Return whether a member is true: servers send booleans, numbers or strings."""
     return str(value).lower() in ("true", "1")

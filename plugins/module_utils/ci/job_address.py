@@ -95,11 +95,11 @@ def _on_server(url: str, base_url: str) -> bool:
 
 
 def same_job(url: object, job: Job) -> bool:
-    """Whether an address from the server, with any root URL, is the address of this job."""
+    """Return whether an address from the server, with any root URL, is the address of this job."""
     shown = unquote(path_of(str(url))).rstrip("/")
     return shown.endswith(f"/{unquote(job.path)}") and not _deeper(shown, job)
 
 
 def _deeper(shown: str, job: Job) -> bool:
-    """Whether the job of `shown` is in a further folder: `x/job/a/job/b` for `b`."""
+    """Return whether the job of `shown` is in a further folder: `x/job/a/job/b` for `b`."""
     return "/job/" in f"{shown[: -len(unquote(job.path))]}"

@@ -66,7 +66,9 @@ def send(
 
 
 def _leads_to(response: Response, method: str) -> bool:
-    """Whether the redirect leads to the address of the method itself, which does not exist."""
+    """Return whether the redirect leads to the address of the method itself, which does
+    not exist.
+    """
     location = response.headers.get("Location", "")
     return path_of(target(response.url, location)).endswith(f"/{method}/")
 

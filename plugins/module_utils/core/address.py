@@ -68,7 +68,7 @@ def path(*segments: str, slash: bool = False) -> str:
 
 
 def encode(query: Query) -> str:
-    """Percent-encode a query or a form (blank as C(%20)); booleans are lower case."""
+    """Percent-encode a query or a form (blank as `%20`); booleans are lower case."""
     pairs: list[tuple[str, str]] = []
     for name, value in query.items() if isinstance(query, Mapping) else query:
         for one in value if isinstance(value, (list, tuple)) else [value]:
@@ -190,7 +190,7 @@ def prepared_url(address: str) -> str:
 
 
 def prepared(address: str) -> PreparedRequest:
-    """Let `requests` prepare an address; C(UnfitRequest) if it rejects it."""
+    """Let `requests` prepare an address; `UnfitRequest` if it rejects it."""
     from requests import PreparedRequest, RequestException
 
     found = PreparedRequest()

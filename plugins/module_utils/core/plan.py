@@ -49,7 +49,7 @@ class Plan:
 
     @property
     def needs_apply(self) -> bool:
-        """Whether `apply` must be called."""
+        """Return whether `apply` must be called."""
         return self.changed or self.waits
 
     def diff(self) -> tuple[Any, Any]:

@@ -33,7 +33,7 @@ _PART_OF_PAGE = re.compile(
 
 
 class RepoClient:
-    """Client of one repository manager with at most `connections` open connections."""
+    """Client of a repository manager with at most `connections` open connections."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
         settings = task.connection.settings
@@ -54,15 +54,16 @@ class RepoClient:
     @property
     def dialect(self) -> Dialect:
         """Return the dialect of the server. With `auto` it is detected from earlier responses,
-        otherwise by one request [C1.6].
+        otherwise by a request [C1.6].
         """
         if self._named is not None:
             return self._named
         return JFROG if self._speaks_jfrog() else self._generic
 
     def rehearses_promotions(self) -> bool:
-        """Whether a promotion with `dryRun` certainly promotes nothing: the dialect supports it,
-        and the server identified itself as one that speaks it, whatever the option `dialect` is.
+        """Return whether a promotion with `dryRun` certainly promotes nothing: the dialect supports
+        it, and the server identified itself as a server of that dialect, whatever the option
+        `dialect` is.
         """
         if not self.dialect.rehearses_promotions:
             return False
@@ -72,7 +73,7 @@ class RepoClient:
             return False
 
     def _speaks_jfrog(self) -> bool:
-        """Whether the server identified itself; if no response did so yet, ask once."""
+        """Return whether the server identified itself; if no response did so yet, ask once."""
         with self._finding:
             if _SPEAKS_JFROG not in self.transport.memory:
                 self.transport.memory[_SPEAKS_JFROG] = self._ask()
@@ -190,7 +191,7 @@ def item_path(repo: str, path: str, *, slash: bool = False) -> str:
 
 
 def refuse_glob(path: str) -> None:
-    """Raise `invalid` for a path with wildcards if it must name one item."""
+    """Raise `invalid` for a path with wildcards if it must name a single item."""
     if has_wildcards(path):
         raise invalid(
             f"path: '{path}' has wildcards, but names one item; artifact_cleanup deletes by"
@@ -199,7 +200,7 @@ def refuse_glob(path: str) -> None:
 
 
 def is_inside_archive(path: str) -> bool:
-    """Whether a server reads a path as an entry inside an archive."""
+    """Return whether a server reads a path as an entry inside an archive."""
     return "!/" in path
 
 

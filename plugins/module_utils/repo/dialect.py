@@ -23,7 +23,7 @@ class Dialect:
     containers: str
     #: Properties are set at `{properties}/{repo}/{path}`.
     properties: str
-    #: A checksum header is sent with each file, and can replace bytes that the server already has.
+    #: A checksum header is sent with every file, and can replace bytes that the server already has.
     checksum_headers: bool
     #: An archive is sent to its own name below the folder, not to the folder with a trailing slash.
     archive_by_name: bool
@@ -124,8 +124,8 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
 
 
 def tells_jfrog(headers: Mapping[str, str]) -> bool:
-    """Whether these headers identify a server of the dialect `jfrog`. Other headers prove nothing:
-    a proxy may have removed them.
+    """Return whether these headers identify a server of the dialect `jfrog`. Other headers prove
+    nothing: a proxy may have removed them.
 
     Server fact [repo-5].
     """

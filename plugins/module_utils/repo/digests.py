@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compute size and digests of a content in one pass."""
+"""Compute size and digests of a content in a single pass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def digests_of_bytes(content: bytes) -> Digests:
 def digests_of(stream: IO[bytes]) -> Digests:
     """Read a stream to its end once, in constant memory.
 
-    For a long stream the two digests and the next read run concurrently: all of them release the
+    For a long stream the two digests and the next read run concurrently: all three release the
     interpreter lock.
     """
     sha256, size = hashlib.sha256(), 0

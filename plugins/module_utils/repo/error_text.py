@@ -13,7 +13,7 @@ from ..core.http.messages import Response, json_or_none
 # server fact [repo-4]: a server without a licence rejects half of the interface with 400 and this
 # message
 _EDITION = re.compile(r"available only in ", re.IGNORECASE)
-#: A body without any of these reports no error; JSON may escape each letter.
+#: A body without any such mark reports no error; JSON may escape every letter.
 _REPORTING = ('"errors"', '"messages"', "\\u")
 _EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 

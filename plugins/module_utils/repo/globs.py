@@ -41,7 +41,7 @@ class Exclusion:
         self._used: set[str] = set()
 
     def leaves_out(self, paths: Iterable[str]) -> bool:
-        """Whether an item is excluded by any of the paths that name it."""
+        """Return whether an item is excluded by any of the paths that name it."""
         names = list(paths)
         found = [
             pattern for pattern, fits in self._matchers.items() if any(fits(name) for name in names)

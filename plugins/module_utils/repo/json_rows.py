@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse JSON objects with one long list row by row, so that the body is never held in memory.
+"""Parse JSON objects with a single long list row by row, so that the body is never held in memory.
 
 Server fact [repo-6, repo-17] (query language, listings): the response is written while it is
 computed. If the server fails midway, the response is a 200 with truncated JSON.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
 
 CHUNK = 64 * 1024
-#: Maximum length of one value: without a limit an endless string would be parsed repeatedly.
+#: Maximum length of a value: without a limit an endless string would be parsed repeatedly.
 _LONGEST = 16 * 1024 * 1024
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -73,7 +73,7 @@ class _JsonReader:
                 return ""
 
     def take(self, mark: str) -> bool:
-        """Consume the next character if it is this one; return whether it was."""
+        """Consume the next character if it is `mark`; return whether it was."""
         if self.mark() != mark:
             return False
         self._at += 1
@@ -100,7 +100,7 @@ class _JsonReader:
                     found = whole(found)
                 self._at = end
                 return found
-            # double the amount each time, so that a long value is not parsed repeatedly
+            # double the amount with every read, so that a long value is not parsed repeatedly
             wanted = 2 * (len(self._text) - self._at)
             if not self._more():
                 raise InvalidJson("it ends too early")
@@ -108,7 +108,7 @@ class _JsonReader:
                 pass
 
     def entries(self, closing: str) -> Iterator[None]:
-        """Yield before each entry of an opened list or object."""
+        """Yield before every entry of an opened list or object."""
         if self.take(closing):
             return
         while True:
@@ -189,7 +189,7 @@ def _read(
 
 
 def _noted(incoming: Incoming, head: list[bytes]) -> Iterator[bytes]:
-    """Yield the chunks of a body; the first one is kept in `head` for error messages."""
+    """Yield the chunks of a body; the first chunk is kept in `head` for error messages."""
     for piece in incoming.iter_content(CHUNK):
         if not head:
             head.append(piece)

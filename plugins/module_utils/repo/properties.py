@@ -22,8 +22,8 @@ from .client import RepoClient, item_path, object_of
 
 Properties = Mapping[str, list[str]]
 
-#: Maximum length of the encoded properties of one request: servers and proxies reject addresses of
-#: 8 KiB and more.
+#: Maximum length of the encoded properties in a request: servers and proxies reject addresses of 8
+#: KiB and more.
 _LONGEST = 6000
 _SEPARATOR = re.compile(r"([,=|;])")
 _FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§|\s]")
@@ -86,7 +86,8 @@ def _rank(value: str) -> int:
 
 
 def encode(properties: Properties) -> dict[str, Properties]:
-    """Return the strings for `properties=`, usually one, and the properties that each one sets.
+    """Return the strings for `properties=`, usually a single string, with the properties that they
+    set.
 
     A string ends before the address becomes too long, and after a value that ends with a backslash.
     """
@@ -107,7 +108,7 @@ def _escape(text: str) -> str:
 
 
 def are_set(current: Mapping[str, Any] | None, wanted: Properties) -> bool | None:
-    """Whether `current` has the wanted values in any order; `None` if it is unknown."""
+    """Return whether `current` has the wanted values in any order; `None` if it is unknown."""
     if current is None:
         return None
     return all(set(map(str, current.get(name, []))) == set(wanted[name]) for name in wanted)
@@ -146,8 +147,8 @@ def _of_answer(response: Response) -> dict[str, list[str]] | None:
 def read_below(
     client: RepoClient, repo: str, folder: str, kind: str = "file"
 ) -> dict[str, dict[str, list[str]]] | None:
-    """Return the properties of all items of this `kind` below a folder with one query; `None` if
-    the server does not support that.
+    """Return the properties of all items of this `kind` below a folder with a single query; `None`
+    if the server does not support that.
     """
     if not client.dialect.query_by_property:
         return None
@@ -162,7 +163,7 @@ def read_below(
     for row in rows:
         parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
         known = found.setdefault(f"{parent}{row.get('name')}", {})
-        # a server may send one row per property
+        # a server may send a row per property
         for name, values in aql.properties_in(row).items():
             known.setdefault(name, []).extend(values)
     return found
@@ -176,7 +177,7 @@ def write(
     *,
     recursive: bool | None = None,
 ) -> None:
-    """Set properties of one item and verify them; its other properties are kept.
+    """Set properties of an item and verify them; its other properties are kept.
 
     :param recursive: whether the content of a folder gets them too; `None` for a file
     :raises ToolchainError: `rejected` if the server reported success and dropped a property
@@ -214,7 +215,7 @@ def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
 def remove(
     client: RepoClient, repo: str, path: str, names: Sequence[str], *, recursive: bool
 ) -> None:
-    """Remove properties of one item. Raises `rejected` if the server keeps one.
+    """Remove properties of an item. Raises `rejected` if the server keeps a property.
 
     Interface contract [C1.5]: only some servers support this.
     """

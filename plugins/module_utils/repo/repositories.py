@@ -21,7 +21,7 @@ _PLAIN = "is a plain store"
 
 def deployment_target(client: RepoClient, key: str, *, certain: bool = False) -> str:
     """Return the local repository behind `key`: itself, or the `defaultDeploymentRepo` of a virtual
-    one.
+    repository.
 
     Raises `not_found` if no such repository is listed, `rejected` if it accepts no deployments.
 

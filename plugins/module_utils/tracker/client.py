@@ -144,7 +144,7 @@ class TrackerClient:
 
 
 def _is_of_tracker(response: Response) -> bool:
-    """Whether an error is from the tracker, not from a server without such an address
+    """Return whether an error is from the tracker, not from a server without such an address
     [tracker-2].
     """
     told = json_or_none(response.body)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..core.errors import invalid
 
-#: Unique fields: an order by one of them is unique.
+#: Unique fields: an order by such a field is unique.
 _UNIQUE = frozenset({"key", "issuekey", "issue", "id"})
 _DIRECTIONS = frozenset({"asc", "desc"})
 _TOKEN = re.compile(
@@ -48,7 +48,9 @@ def _order(tokens: list[JqlToken]) -> list[JqlToken] | None:
 
 
 def _is_term(tokens: list[JqlToken]) -> bool:
-    """Whether the tokens are one term of an order: a field, and possibly a direction."""
+    """Return whether the tokens are a single term of an order: a field, and possibly a
+    direction.
+    """
     fields = [token for token in tokens if token.kind != "symbol"]
     return len(fields) == len(tokens) and bool(tokens)
 
@@ -66,7 +68,7 @@ def _terms(tokens: list[JqlToken]) -> list[list[JqlToken]]:
 def with_unique_order(jql: str) -> str:
     """Append `key` to the order of a query, unless a term is unique already.
 
-    Without a unique order a server may return an issue on two pages and skip another one
+    Without a unique order a server may return an issue on two pages and skip another issue
     [tracker-9]. A query that cannot be parsed is kept, so that the server's message matches the
     user's query.
     """
@@ -90,7 +92,7 @@ def _is_unique(term: list[JqlToken]) -> bool:
 
 
 def quote(text: str) -> str:
-    """Quote a string as one value of a query.
+    """Quote a string as a single value of a query.
 
     Backslash, quotation mark and control characters are escaped, so that no value can end the
     string or extend the query.

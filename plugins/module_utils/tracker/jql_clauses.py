@@ -88,7 +88,7 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
 
 
 def _parts(clauses: Any, join: str) -> list[str]:
-    """Return the clauses to join, each complete."""
+    """Return the clauses to join, all complete."""
     if isinstance(clauses, str):
         return [text_of(clauses, Place("a clause of the query"))]
     if isinstance(clauses, Mapping):
@@ -101,7 +101,7 @@ def _parts(clauses: Any, join: str) -> list[str]:
 
 
 def _element(clause: Any, join: str) -> str:
-    """Return one element of a list, in brackets if it has several clauses or is a query string."""
+    """Return an element of a list, in brackets if it has several clauses or is a query string."""
     parts = _parts(clause, "and")
     if not parts:
         raise invalid("an entry of the query has no clause: leave it out, or name what is sought")

@@ -14,7 +14,7 @@ from ..core.errors import ToolchainError
 
 Issue = dict[str, Any]
 
-#: Maximum number of pages beyond the announced ones, so that an endless result ends.
+#: Maximum number of pages beyond the announced pages, so that an endless result ends.
 _MOST_PAGES = 10_000
 #: Maximum number of consecutive empty pages with a successor.
 _MOST_EMPTY = 3
@@ -23,7 +23,7 @@ _MOST_REREADS = 3
 
 @dataclass(frozen=True)
 class SearchRange:
-    """Issues to read: `count` of them (`None`: all) from `start`, `page_size` per page."""
+    """Issues to read: `count` issues (`None`: all) from `start`, `page_size` per page."""
 
     start: int
     count: int | None
@@ -80,7 +80,7 @@ class CollectedIssues:
         return max(0, end - self.first)
 
     def add(self, response: Mapping[str, Any]) -> int:
-        """Add the issues of a page; return the number of new ones."""
+        """Add the issues of a page; return the number of new issues."""
         before = self.seen
         keep = self.take or self.issues.append
         for issue in response["issues"]:
@@ -137,7 +137,7 @@ class OffsetPages:
     sequence.
 
     :param ask: reads a page by start and size
-    :param take: receives each issue, instead of a list of all
+    :param take: receives the issues one by one, instead of a list of all
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class OffsetPages:
             end = pages[-1].end
 
     def _chunk(self, chunk: tuple[int, int]) -> list[OffsetPage]:
-        """Return one page, or several if the server returns fewer issues than requested."""
+        """Return the page, or several pages if the server returns fewer issues than requested."""
         start, end = chunk
         pages: list[OffsetPage] = []
         while start < end:
@@ -300,10 +300,10 @@ class OffsetPages:
 
 
 class TokenPages:
-    """Read pages that each have a token for the next one, without a number of matches.
+    """Read pages that contain the token of the next page, without a number of matches.
 
     :param ask: reads a page by token (`None`: the first page) and size
-    :param take: receives each issue, instead of a list of all
+    :param take: receives the issues one by one, instead of a list of all
     """
 
     def __init__(
@@ -352,7 +352,9 @@ class TokenPages:
         return self._asked.page_size if left is None else min(self._asked.page_size, left)
 
     def _is_end(self, response: Mapping[str, Any]) -> bool:
-        """Whether the result ends without a token; warn if the server announces more issues."""
+        """Return whether the result ends without a token; warn if the server announces
+        more issues.
+        """
         total = _number(response, "total")
         more = response.get("isLast") is False or (total or 0) > self._found.seen
         if more:

@@ -38,7 +38,7 @@ _CANNOT_TELL = frozenset({"auth", "permission", "not_found", "protocol", "reject
 
 @dataclass(frozen=True)
 class PageAttachmentOptions:
-    """An entry of the option C(attachments)."""
+    """An entry of the option `attachments`."""
 
     src: PathText
     name: str | None = None
@@ -47,7 +47,7 @@ class PageAttachmentOptions:
 
 @dataclass(frozen=True)
 class WantedAttachment:
-    """A local file to attach; `name` is the one on the page, `size` is in bytes."""
+    """A local file to attach; `name` is the name on the page, `size` is in bytes."""
 
     src: str
     name: str
@@ -190,7 +190,7 @@ class PageAttachments:
             raise response.error("failed", said)
 
     def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
-        """Whether an upload has arrived; None if somebody else has replaced the file."""
+        """Return whether an upload has arrived; None if somebody else has replaced the file."""
         now = _by_name(_listed(self._client, page)).get(planned.file.name)
         if now == planned.stored:
             return False
@@ -206,7 +206,7 @@ def _by_name(entries: Iterable[Any]) -> dict[str, StoredAttachment]:
 
 
 def entries_of(client: WikiClient, page: Page) -> list[Any]:
-    """Return the attachments of a page; read the list only if the page has an incomplete one."""
+    """Return the attachments of a page; read the list only if the page has an incomplete list."""
     listing = member(page.content, "children", "attachment")
     results, following = member(listing, "results"), member(listing, "_links", "next")
     whole = isinstance(results, list) and following is None

@@ -34,7 +34,7 @@ _LABELS = "metadata.labels"
 _OBSTACLES = "children.page,space.homepage"
 #: The operations that the account may do with the page [wiki-18].
 _RIGHTS = "operations"
-#: Server fact [wiki-11]: the maximum number of entries in one part of a list.
+#: Server fact [wiki-11]: the maximum number of entries in a part of a list.
 _LIMIT = 200
 _MAX_ENTRIES = 100_000
 _REFUSED = "wiki.expand refused"
@@ -306,7 +306,7 @@ class WikiClient:
 
     @property
     def _expands(self) -> bool:
-        """Whether to send `expand`. A server that rejected it once is not asked again."""
+        """Return whether to send `expand`. A server that rejected it once is not asked again."""
         return not self._transport.memory.get(_REFUSED)
 
     def _ask(
@@ -365,7 +365,9 @@ def place_of(page_id: str, *below: str) -> str:
 
 
 def _is_no_route(response: Response) -> bool:
-    """Whether a 404 may mean the address instead of the page: the wiki's own has `statusCode`."""
+    """Return whether a 404 may mean the address instead of the page: the wiki's own has
+    `statusCode`.
+    """
     return response.status == 404 and member(json_or_none(response.body), "statusCode") is None
 
 

@@ -11,7 +11,7 @@ from .page import Page, member
 
 
 def require(what: str, page: Page, operation: Literal["update", "delete"]) -> None:
-    """Raise `permission` if the server's list of operations lacks the one that is needed.
+    """Raise `permission` if the server's list of operations lacks the required operation.
 
     A list without `read` is incomplete, since the page was just read, and is ignored.
     """
@@ -24,5 +24,7 @@ def require(what: str, page: Page, operation: Literal["update", "delete"]) -> No
 
 
 def of_the_page(fields: Iterable[str]) -> bool:
-    """Whether a change needs the right to update the page; attachments have their own right."""
+    """Return whether a change needs the right to update the page; attachments have
+    their own right.
+    """
     return any(field != "attachments" for field in fields)

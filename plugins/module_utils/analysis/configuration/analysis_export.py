@@ -22,7 +22,7 @@ _UNTOLD = (
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisExportOptions(ExportOptions):
-    """The options of C(analysis_export)."""
+    """The options of `analysis_export`."""
 
     project: list[str] | None = None
 

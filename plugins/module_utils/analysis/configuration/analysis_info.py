@@ -82,7 +82,7 @@ TOPICS: dict[Topic, TopicQuery] = {
 
 @dataclass(frozen=True)
 class AnalysisInfoOptions:
-    """The options of C(analysis_info)."""
+    """The options of `analysis_info`."""
 
     gather: list[Topic] = field(default_factory=lambda: ["version"])
     project: Annotated[Any, Option(values="text")] = None

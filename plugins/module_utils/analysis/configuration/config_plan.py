@@ -254,8 +254,8 @@ class ConfigPlanner:
         return self.catalogue.listed(kind, place).objects if there else {}
 
     def _stays(self, kind: ObjectKind, resource: Resource, current: State) -> bool:
-        """Whether an object is kept for its protected content. Raises `invalid` if it is protected
-        itself.
+        """Return whether an object is kept for its protected content. Raises `invalid` if it is
+        protected itself.
         """
         if self._protection.covers(kind, current):
             raise invalid(f"deleting {resource.title}: protect says that it stays")

@@ -45,8 +45,8 @@ class Protection:
     _used: set[str] = field(default_factory=set)
 
     def covers(self, kind: ObjectKind, state: State) -> bool:
-        """Whether a pattern matches the name of an object in plans, or its name within its project;
-        for an assignment, the role or the account.
+        """Return whether a pattern matches the name of an object in plans, or its name within its
+        project; for an assignment, the role or the account.
         """
         parts = [str(state[part]) for part in kind.name if part != "project"]
         texts = [kind.name_of(state), *parts]

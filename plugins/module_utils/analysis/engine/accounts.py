@@ -109,8 +109,8 @@ class OwnAccount:
         self._read_groups, self._read_assignments = groups, assignments
 
     def includes(self, option: str, state: State, *, doubtful: bool = False) -> bool:
-        """Whether an object is the account, one of its roles, an assignment of such a role to it,
-        or a group through which it has a role.
+        """Return whether an object is the account, one of its roles, an assignment of such a role
+        to it, or a group through which it has a role.
 
         :param option: list of `analysis_config` for this kind of object
         :param doubtful: count unknown cases too: not every server lists the members of groups
@@ -139,7 +139,7 @@ class OwnAccount:
         return is_account(name, self._account)
 
     def _holds(self, assignment: State, doubtful: bool) -> bool:
-        """Whether an assignment gives its role to the account."""
+        """Return whether an assignment gives its role to the account."""
         if not assignment["group"]:
             return self._is(assignment["account"])
         there = (each for each in self._groups if each["name"] == assignment["account"])

@@ -77,7 +77,7 @@ class Resource(ABC):
         client.ask(what, self.call(plan), lambda: self.is_done(client, plan))
 
     def is_done(self, client: AnalysisClient, plan: Plan) -> bool | None:
-        """Whether the plan was carried out; `None` if it was partly."""
+        """Return whether the plan was carried out; `None` if it was partly."""
         records = client.ask(f"looking after {self.title}", self.listing)
         now = self.find(self.objects(records))
         if now is None if plan.action == "delete" else not self.left(now).changed:
@@ -193,7 +193,7 @@ def refuse_impossible(resource: Resource, found: Plan) -> None:
 
 
 def is_account(name: str, account: str | None) -> bool:
-    """Whether a name is the task's account; case-insensitive."""
+    """Return whether a name is the task's account; case-insensitive."""
     return name.casefold() == (account or "").casefold()
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Status, owner and comment of issues ([W4.5]: C(update_status)).
+"""Status, owner and comment of issues ([W4.5]: `update_status`).
 
 Server facts [analysis-12]: the ids go as a comma list; a comment is an entry of the issue's
-history; an issue without an owner is owned by C(unowned).
+history; an issue without an owner is owned by `unowned`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _issue(number: int, record: Record, comment: str | None) -> Issue:
 
 @dataclass(frozen=True)
 class AnalysisIssueOptions:
-    """The options of C(analysis_issue)."""
+    """The options of `analysis_issue`."""
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [["ids", "query"]],
@@ -76,7 +76,7 @@ class AnalysisIssueOptions:
 
 
 class AnalysisIssueOperation:
-    """The task of C(analysis_issue): only issues that differ are written, and then read back."""
+    """The task of `analysis_issue`: only issues that differ are written, and then read back."""
 
     descriptor: ClassVar = Descriptor(
         "analysis",

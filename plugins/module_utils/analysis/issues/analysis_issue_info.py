@@ -23,7 +23,7 @@ _TOLD = 3
 
 @dataclass(frozen=True)
 class AnalysisIssueInfoOptions(SearchOptions):
-    """The options of C(analysis_issue_info)."""
+    """The options of `analysis_issue_info`."""
 
     constraints: ClassVar[dict[str, Any]] = {"mutually_exclusive": [["id", "query"]]}
 

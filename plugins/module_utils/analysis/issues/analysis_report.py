@@ -56,7 +56,7 @@ _UNTOLD_LIMIT = 1000
 
 @dataclass(frozen=True)
 class AnalysisReportOptions:
-    """The options of C(analysis_report)."""
+    """The options of `analysis_report`."""
 
     kind: Literal["report", "metrics", "churns"] = "report"
     project: str | None = None

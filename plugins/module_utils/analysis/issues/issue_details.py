@@ -57,7 +57,7 @@ def read(
 
 
 def _of_project(error: ToolchainError) -> bool:
-    """Whether the error is about a missing project."""
+    """Return whether the error is about a missing project."""
     return (error.detail or "").lower().startswith("project")
 
 

@@ -97,7 +97,9 @@ class SearchResult:
 
     @property
     def complete(self) -> bool:
-        """Whether the result has every match; a list as long as its limit may be truncated."""
+        """Return whether the result has every match; a list as long as its limit may be
+        truncated.
+        """
         limit = self.request.limit
         short = not self.issues if limit is None else len(self.issues) < limit
         if self.total is None:
@@ -113,7 +115,7 @@ class SearchResult:
 
     @property
     def folded(self) -> bool:
-        """Whether a record represents several issues."""
+        """Return whether a record represents several issues."""
         return any(count(issue) > 1 for issue in self.issues)
 
 

@@ -64,7 +64,7 @@ class Threshold:
         return self.count > self.max
 
     def matches(self, issue: Mapping[str, Any]) -> bool:
-        """Whether the issue counts; an issue without the member does."""
+        """Return whether the issue counts; an issue without the member does."""
         for name, among in self.patterns.items():
             shown = _values(issue, name)
             if shown and not any(fnmatchcase(one, pattern) for one in shown for pattern in among):

@@ -23,7 +23,7 @@ from ..responses import Record, named
 
 @dataclass(frozen=True)
 class AnalysisBuildOptions:
-    """The options of C(analysis_build)."""
+    """The options of `analysis_build`."""
 
     project: str
     name: str

@@ -23,7 +23,7 @@ from ..responses import Record, flag, named
 
 @dataclass(frozen=True)
 class AnalysisDefectTypeOptions:
-    """The options of C(analysis_defect_type)."""
+    """The options of `analysis_defect_type`."""
 
     project: str
     code: str

@@ -32,7 +32,7 @@ class GroupEntry:
 
 @dataclass(frozen=True)
 class AnalysisGroupOptions(GroupEntry):
-    """The options of C(analysis_group)."""
+    """The options of `analysis_group`."""
 
     force: bool = False
 

@@ -30,7 +30,7 @@ from ..responses import Record, flag, named, texts
 
 @dataclass(frozen=True)
 class AnalysisModuleOptions:
-    """The options of C(analysis_module)."""
+    """The options of `analysis_module`."""
 
     project: str
     name: str

@@ -36,7 +36,7 @@ class ImportSource:
 
 @dataclass(frozen=True)
 class AnalysisProjectOptions(ImportWaitOptions):
-    """The options of C(analysis_project)."""
+    """The options of `analysis_project`."""
 
     name: str
     new_name: str | None = None

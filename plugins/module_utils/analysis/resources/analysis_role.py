@@ -85,7 +85,7 @@ class RoleEntry:
 
 @dataclass(frozen=True)
 class AnalysisRoleOptions(RoleEntry):
-    """The options of C(analysis_role)."""
+    """The options of `analysis_role`."""
 
     force: bool = False
 

@@ -34,7 +34,7 @@ class RoleAssignmentEntry:
 
 @dataclass(frozen=True)
 class AnalysisRoleAssignmentOptions(RoleAssignmentEntry):
-    """The options of C(analysis_role_assignment)."""
+    """The options of `analysis_role_assignment`."""
 
     force: bool = False
 

@@ -19,7 +19,7 @@ from .import_polling import Import, ImportPolling, ImportWaitOptions
 
 @dataclass(frozen=True)
 class AnalysisServerImportOptions(ImportWaitOptions):
-    """The options of C(analysis_server_import)."""
+    """The options of `analysis_server_import`."""
 
     source_url: str
     source_username: str

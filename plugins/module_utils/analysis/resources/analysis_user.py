@@ -32,7 +32,7 @@ class UserEntry:
 
 @dataclass(frozen=True)
 class AnalysisUserOptions(UserEntry):
-    """The options of C(analysis_user)."""
+    """The options of `analysis_user`."""
 
     force: bool = False
 

@@ -35,7 +35,7 @@ _BUILT_IN = "*default*"
 
 @dataclass(frozen=True)
 class AnalysisViewOptions:
-    """The options of C(analysis_view)."""
+    """The options of `analysis_view`."""
 
     project: str
     name: str

@@ -71,7 +71,7 @@ class Import:
 
 
 def is_running(client: AnalysisClient, project: str) -> bool:
-    """Whether an import of the project is running."""
+    """Return whether an import of the project is running."""
     records = client.ask(f"reading the imports of the project '{project}'", Call("import_status"))
     return _running([record for record in records if _is_of(record, project)])
 
@@ -149,13 +149,15 @@ class ImportPolling:
         return None
 
     def _has_begun(self) -> bool | None:
-        """Whether this import has left a sign; `None` if it is unknown: settings may leave none."""
+        """Return whether this import has left a sign; `None` if it is unknown: settings may leave
+        none.
+        """
         if self._ours(self._records()) or self._is_there():
             return True
         return None if self._wanted.project is None else False
 
     def _is_there(self) -> bool:
-        """Whether the project exists; an import of settings has no such sign."""
+        """Return whether the project exists; an import of settings has no such sign."""
         if self._wanted.project is None:
             return False
         records = self._client.ask(f"{self._wanted.title}: looking for it", Call("projects"))
@@ -241,7 +243,7 @@ class EarlierRecords:
 
 
 def _goes_on(earlier: Record, record: Record) -> bool:
-    """Whether a record is a later state of an earlier running import."""
+    """Return whether a record is a later state of an earlier running import."""
     changing = {*_STATES, *_PERCENT, *_WORDS}
     before, after = (
         {name: value for name, value in each.items() if name not in changing}

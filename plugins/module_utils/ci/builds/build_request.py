@@ -99,7 +99,7 @@ class BuildRequest:
 
     @property
     def outstanding(self) -> bool:
-        """Whether a build must be started."""
+        """Return whether a build must be started."""
         return self.finished is None and self.running is None
 
     @property

@@ -52,7 +52,7 @@ def patience(pace: PollInterval) -> float:
 
 
 def is_passing(error: ToolchainError) -> bool:
-    """Whether the server is temporarily unreachable, for instance during a restart."""
+    """Return whether the server is temporarily unreachable, for instance during a restart."""
     return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
 
 
@@ -69,7 +69,7 @@ class ProgressLines:
             self._tell(line)
 
     def due(self) -> bool:
-        """Whether the next line about a running build is due."""
+        """Return whether the next line about a running build is due."""
         return self._pace.now() - self._last_time >= self._pace.interval
 
     def running(self, line: str) -> None:
@@ -112,7 +112,7 @@ class BuildWatcher:
 
     @property
     def over(self) -> bool:
-        """Whether the build has ended, usually with a result."""
+        """Return whether the build has ended, usually with a result."""
         if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
             return True
         return self.build is not None and is_over(self.build)

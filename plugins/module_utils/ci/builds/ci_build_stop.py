@@ -40,7 +40,7 @@ def build_segment(given: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CiBuildStopOptions(WaitOptions):
-    """The options of C(ci_build_stop)."""
+    """The options of `ci_build_stop`."""
 
     job: JobName
     build: str | None = None
@@ -165,7 +165,7 @@ class _RunningBuild:
         return stopping.send(self._server, what, path, method, verify=self._read_back)
 
     def _read_back(self) -> bool:
-        """Whether the build ends although the response to its stop is inconclusive."""
+        """Return whether the build ends although the response to its stop is inconclusive."""
         return self._ends_within(_READING_BACK)
 
     def _ends_within(self, seconds: float) -> bool:

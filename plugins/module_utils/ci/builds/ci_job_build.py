@@ -23,7 +23,7 @@ from .many_builds import BuildEntry, ManyBuilds
 
 @dataclass(frozen=True, kw_only=True)
 class CiJobBuildOptions(BuildOptions):
-    """The options of C(ci_job_build)."""
+    """The options of `ci_job_build`."""
 
     builds: list[BuildEntry] | None = None
     parallel: int = 4

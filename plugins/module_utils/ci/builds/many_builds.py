@@ -64,7 +64,7 @@ class _ListedBuild:
 
     @property
     def joined(self) -> bool:
-        """Whether a running or queued build is followed."""
+        """Return whether a running or queued build is followed."""
         return self.error is None and self.request.running is not None
 
     def attempt(self, step: Callable[[], Any]) -> None:

@@ -215,7 +215,7 @@ def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainE
 
 
 def tells_end(build: Mapping[str, Any]) -> bool:
-    """Whether the fields of a build show if it has ended."""
+    """Return whether the fields of a build show if it has ended."""
     return "building" in build or "result" in build
 
 
@@ -234,8 +234,8 @@ def summary(response: Response, number: int) -> dict[str, Any]:
 
 
 def is_over(build: Mapping[str, Any]) -> bool:
-    """Whether a build has ended. Server fact [ci-9]: between `building` and `inProgress` the result
-    is set, but the build still works; older servers have no `inProgress`.
+    """Return whether a build has ended. Server fact [ci-9]: between `building` and `inProgress` the
+    result is set, but the build still works; older servers have no `inProgress`.
     """
     return not _at_work(build) and build.get("result") is not None
 
@@ -245,7 +245,7 @@ def is_running(build: Mapping[str, Any]) -> bool:
 
 
 def is_idle(build: Mapping[str, Any]) -> bool:
-    """Whether the server shows that a build is not working, with or without a result."""
+    """Return whether the server shows that a build is not working, with or without a result."""
     return "building" in build and not _at_work(build)
 
 

@@ -75,7 +75,7 @@ class BuildClaims:
         self._announced.append((job.path, wanted.form))
 
     def is_alone(self, job: Job, wanted: parameters.WantedParameters) -> bool:
-        """Whether such a build can only belong to one trigger of the task."""
+        """Return whether such a build can only belong to one trigger of the task."""
         return self._announced.count((job.path, wanted.form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
@@ -197,8 +197,8 @@ class Trigger:
             raise error
 
     def _is_there(self) -> bool | None:
-        """Whether our own build exists; `None` if another trigger of the task starts an equal
-        build, or the server does not show its queue.
+        """Return whether our own build exists; `None` if another trigger of the task starts an
+        equal build, or the server does not show its queue.
         """
         if not self._claims.is_alone(self._job, self._wanted):
             return None

@@ -32,7 +32,7 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, kw_only=True)
 class CiJobOptions:
-    """The options of C(ci_job)."""
+    """The options of `ci_job`."""
 
     job: JobName
     config: Annotated[str | None, Option(private=True)] = None
@@ -358,7 +358,7 @@ def _check(options: CiJobOptions) -> None:
 
 
 def _is_there_already(error: ToolchainError) -> bool:
-    """Whether someone else created a job of this name meanwhile, which is a `conflict`."""
+    """Return whether someone else created a job of this name meanwhile, which is a `conflict`."""
     if error.status == 400 and "already exists" in (error.detail or ""):
         error.kind = "conflict"
         return True

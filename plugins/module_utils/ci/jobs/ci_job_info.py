@@ -49,7 +49,7 @@ _REFUSED_XPATH = re.compile(r"primitive XPath|matched \d+ nodes", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class CiJobInfoOptions:
-    """The options of C(ci_job_info)."""
+    """The options of `ci_job_info`."""
 
     job: JobName
     build: str | None = None

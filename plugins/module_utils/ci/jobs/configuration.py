@@ -232,8 +232,8 @@ class _Places:
 
 
 def is_list(children: Sequence[XmlElement]) -> bool:
-    """Whether the children are a list: named by class, or all alike; members of an object are named
-    by field.
+    """Return whether the children are a list: named by class, or all alike; members of an object
+    are named by field.
     """
     names = [child.name for child in children]
     return len(set(names)) < len(names) or any("." in name for name in names)
@@ -258,7 +258,7 @@ def _by_place(live: Sequence[XmlElement], wanted: Sequence[XmlElement]) -> Itera
 
 
 def _is_default(element: XmlElement | None) -> bool:
-    """Whether a member of an object has its default."""
+    """Return whether a member of an object has its default."""
     if element is None or element.children or set(element.attributes) - {"class"}:
         return False
     kind = element.attributes.get("class", "")

@@ -215,5 +215,5 @@ def _document(text: str) -> bytes:
 
 
 def is_disabled(shown: Mapping[str, Any]) -> bool:
-    """Whether a job is disabled. Server fact [ci-21]: some kinds show it as a color only."""
+    """Return whether a job is disabled. Server fact [ci-21]: some kinds show it as a color only."""
     return shown.get("disabled") is True or str(shown.get("color")).startswith("disabled")

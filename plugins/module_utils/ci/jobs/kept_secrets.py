@@ -65,7 +65,7 @@ def _taken_out(root: XmlElement) -> int:
 
 
 def is_secret(element: XmlElement, holder: XmlElement | None) -> bool:
-    """Whether the whole text of an element is a secret."""
+    """Return whether the whole text of an element is a secret."""
     text = element.text.strip()
     return bool(text) and list(secret_texts(element, holder)) == [text]
 
@@ -113,7 +113,8 @@ def _counterpart(
     there: list[XmlElement], child: XmlElement, siblings: list[XmlElement], *, in_list: bool
 ) -> XmlElement | None:
     """Return the server's element for a wanted element with marks. In a list the two are equal
-    except for the secret, or the only elements of their kind: a secret never moves to another entry.
+    except for the secret, or the only elements of their kind: a secret never moves to another
+    entry.
     """
     alike = [each for each in there if each.name == child.name]
     if not in_list:

@@ -50,7 +50,7 @@ class ServerState:
 
 @dataclass(frozen=True, kw_only=True)
 class CiRestartOptions(WaitOptions):
-    """The options of C(ci_restart)."""
+    """The options of `ci_restart`."""
 
     wait_timeout: float = 600
     poll_interval: float = 2
@@ -169,7 +169,9 @@ class CiRestartOperation:
             raise self._server.failure(response)
 
     def _acted(self, pace: PollInterval) -> bool | None:
-        """Whether the server acts on a request whose response was lost; `None` if it is unknown."""
+        """Return whether the server acts on a request whose response was lost; `None` if it is
+        unknown.
+        """
         state = self._verify(pace)
         if state is None or self._before.quieting is not False:
             return None
@@ -221,7 +223,7 @@ class CiRestartOperation:
             return None
 
     def _is_new(self, state: ServerState, *, was_down: bool) -> bool:
-        """Whether the server has restarted; without a session id, whether it was down."""
+        """Return whether the server has restarted; without a session id, whether it was down."""
         if state.mark is None or self._before.mark is None:
             return was_down
         return state.mark != self._before.mark

@@ -83,7 +83,7 @@ class ExportFolder:
 
     @property
     def changed(self) -> bool:
-        """Whether a file or the list of files must be written."""
+        """Return whether a file or the list of files must be written."""
         return self._digests != self._known or any(
             change.action != "unchanged" for change in self._changes
         )

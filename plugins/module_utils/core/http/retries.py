@@ -37,10 +37,10 @@ class Retries:
         return cls(int(settings["retries"]), longest, accounting, sleep)
 
     def pause(self, request: Request, attempt: int, asked: float | None = None) -> float | None:
-        """Return the seconds before the next attempt, C(None) if there is none.
+        """Return the seconds before the next attempt, `None` if there is none.
 
         :param attempt: number of the attempt that ended, from 0
-        :param asked: seconds of C(Retry-After)
+        :param asked: seconds of `Retry-After`
         """
         if request.once or attempt >= self.most or (asked or 0.0) > self.longest:
             return None
@@ -48,12 +48,12 @@ class Retries:
         return pause if pause < request.left() else None
 
     def rest(self, seconds: float, *, counted: bool) -> None:
-        """Make a pause; C(counted): the request itself is sent again after it."""
+        """Make a pause; `counted`: the request itself is sent again after it."""
         self.accounting.add(retries=int(counted))
         self.sleep(seconds)
 
     def is_too_long(self, status: int, asked: float) -> bool:
-        """Return whether the server asks for a longer pause than C(retry_max_wait)."""
+        """Return whether the server asks for a longer pause than `retry_max_wait`."""
         return status in RETRIED_READS and asked > self.longest
 
     def refusal(self, response: Response, asked: float, detail: str) -> ToolchainError:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..accounting import Accounting
 
-#: Why the library is missing; C(None) if it is there. It is loaded with the first session: a task
+#: Why the library is missing; `None` if it is there. It is loaded with the first session: a task
 #: that sends nothing does not need it.
 REQUESTS_MISSING: str | None = None
 _found = importlib.util.find_spec("requests")
@@ -55,7 +55,7 @@ class _OwnCookies(DefaultCookiePolicy):
     """Cookies to and from the origin of the connection only: the default also sends them to other
     ports, and to neighbours in their domain.
 
-    :param home: that origin; C(None): no cookies
+    :param home: that origin; `None`: no cookies
     """
 
     def __init__(self, home: Origin | None) -> None:
@@ -130,7 +130,7 @@ def _is_session(cookie: Cookie) -> bool:
 
 
 def _require_headers(headers: dict[str, str]) -> None:
-    """Raise C(UnfitRequest) if a header cannot be sent. The message of the library shows its value,
+    """Raise `UnfitRequest` if a header cannot be sent. The message of the library shows its value,
     which may be a secret.
     """
     for name, value in headers.items():
@@ -145,7 +145,7 @@ class Proxies:
         self._known: dict[Origin, str | None] = {}
 
     def of(self, place: Origin, url: str) -> str | None:
-        """Return the proxy for an address, whose origin is C(place)."""
+        """Return the proxy for an address, whose origin is `place`."""
         if place not in self._known:
             self._known[place] = _proxy_for(url) if names_proxies() else None
         return self._known[place]

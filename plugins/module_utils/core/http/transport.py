@@ -30,7 +30,7 @@ _KEEPING_METHOD = frozenset({307, 308})
 _MOST_REDIRECTS = 5
 #: Minimum timeout in seconds: with 0 a request could not be sent at all.
 _SHORTEST_TIMEOUT = 0.1
-#: Matches a 403 about the CSRF crumb. With C(\b), because Jenkins pages also have "breadcrumbs".
+#: Matches a 403 about the CSRF crumb. With `\b`, because Jenkins pages also have "breadcrumbs".
 _CRUMB = re.compile(r"\bcrumb\b", re.IGNORECASE)
 
 
@@ -131,8 +131,8 @@ class Transport:
         repeatable: bool = False,
         **parts: Any,
     ) -> Response:
-        """Send a request that changes the server, once; see :meth:`read`, and for C(verify) and
-        C(repeatable) :class:`Write`. If only the verification read shows that it is done, the
+        """Send a request that changes the server, once; see :meth:`read`, and for `verify` and
+        `repeatable` :class:`Write`. If only the verification read shows that it is done, the
         response has no body.
         """
         request = self._request(what, method, path, False, **parts)
@@ -176,7 +176,7 @@ class Transport:
         validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Iterator[Incoming]:
-        """Read a body in chunks (C(iter_content)). A status other than 200 raises, C(validate)
+        """Read a body in chunks (`iter_content`). A status other than 200 raises, `validate`
         first.
         """
         request = self._request(what, method, path, True, streamed=True, **parts)
@@ -260,7 +260,7 @@ class Transport:
         return outcome
 
     def _send_following_redirects(self, request: Request) -> Incoming | Failure:
-        """Send a request; follow the redirects of a read within its origin (with C(foreign_hosts)
+        """Send a request; follow the redirects of a read within its origin (with `foreign_hosts`
         beyond it).
         """
         started, url = time.monotonic(), request.url
@@ -332,7 +332,7 @@ class Transport:
         return Upload(request.what, request.open_body, request.size, self.accounting)
 
     def _retry_delay(self, request: Request, outcome: Incoming | Failure) -> float | None:
-        """Return the seconds before the next attempt, C(None) if there must be none. A write that
+        """Return the seconds before the next attempt, `None` if there must be none. A write that
         got a response is not repeated here: :class:`Write` decides.
         """
         if isinstance(outcome, Failure):

@@ -80,7 +80,7 @@ class HookedModule(AnsibleModule):
 
     @functools.cached_property
     def with_diff(self) -> bool:
-        """Whether the task runs with `--diff`; warns if Ansible has no such flag."""
+        """Return whether the task runs with `--diff`; warns if Ansible has no such flag."""
         wanted = getattr(self, "_diff", None)
         if wanted is None:
             self.warn(

@@ -55,5 +55,5 @@ class Descriptor(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether any operation changes the server."""
+        """Return whether any operation changes the server."""
         return any(access.writes for access in self.operations.values())

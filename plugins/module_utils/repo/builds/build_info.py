@@ -26,7 +26,7 @@ _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class BuildInfoOptions:
-    """The options of C(build_info)."""
+    """The options of `build_info`."""
 
     build_name: str
     build_number: str | None = None
@@ -34,9 +34,7 @@ class BuildInfoOptions:
 
 @dataclass(frozen=True)
 class BuildRun:
-    """One build. `moment` is `None` if `started` is not a time; a number may have
-    several builds.
-    """
+    """A build. `moment` is `None` if `started` is not a time; a number may have several builds."""
 
     number: str
     started: str
@@ -56,7 +54,7 @@ class BuildList:
 
     @property
     def numbers(self) -> list[str]:
-        """Return each number once, newest first."""
+        """Return the numbers without duplicates, newest first."""
         return list(dict.fromkeys(run.number for run in self.runs))
 
 
@@ -87,7 +85,7 @@ def _run(entry: Mapping[str, Any]) -> BuildRun:
 
 
 class BuildInfoOperation(ReadOnly):
-    """Read the builds of a name, and the record of one build."""
+    """Read the builds of a name, and the record of a build."""
 
     descriptor: ClassVar = Descriptor("repo", {"list": reads("read"), "read": reads("read")})
 

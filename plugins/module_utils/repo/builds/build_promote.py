@@ -31,7 +31,7 @@ from .promotions import (
 
 @dataclass(frozen=True)
 class BuildPromoteOptions:
-    """The options of C(build_promote)."""
+    """The options of `build_promote`."""
 
     constraints: ClassVar[dict[str, Any]] = {"required_one_of": [("status", "target_repo")]}
 
@@ -137,10 +137,10 @@ class BuildPromoteOperation:
             return target, error
 
     def _is_passed(self, current: BuildSnapshot) -> bool:
-        """Whether the build went through this promotion and got a later one.
+        """Return whether the build went through this promotion and got a later one.
 
-        Either the newest promotion is one of C(followed_by), or the record has the wanted
-        promotion before a newest one with another status.
+        Either the newest promotion is in `followed_by`, or the record has the wanted promotion
+        before a newest promotion with another status.
         """
         *history, newest = current.history
         wanted = Promotion(self._options.status, self._options.target_repo)
@@ -151,7 +151,7 @@ class BuildPromoteOperation:
         return any(self._equals(earlier, wanted) for earlier in history)
 
     def _equals(self, recorded: Promotion, wanted: Promotion) -> bool:
-        """Whether a recorded promotion has the wanted status and repository.
+        """Return whether a recorded promotion has the wanted status and repository.
 
         Server fact [repo-15]: a virtual target is recorded as its deployment repository.
         """
@@ -162,7 +162,7 @@ class BuildPromoteOperation:
         return self._resolve(str(wanted.repository))[0] == recorded.repository
 
     def _is_promoted(self, current: BuildSnapshot) -> bool:
-        """Whether the newest promotion is the wanted one.
+        """Return whether the newest promotion is the wanted promotion.
 
         A promotion without a status may leave no entry: then the place of the files decides.
         """
@@ -247,9 +247,9 @@ class BuildPromoteOperation:
             raise self._current.target_error
 
     def _rehearse(self) -> Response:
-        """Send the promotion with C(dryRun), which is a read [W2.1].
+        """Send the promotion with `dryRun`, which is a read [W2.1].
 
-        Raises C(failed) if the server ignored C(dryRun) and promoted the build.
+        Raises `failed` if the server ignored `dryRun` and promoted the build.
         """
         known = len(self._current.history)
         response = self._client.transport.read(
@@ -287,9 +287,9 @@ class BuildPromoteOperation:
         return {"messages": messages, "promotion": recorded}
 
     def _was_done(self) -> bool | None:
-        """Whether the server promoted the build although its response was lost.
+        """Return whether the server promoted the build although its response was lost.
 
-        C(None): unknown, for instance if the record has another new promotion.
+        `None`: unknown, for instance if the record has another new promotion.
         """
         current, known = self._read(), len(self._current.history)
         added = len(current.history) > known
@@ -300,7 +300,7 @@ class BuildPromoteOperation:
         return False if conclusive and not self._has_begun(current) else None
 
     def _has_begun(self, current: BuildSnapshot) -> bool:
-        """Whether files may have reached the target.
+        """Return whether files may have reached the target.
 
         Server fact [repo-15, repo-28]: items are relocated one by one, and the status is set last.
         """
@@ -320,7 +320,7 @@ class BuildPromoteOperation:
     def _validate(self, response: Response) -> list[dict[str, str]]:
         """Return the server's messages; a WARNING becomes a warning of the task.
 
-        Raises C(rejected) for an ERROR among them. Server fact [repo-15]: the HTTP status is 200
+        Raises `rejected` for an ERROR among them. Server fact [repo-15]: the HTTP status is 200
         although files stayed in place, or 400 with the same messages.
         """
         messages = messages_in(response)
@@ -342,7 +342,7 @@ class BuildPromoteOperation:
     def _require_promoted(
         self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
     ) -> None:
-        """Raise C(failed) if a record that lists promotions does not have this one."""
+        """Raise `failed` if a record that lists promotions lacks this promotion."""
         newest = current.newest
         if self._options.status is None or self._is_promoted(current):
             return
@@ -361,7 +361,7 @@ class BuildPromoteOperation:
     def _require_files(
         self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
     ) -> None:
-        """Raise C(failed) if the target still lacks files after a repeated promotion."""
+        """Raise `failed` if the target still lacks files after a repeated promotion."""
         missing = self._missing_files(current)
         if missing:
             raise _failed(

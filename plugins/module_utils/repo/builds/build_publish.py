@@ -49,7 +49,7 @@ _OF_SOURCE = ("url", "revision", "branch", "message")
 
 @dataclass(frozen=True)
 class AffectedIssueOptions:
-    """The suboptions of C(issues)."""
+    """The suboptions of `issues`."""
 
     key: Annotated[str, Option(secret=False)]
     summary: str | None = None
@@ -58,7 +58,7 @@ class AffectedIssueOptions:
 
 @dataclass(frozen=True)
 class BuildPublishOptions:
-    """The options of C(build_publish)."""
+    """The options of `build_publish`."""
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [("modules", "artifacts")],
@@ -144,7 +144,7 @@ class BuildPublishOperation:
             return None
 
     def _require_replaceable(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
-        """Raise C(conflict) if the existing record must not, or cannot, be replaced.
+        """Raise `conflict` if the existing record must not, or cannot, be replaced.
 
         Warns if the build is promoted: a promotion copied the files of the old record.
         """
@@ -278,8 +278,8 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_names(options: BuildPublishOptions) -> None:
-    """Raise `invalid` for a name or number that looks like another one, or that no address can
-    contain.
+    """Raise `invalid` for a name or number that looks like another name or number, or that no
+    address can contain.
     """
     for option in ("build_name", "build_number"):
         given = getattr(options, option)
@@ -363,8 +363,8 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
 
 
 def _texts(option: str, given: Mapping[str, Any]) -> dict[str, str]:
-    """Return names and strings. A list is joined by commas, because a record has one string per
-    name.
+    """Return names and strings. A list is joined by commas, because a record has a single string
+    per name.
     """
     if any(not str(name).strip() for name in given):
         raise invalid(f"{option} has an empty name: give one, or leave the entry out")

@@ -18,7 +18,7 @@ from .build_info import read_list
 
 @dataclass(frozen=True)
 class BuildRecordOptions:
-    """The options of C(build_record)."""
+    """The options of `build_record`."""
 
     build_name: str
     build_numbers: list[str]
@@ -27,7 +27,7 @@ class BuildRecordOptions:
 
 
 class BuildRecordOperation:
-    """Delete builds of a name, with all runs of each number."""
+    """Delete builds of a name, with all runs of their numbers."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -114,7 +114,7 @@ class BuildRecordOperation:
         return [number for number in wanted if number in present]
 
     def _send_together(self, numbers: Sequence[str]) -> None:
-        """Send one request for all numbers. The written interface [W4.1] calls `buildNumbers`
+        """Send a single request for all numbers. The written interface [W4.1] calls `buildNumbers`
         "build number": a server that expects a single number rejects the list, or does nothing.
         """
         try:
@@ -124,7 +124,7 @@ class BuildRecordOperation:
                 raise
 
     def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
-        """Send one request; builds that were gone before count as deleted."""
+        """Send a request; builds that were gone before count as deleted."""
         try:
             send(numbers)
         except ToolchainError as error:
@@ -132,7 +132,7 @@ class BuildRecordOperation:
                 raise
 
     def _are_gone(self, numbers: Sequence[str]) -> bool | None:
-        """Whether none of the builds exists; `None` if some of them do."""
+        """Return whether all builds are gone; `None` if only some are gone."""
         left = set(numbers) & set(self._present())
         return None if 0 < len(left) < len(numbers) else not left
 

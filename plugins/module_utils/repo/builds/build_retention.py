@@ -21,14 +21,15 @@ from . import records
 from .build_info import BuildList, BuildRun, read_list
 from .promotions import promotions
 
-#: Seconds before each further check of the list: a server may be configured to work asynchronously.
+#: Seconds before every further check of the list: a server may be configured to work
+#: asynchronously.
 _LOOKS = (0.5, 1.0, 2.0, 4.0)
 _PARALLEL = 4
 
 
 @dataclass(frozen=True)
 class BuildRetentionOptions:
-    """The options of C(build_retention)."""
+    """The options of `build_retention`."""
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [("count", "max_age", "minimum_build_date")],
@@ -175,7 +176,7 @@ class BuildRetentionOperation:
         return self._what_went() if self._options.wait else {}
 
     def _have_gone(self) -> bool:
-        """Whether one of the builds is gone: the server has started, and continues."""
+        """Return whether any build is gone: the server has started, and continues."""
         present = self._now_present()
         return any(run not in present for run in self._leaving)
 

@@ -17,9 +17,7 @@ Place = tuple[str, str]
 
 
 class Marks:
-    """The properties `build.name`, `build.number` and `build.timestamp` of the items of
-    one build.
-    """
+    """The properties `build.name`, `build.number` and `build.timestamp` of the items of a build."""
 
     def __init__(self, client: RepoClient, name: str, number: str, timestamp: str) -> None:
         self._client = client
@@ -48,7 +46,7 @@ class Marks:
         return properties.are_set(there, self.wanted) is True
 
     def _read(self, repo: str, paths: Sequence[str]) -> dict[str, Properties | None]:
-        """Return the properties of items. Items of virtual repositories are read one by one,
+        """Return the properties of items. Items of virtual repositories are read separately,
         because queries do not find them.
         """
         folder = common_folder(paths)
@@ -68,7 +66,7 @@ class Marks:
 
     def _holders(self, repo: str, paths: Sequence[str]) -> list[str]:
         """Return the repositories that contain the items: properties cannot be set through a
-        virtual one.
+        virtual repository.
         """
         members = repositories.members(self._client, repo) if paths else []
         if members in ([], [repo]):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promotions: those that a build record lists in C(statuses) [W2.1, repo-11], later ones of the
-same release [C2.6], and the messages of a response to one [repo-15].
+"""Promotions: those that a build record lists in `statuses` [W2.1, repo-11], later promotions of
+the same release [C2.6], and the messages of a promotion response [repo-15].
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Promotion:
-    """One entry of `statuses`; missing parts are `None`."""
+    """An entry of `statuses`; missing parts are `None`."""
 
     status: str | None
     repository: str | None
@@ -64,7 +64,7 @@ def _text(value: Any) -> str | None:
 class BuildSnapshot:
     """State of a build and of its target repository when they were read.
 
-    :param target: key of the repository that receives the files; a virtual one is resolved
+    :param target: key of the repository that receives the files; a virtual repository is resolved
     :param target_error: why the target repository cannot be read, if it cannot
     """
 
@@ -124,14 +124,16 @@ def stages_of(
 
 
 def _hides(later: Promotion, before: Promotion) -> bool:
-    """Whether the record of the earlier promotion looks as if the later one were done too."""
+    """Return whether the record of the earlier promotion looks as if the later promotion had also
+    been done.
+    """
     return later.status == before.status and later.repository in (None, before.repository)
 
 
 def messages_in(response: Response) -> list[dict[str, str]]:
     """Return the messages of a response: JSON, or its text, since [W2.1] shows no body.
 
-    Raises C(protocol) for a truncated JSON object: it may have contained an ERROR.
+    Raises `protocol` for a truncated JSON object: it may have contained an ERROR.
     """
     found = messages_of(response.text)
     text = text_of(response.text)

@@ -39,7 +39,9 @@ class Publication:
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
     def differences(self, record: Mapping[str, Any]) -> list[str]:
-        """Return the wanted parts that the record lacks, as names; empty if it has all of them."""
+        """Return the names of the wanted parts that the record lacks; empty if the record is
+        complete.
+        """
         return list(self._differences(record))
 
     def _differences(self, record: Mapping[str, Any]) -> Iterator[str]:
@@ -139,7 +141,7 @@ def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether this is the wanted file of its name, by every digest that both have."""
+    """Return whether this is the wanted file of its name, by every digest that both have."""
     both = [one for one in _DIGESTS if there.get(one) and wanted.get(one)]
     scopes = set(wanted.get("scopes", ())) <= set(there.get("scopes") or ())
     return bool(both) and scopes and all(str(there[one]).lower() == wanted[one] for one in both)

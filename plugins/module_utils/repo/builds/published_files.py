@@ -17,9 +17,9 @@ from ..items import listing
 from ..items.existing import common_folder
 from ..items.listing import StoredItem
 
-#: Number of hexadecimal digits of each digest.
+#: Number of hexadecimal digits by digest.
 _DIGITS = {"sha1": 40, "sha256": 64, "md5": 32}
-#: Number of files from which one listing is cheaper than a request for each file.
+#: Number of files from which a listing is cheaper than a request per file.
 _WORTH_A_LISTING = 4
 #: Actions of `artifact_deploy` for an item that does not exist.
 _GONE = ("deleted", "absent")
@@ -27,9 +27,9 @@ _GONE = ("deleted", "absent")
 
 @dataclass(frozen=True)
 class PublishedFileOptions:
-    """The suboptions of C(artifacts): an item, or a name with digests.
+    """The suboptions of `artifacts`: an item, or a name with digests.
 
-    C(size), C(action) and C(url) accept the return values of C(artifact_deploy) unchanged.
+    `size`, `action` and `url` accept the return values of `artifact_deploy` unchanged.
     """
 
     repo: str | None = None
@@ -46,7 +46,7 @@ class PublishedFileOptions:
 
 @dataclass(frozen=True)
 class UsedFileOptions(PublishedFileOptions):
-    """The suboptions of C(dependencies)."""
+    """The suboptions of `dependencies`."""
 
     scopes: list[str] | None = None
 
@@ -125,7 +125,7 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
 
 
 def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:
-    """Read the items at the paths, with one listing if that is cheaper and has digests."""
+    """Read the items at the paths, with a single listing if that is cheaper and has digests."""
     listed: Mapping[str, StoredItem] | None = None
     folder = common_folder(paths)
     if len(paths) >= _WORTH_A_LISTING and folder:

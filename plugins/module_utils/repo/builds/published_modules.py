@@ -21,7 +21,7 @@ from .published_files import (
 
 @dataclass(frozen=True)
 class PublishedModuleOptions:
-    """The suboptions of C(modules)."""
+    """The suboptions of `modules`."""
 
     id: str
     type: str | None = None

@@ -48,7 +48,7 @@ def relocated(
     *,
     copied: bool,
 ) -> bool | None:
-    """Whether the files of a build are in the target, and for a move nowhere else; `None` if
+    """Return whether the files of a build are in the target, and for a move nowhere else; `None` if
     unknown.
 
     Server fact [repo-15, repo-30]: a promotion without a status leaves no entry in the record;
@@ -70,11 +70,12 @@ def relocated(
 def missing_files(
     client: RepoClient, record: Mapping[str, Any], target: str, source: str | None
 ) -> list[str] | None:
-    """Return the recorded artifacts whose content is nowhere in the target, by path or name.
+    """Return the recorded artifacts whose content is nowhere in the target, by path or name; `None`
+    if the target cannot be listed.
 
-    The same content at another path counts as present. C(None): the target cannot be listed.
+    The same content at another path counts as present.
 
-    :param source: only artifacts that were deployed to this repository, or to an unknown one
+    :param source: only artifacts that were deployed to this repository, or to an unknown repository
     """
     wanted = {
         str(artifact["sha1"]).lower(): str(artifact.get("path") or artifact.get("name"))
@@ -91,10 +92,11 @@ def missing_files(
 
 
 def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> set[str] | None:
-    """Return the SHA-1 digests of the build's artifacts that a repository holds.
+    """Return the SHA-1 digests of the build's artifacts that a repository holds; `None` if they
+    cannot be read.
 
-    One query, since [repo-27] joins items and builds by SHA-1; a server that does not know such
-    queries lists the repository. C(None): neither is possible.
+    A single query is enough, since [repo-27] joins items and builds by SHA-1. If a server does not
+    know such queries, the repository is listed.
     """
     if client.dialect.query_by_property:
         criteria = {

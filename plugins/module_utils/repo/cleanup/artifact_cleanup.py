@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Delete old items [C2.4]: one query for each rule, one request for each item."""
+"""Delete old items [C2.4], with a query per rule and a request per item."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DeletionOutcome:
 
 @dataclass(frozen=True)
 class ArtifactCleanupOptions:
-    """The options of C(artifact_cleanup)."""
+    """The options of `artifact_cleanup`."""
 
     rules: list[RuleOptions]
     max_deletions: int = 100
@@ -46,7 +46,7 @@ class ArtifactCleanupOptions:
 
 
 class ArtifactCleanupOperation:
-    """Delete each item that matches a rule once."""
+    """Delete every item that matches a rule once."""
 
     descriptor: ClassVar = Descriptor(
         "repo", {"search": reads("read"), "delete": writes("read", unforeseen=("delete",))}
@@ -192,7 +192,7 @@ class ArtifactCleanupOperation:
         return DeletionOutcome(verdict, "failed", error)
 
     def _is_gone(self, item: CleanupItem) -> bool:
-        """Whether an item does not exist, as far as the server shows it."""
+        """Return whether an item does not exist, as far as the server shows it."""
         return listing.is_gone(self._client, item.repo, item.path) is not False
 
 
@@ -219,7 +219,7 @@ def _key(verdict: CleanupVerdict) -> tuple[str, str]:
 
 
 def _will_not_get_better(error: ToolchainError) -> bool:
-    """Whether an error affects every other item too, so that continuing does harm."""
+    """Return whether an error affects every other item too, so that continuing does harm."""
     unreachable = error.kind in ("network", "timeout") and not error.outcome_unknown
     return unreachable or error.kind in ("auth", "rate_limited")
 

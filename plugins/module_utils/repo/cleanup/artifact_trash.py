@@ -27,7 +27,7 @@ _NOT_THERE = "could not locate"
 
 @dataclass(frozen=True)
 class ArtifactTrashOptions:
-    """The options of C(artifact_trash)."""
+    """The options of `artifact_trash`."""
 
     constraints: ClassVar[dict[str, Any]] = {"required_if": [("state", "clean", ["repo"])]}
 
@@ -130,7 +130,7 @@ class TrashEmptying:
         return {"children": left}
 
     def _is_empty(self, found: list[str]) -> bool | None:
-        """Whether the trash is empty; `None` if something of `found` is left."""
+        """Return whether the trash is empty; `None` if something of `found` is left."""
         left = children(self._client)
         return None if left and left != found else not left
 
@@ -157,7 +157,7 @@ class TrashCleaning:
         return Plan({name: "in the trash"}, {}, "delete", result={"children": found})
 
     def _is_there(self, found: list[str]) -> bool | None:
-        """Whether the item is in the trash; `None` if it is unknown."""
+        """Return whether the item is in the trash; `None` if it is unknown."""
         if self._repo not in found or self._path == "":
             return self._repo in found
         if not self._client.dialect.trash_shows_items:

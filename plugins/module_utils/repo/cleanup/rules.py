@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parse the rules of a cleanup, and build their queries.
 
-In a glob `*` matches any characters including slashes, `?` one character, as in the query language
-[repo-17]; the comparison here uses the same meaning.
+In a glob `*` matches any characters including slashes, `?` a single character, as in the query
+language [repo-17]; the comparison here uses the same meaning.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _expression(glob: str) -> re.Pattern[str]:
 
 
 def matches(glob: str | None, text: str) -> bool:
-    """Whether a string matches a glob; `None` matches everything."""
+    """Return whether a string matches a glob; `None` matches everything."""
     return glob is None or _expression(glob).fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """The suboptions of C(rules)."""
+    """The suboptions of `rules`."""
 
     repo: str
     path: str | None = None
@@ -57,7 +57,7 @@ class RuleOptions:
 
 @dataclass(frozen=True)
 class CleanupRule:
-    """One rule; `None` means no restriction.
+    """A rule; `None` means no restriction.
 
     :param number: position in the list, for messages
     :param kind: `file`, `folder`, `any`, or `image`: folders with a manifest
@@ -84,8 +84,8 @@ class CleanupRule:
 
     @property
     def counts_ages(self) -> bool:
-        """Whether ages are evaluated here: the newest items of a folder are chosen from all of its
-        items, and an image consists of several items.
+        """Return whether ages are evaluated here: the newest items of a folder are chosen from all
+        of its items, and an image consists of several items.
         """
         return self.age is not None and (self.keep_last is not None or self.kind == "image")
 
@@ -135,7 +135,7 @@ class CleanupRule:
         )
 
     def idle(self, paths: Collection[str]) -> list[str]:
-        """Return the globs of `exclude` that match none of these paths."""
+        """Return the globs of `exclude` that match no path."""
         full = [*paths, *(f"{self.repo}/{path}" for path in paths)]
         return [glob for glob in self.exclude if not any(matches(glob, each) for each in full)]
 
@@ -231,7 +231,7 @@ def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | No
 
 
 def _is_restricted(rule: CleanupRule) -> bool:
-    """Whether a rule keeps anything: the content of the root with folders is everything."""
+    """Return whether a rule keeps anything: the content of the root with folders is everything."""
     globs = [each for each in (rule.path, rule.name) if each is not None and each.strip("*?/")]
     depth = rule.depth
     if rule.kind in ("folder", "any"):

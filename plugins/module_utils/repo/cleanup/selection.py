@@ -100,7 +100,7 @@ def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[Cleanup
             continue
         first = known.setdefault(item.path, item)
         if first is not item:
-            # a server may send one row per property
+            # a server may send a row per property
             for name, values in item.properties.items():
                 first.properties.setdefault(name, []).extend(values)
     if rule.kind == "file":
@@ -195,7 +195,7 @@ def _why_kept(
 
 
 def _newest(rule: CleanupRule, items: Sequence[CleanupItem]) -> set[str]:
-    """Return the paths of the newest items of each folder (of each image if they are its tags)."""
+    """Return the paths of the newest items per folder (per image if they are its tags)."""
     if rule.keep_last is None:
         return set()
     groups: dict[str, list[CleanupItem]] = {}

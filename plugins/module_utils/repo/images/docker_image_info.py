@@ -17,7 +17,7 @@ from . import registry
 
 @dataclass(frozen=True)
 class DockerImageInfoOptions:
-    """The options of C(docker_image_info)."""
+    """The options of `docker_image_info`."""
 
     repo: str
     image: str | None = None
@@ -25,7 +25,7 @@ class DockerImageInfoOptions:
 
 
 class DockerImageInfoOperation(ReadOnly):
-    """Read the tags of one image, or without `image` those of all images."""
+    """Read the tags of an image, or without `image` those of all images."""
 
     descriptor: ClassVar = Descriptor("repo", {"images": reads("read"), "tags": reads("read")})
 

@@ -23,7 +23,7 @@ _WAYS = ("tag", "tags", "all_tags")
 
 @dataclass(frozen=True)
 class PromotionRequest:
-    """One request: a tag, or (`None`) the image with all its tags."""
+    """A request for a tag, or (`None`) for the image with all its tags."""
 
     tag: str | None
     states: Sequence[TagState]
@@ -31,7 +31,7 @@ class PromotionRequest:
 
 @dataclass(frozen=True)
 class DockerPromoteOptions:
-    """The options of C(docker_promote)."""
+    """The options of `docker_promote`."""
 
     repo: str
     target_repo: str
@@ -211,7 +211,7 @@ class DockerPromoteOperation:
         return error
 
     def _promote(self, request: PromotionRequest) -> tuple[str, list[TagState]]:
-        """Send one request and read its effect; return the server's message, and the tags
+        """Send a request and read its effect; return the server's message, and the tags
         afterwards.
         """
         body = self._body(request)
@@ -249,7 +249,7 @@ class DockerPromoteOperation:
         return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
 
     def _is_done(self, request: PromotionRequest) -> bool | None:
-        """Whether a promotion is done, as far as both sides show it.
+        """Return whether a promotion is done, as far as both sides show it.
 
         `None` if a copy overwrites an equal tag, if only names can be read, or if only some tags
         are done.
@@ -289,7 +289,7 @@ class DockerPromoteOperation:
 def _names(options: DockerPromoteOptions) -> dict[str, str] | None:
     """Return the tags to promote with their names in the target; `None` for all tags.
 
-    Raises `invalid` unless exactly one of `tag`, `tags` and `all_tags` is given.
+    Raises `invalid` unless exactly one option of `tag`, `tags` and `all_tags` is given.
     """
     tag, tags = options.tag, options.tags
     given = [tag is not None, tags is not None, options.all_tags]

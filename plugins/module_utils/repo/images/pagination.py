@@ -88,7 +88,7 @@ class NameList:
         return found
 
     def _add(self, response: Response) -> bool:
-        """Add the names of a page; return whether any of them is new."""
+        """Add the names of a page; return whether there is a new name."""
         known = len(self._found)
         self._found.update(dict.fromkeys(self._names(response) or []))
         return len(self._found) > known

@@ -84,8 +84,8 @@ def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:
 
 
 def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]) -> dict[str, str]:
-    """Return the existing tags with the result of :func:`manifest`. If only names can be read, one
-    list has all of them.
+    """Return the existing tags with the result of :func:`manifest`. If only names can be read, a
+    single list has all tags.
     """
     if len(names) > 1 and not client.dialect.manifest_digests:
         listed = tags(client, repo, image) or []

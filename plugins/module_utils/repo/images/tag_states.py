@@ -36,7 +36,7 @@ class TagState:
 
     @property
     def is_same(self) -> bool:
-        """Whether the target equals the source, as far as the server shows it."""
+        """Return whether the target equals the source, as far as the server shows it."""
         if self.source is None or self.target is None:
             return False
         return self.source == self.target or PRESENT in (self.source, self.target)
@@ -46,8 +46,8 @@ class TagState:
         return PRESENT in (self.source, self.target)
 
     def is_done(self, *, copy: bool) -> bool:
-        """Whether nothing remains to be done: a move needs the target only, a copy needs equal
-        digests. If the server shows names only, a copy needs no source.
+        """Return whether nothing remains to be done: a move needs the target only, a copy needs
+        equal digests. If the server shows names only, a copy needs no source.
         """
         if not copy:
             return self.source is None and self.target is not None

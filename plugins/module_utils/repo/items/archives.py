@@ -18,7 +18,8 @@ _SAYS_UTF8 = 0x800
 
 
 def entries_of(path: str) -> dict[str, Digests]:
-    """Return the files of an archive by relative path with their digests; each is streamed once.
+    """Return the files of an archive by relative path with their digests; every file is streamed
+    once.
 
     Raises `invalid` for a file that is not an archive, cannot be read, is empty, or has a path
     outside of the target folder.

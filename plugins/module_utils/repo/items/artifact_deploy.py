@@ -24,7 +24,7 @@ _SOURCES = ("src", "content", "artifacts")
 
 @dataclass(frozen=True)
 class ArtifactOptions:
-    """The suboptions of C(artifacts)."""
+    """The suboptions of `artifacts`."""
 
     src: PathText
     path: str = ""
@@ -33,7 +33,7 @@ class ArtifactOptions:
 
 @dataclass(frozen=True)
 class ArtifactDeployOptions:
-    """The options of C(artifact_deploy)."""
+    """The options of `artifact_deploy`."""
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [_SOURCES],
@@ -118,7 +118,7 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
 
 
 def _refuse_without_files(options: ArtifactDeployOptions) -> None:
-    """Raise `invalid` for options that select files if there is only one."""
+    """Raise `invalid` if there is only a single file, and an option selects files."""
     named = [name for name in ("exclude", "flat") if getattr(options, name)]
     instead = "explode" if options.explode else "content" if options.content is not None else ""
     if named and instead:

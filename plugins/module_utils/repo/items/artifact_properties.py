@@ -23,7 +23,7 @@ Items = dict[str, dict[str, list[str]]]
 
 @dataclass(frozen=True)
 class ArtifactPropertiesOptions:
-    """The options of C(artifact_properties)."""
+    """The options of `artifact_properties`."""
 
     repo: str
     path: Annotated[str, Option(empty=True)]
@@ -84,7 +84,7 @@ class ArtifactPropertiesOperation:
     def _difference(
         self, own: dict[str, list[str]] | None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the current and the wanted properties of items that differ; unknown ones are
+        """Return the current and the wanted properties of items that differ; unknown properties are
         `None`.
         """
         below = self._below() if self._recursive and own is not None else {}

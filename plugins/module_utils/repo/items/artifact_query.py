@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class ListingOptions:
-    """The suboptions of C(list)."""
+    """The suboptions of `list`."""
 
     repo: str
     path: str = ""
@@ -56,7 +56,7 @@ _QUESTIONS = ("aql", "aql_file", "pattern", "list")
 
 @dataclass(frozen=True)
 class ArtifactQueryOptions:
-    """The options of C(artifact_query)."""
+    """The options of `artifact_query`."""
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [_QUESTIONS],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploy files one by one, or as an archive that the server expands [C2.1]."""
+"""Deploy files separately, or as an archive that the server expands [C2.1]."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .existing import FileState, read_moved, read_states, with_known_content
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 
-#: Action and number of sent bytes of each file, by path.
+#: Action and number of sent bytes by path.
 Done = dict[str, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class FileAction:
-    """Planned action for one file, and its repository."""
+    """Planned action for a file, and its repository."""
 
     found: FileState
     action: str
@@ -61,8 +61,8 @@ class FileDeployment:
         self._actions: list[FileAction] = []
 
     def _by_checksum(self) -> bool | None:
-        """Whether content that the server already has is sent as a checksum only; `None`: if that
-        is faster.
+        """Return whether content that the server already has is sent as a checksum only; `None`: if
+        that is faster.
         """
         if self._client.dialect.checksum_headers:
             return self._checksum_deploy
@@ -104,7 +104,7 @@ class FileDeployment:
         return actions
 
     def _require_free_paths(self) -> None:
-        """Raise C(conflict) if a file would replace other content."""
+        """Raise `conflict` if a file would replace other content."""
         taken = [
             self._name(file)
             for file in self._actions
@@ -143,12 +143,12 @@ class FileDeployment:
         }
 
     def _send_together(self, uploader: Uploader, done: Done) -> int:
-        """Send all files in one request; return the number of bytes."""
+        """Send all files in a single request; return the number of bytes."""
         return 0
 
     def _carry_out(self, uploader: Uploader, file: FileAction, done: Done) -> None:
-        """Deploy one file. Its content is reported as deployed even if its properties
-        are rejected.
+        """Deploy a file. Its content is reported as deployed even if its properties are
+        rejected.
         """
         path, wanted = file.wanted.path, file.wanted.properties
         if file.action == "uploaded":
@@ -186,7 +186,7 @@ class FileDeployment:
 
 
 class ArchiveDeployment(FileDeployment):
-    """Deploy the entries of an archive: send the whole archive if one of them differs."""
+    """Deploy the entries of an archive: send the whole archive if any entry differs."""
 
     def __init__(
         self,

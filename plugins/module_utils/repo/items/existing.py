@@ -17,7 +17,7 @@ from . import listing
 from .listing import StoredItem
 from .sources import WantedFile
 
-#: Number of files from which listing the whole repository is cheaper than a request for each file.
+#: Number of files from which listing the whole repository is cheaper than a request per file.
 _WORTH_A_WHOLE_LISTING = 20
 
 
@@ -35,12 +35,12 @@ class FileState:
 
     @property
     def has_content(self) -> bool:
-        """Whether the content is certainly there."""
+        """Return whether the content is certainly there."""
         return self.stored is not None and self.stored.holds(self.wanted.digests) is True
 
     @property
     def has_properties(self) -> bool:
-        """Whether all wanted properties are certainly set."""
+        """Return whether all wanted properties are certainly set."""
         wanted = self.wanted.properties
         return not wanted or properties.are_set(self.properties, wanted) is True
 

@@ -26,7 +26,7 @@ class StoredItem:
     folder: bool = False
 
     def holds(self, content: Digests) -> bool | None:
-        """Whether the item has this content; `None` if it is unknown."""
+        """Return whether the item has this content; `None` if it is unknown."""
         if self.folder or (self.size is not None and self.size != content.size):
             return False
         # server fact [repo-20]: old files have no SHA-256
@@ -35,7 +35,7 @@ class StoredItem:
         return None if self.sha1 is None else self.sha1 == content.sha1
 
     def equals(self, other: StoredItem) -> bool:
-        """Whether both items certainly have the same content."""
+        """Return whether both items certainly have the same content."""
         for one, two in ((self.sha256, other.sha256), (self.sha1, other.sha1)):
             if one is not None and two is not None:
                 return one == two
@@ -96,7 +96,7 @@ def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
 
 
 def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
-    """Whether an item does not exist; `None` if it is unknown."""
+    """Return whether an item does not exist; `None` if it is unknown."""
     found = find(client, repo, path)
     return None if found is UNTOLD else found is None
 

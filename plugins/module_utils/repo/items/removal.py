@@ -42,8 +42,8 @@ class ItemRemoval:
         return listing.find(self._client, repo, self._path)
 
     def _find_behind(self, seen: StoredItem | None) -> StoredItem | None:
-        """Find the item in the repository behind a virtual one, the only place where it can be
-        deleted.
+        """Find the item in the repository behind a virtual repository: it can only be deleted
+        there.
         """
         asked = self._repo
         try:

@@ -23,14 +23,14 @@ _REPOSITORIES = "repositoriesSummaryList"
 
 @dataclass(frozen=True)
 class RepoInfoOptions:
-    """The options of C(repo_info)."""
+    """The options of `repo_info`."""
 
     repo: str | None = None
     storage: bool = False
 
 
 class RepoInfoOperation(ReadOnly):
-    """Read one or all repositories, and the storage summary on request."""
+    """Read a repository or all repositories, and the storage summary on request."""
 
     descriptor: ClassVar = Descriptor(
         "repo", {"repositories": reads("read"), "storage": reads("admin")}
@@ -53,7 +53,7 @@ def _all(client: RepoClient) -> list[dict[str, Any]]:
 
 
 def _one(client: RepoClient, key: str) -> dict[str, Any]:
-    """Return one repository; if the server does not return it alone, its entry in the list.
+    """Return a repository; if the server does not return it alone, its entry in the list.
 
     Server fact [repo-9]: 400 or 404 for an unknown key, 400 without a licence.
     """
@@ -89,7 +89,7 @@ def _storage(client: RepoClient) -> dict[str, Any]:
 def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a storage summary: sizes in bytes as `..._bytes`, shares as `..._percent`.
 
-    `raw` is the summary of the server; `repositories` has a dict for each repository.
+    `raw` is the summary of the server; `repositories` has a dict per repository.
     """
     found: dict[str, Any] = {}
     for part in _SUMMARIES:
@@ -108,7 +108,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a part under names such as `used_space`, with their numbers.
 
-    Server fact [repo-10]: newer releases add the exact size of a repository to the rounded one.
+    Server fact [repo-10]: newer releases add the exact size of a repository to the rounded size.
     """
     found: dict[str, Any] = {}
     for field, value in part.items():
@@ -131,5 +131,5 @@ def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_name(field: str) -> bool:
-    """Whether a field is a name, which is kept even if it looks like a number."""
+    """Return whether a field is a name, which is kept even if it looks like a number."""
     return field.endswith(("_key", "_type", "_directory"))

@@ -104,7 +104,7 @@ class Selection:
 
 
 def files_of(src: str, path: str, selection: Selection | None = None) -> Iterator[FileSource]:
-    """Yield the files of one `src`: a file, a folder (`dir/`: its content) or a glob.
+    """Yield the files of a `src`: a file, a folder (`dir/`: its content) or a glob.
 
     Files below the source, or below the fixed part of a glob, keep their folders.
     """
@@ -207,8 +207,8 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tup
 def read_all(sources: Sequence[FileSource], parallel: int) -> list[WantedFile]:
     """Read every source once for its digests. Raises `invalid` for an unreadable file.
 
-    Small files are read sequentially: threads would only wait for the interpreter lock, and more
-    threads than processors for each other.
+    Small files are read sequentially: threads would only wait for the interpreter lock, and if
+    there are more threads than processors, for other threads.
     """
     reading = _Reading()
     small = [reading.small(source) for source in sources]

@@ -28,7 +28,7 @@ _TRIES = 10
 
 @dataclass
 class Uploader:
-    """Writes to one repository.
+    """Writes to a repository.
 
     :param by_checksum: do not send content that the server has; `None`: if asking is faster
     """
@@ -39,7 +39,7 @@ class Uploader:
     _unknown: int = 0
 
     def deploy(self, wanted: WantedFile, before: StoredItem | None) -> tuple[str, int]:
-        """Deploy one file; return the action and the number of sent bytes.
+        """Deploy a file; return the action and the number of sent bytes.
 
         Server fact [repo-19]: with checksum headers the server rejects a damaged body, and can
         deploy content that it already has.
@@ -56,7 +56,7 @@ class Uploader:
         return "uploaded", wanted.digests.size
 
     def _asks_for(self, wanted: WantedFile) -> bool:
-        """Whether to ask the server first if it already has the content."""
+        """Return whether to ask the server first if it already has the content."""
         if self.by_checksum is not None:
             return self.by_checksum
         if wanted.digests.size >= _SMALL:
@@ -64,7 +64,8 @@ class Uploader:
         # counted before the response, so that workers do not all ask at once
         self._unknown += 1
         times, rest = divmod(self._unknown, _TRIES)
-        # then double the interval each time, so that at most half of the requests are in vain
+        # then double the interval after every attempt, so that at most half of the requests are in
+        # vain
         return times == 0 or (rest == 0 and times & (times - 1) == 0)
 
     def _put(self, wanted: WantedFile, *, send_bytes: bool) -> bool:
@@ -102,7 +103,9 @@ class Uploader:
         return {"X-Checksum-Sha1": digests.sha1, "X-Checksum-Sha256": digests.sha256}
 
     def _arrived(self, wanted: WantedFile) -> bool | None:
-        """Whether a file was deployed although the response was lost; `None` if it is unknown."""
+        """Return whether a file was deployed although the response was lost; `None` if it is
+        unknown.
+        """
         found = listing.head(self.client, self.repo, wanted.path)
         if found in (None, UNTOLD) and not self.client.dialect.checksum_headers:
             # a server without HEAD may report an existing file as missing
@@ -137,8 +140,8 @@ class Uploader:
         return None
 
     def _is_missing(self, path: str) -> bool:
-        """Whether the listing lacks an item. A missing folder proves that only if the server lists
-        the root.
+        """Return whether the listing lacks an item. A missing folder proves that only if the server
+        lists the root.
         """
         listed = listing.listing(self.client, self.repo, path.rpartition("/")[0])
         if listed is None or path in listed:
@@ -176,14 +179,14 @@ class Uploader:
         return [entry.path for entry in entries if found[entry.path] is False]
 
     def _are_there(self, entries: Sequence[WantedFile]) -> bool | None:
-        """Whether all entries are stored with their content; `None` if it is unknown."""
+        """Return whether all entries are stored with their content; `None` if it is unknown."""
         found = self._verdicts(entries).values()
         if False in found:
             return False
         return None if None in found else True
 
     def _verdicts(self, entries: Sequence[WantedFile]) -> dict[str, bool | None]:
-        """Return whether each entry is stored with its content; `None` if it is unknown."""
+        """Return by entry whether it is stored with its content; `None` if unknown."""
         folder = common_folder([entry.path for entry in entries])
         found: Mapping[str, StoredItem | None] | None = listing.listing(
             self.client, self.repo, folder, deep=True

@@ -34,7 +34,7 @@ from .remote_files import Filter, find_files, refuse_path
 
 @dataclass(frozen=True)
 class ArtifactCopyOptions:
-    """The options of C(artifact_copy)."""
+    """The options of `artifact_copy`."""
 
     repo: str
     path: str
@@ -46,7 +46,7 @@ class ArtifactCopyOptions:
 
 @dataclass(frozen=True)
 class Relocation:
-    """One file: source, target, and the current state of both."""
+    """A file with source, target, and the current state of both."""
 
     source: str
     target: str
@@ -101,7 +101,7 @@ class ArtifactCopyOperation:
             what = f"'{self._repo}/{self._path}' cannot be {self._done}"
             raise repositories.lacking(self._client, what)
         if self._options.move:
-            # the repository behind a virtual one may be the target itself
+            # the repository behind a virtual repository may be the target itself
             self._repo = repositories.deployment_target(self._client, self._repo, certain=True)
         files = self._sources()
         self._target_repo = repositories.deployment_target(self._client, self._target_repo)
@@ -133,7 +133,7 @@ class ArtifactCopyOperation:
         return {one.below: one.stored for one in find_files(self._client, repo, path, Filter())}
 
     def _refuse_overlap(self) -> None:
-        """Raise `invalid` if the item would be copied onto or into itself, again on each run."""
+        """Raise `invalid` if the item would be copied onto or into itself, again on every run."""
         given = self._options.target_path or ""
         if not self._is_folder and given.endswith("/"):
             self._target = join(given, self._path.rpartition("/")[2])
@@ -238,7 +238,7 @@ class ArtifactCopyOperation:
         ]
 
     def _parts(self, one: Relocation, **query: int) -> dict[str, Any]:
-        """Return address and query for one file; `to` names the file itself, never a folder."""
+        """Return address and query for a file; `to` names the file itself, never a folder."""
         return {
             "method": "POST",
             "path": f"api/{self._verb}/{item_path(self._repo, one.source)}",
@@ -278,7 +278,7 @@ class ArtifactCopyOperation:
         return {}
 
     def _is_done(self, one: Relocation) -> bool | None:
-        """Whether the file is at the target, and for a move no longer at the source."""
+        """Return whether the file is at the target, and for a move no longer at the source."""
         found = listing.head(self._client, self._target_repo, one.target)
         if found is None or not one.stored.equals(found):
             return False

@@ -35,7 +35,7 @@ from .target_files import (
 
 @dataclass(frozen=True)
 class FetchedArtifactOptions:
-    """The suboptions of C(artifacts)."""
+    """The suboptions of `artifacts`."""
 
     path: str
     repo: str | None = None
@@ -47,7 +47,7 @@ _WHAT = ("path", "build_name", "artifacts")
 
 @dataclass(frozen=True)
 class ArtifactDownloadOptions:
-    """The options of C(artifact_download)."""
+    """The options of `artifact_download`."""
 
     constraints: ClassVar[dict[str, Any]] = {
         "mutually_exclusive": [_WHAT],

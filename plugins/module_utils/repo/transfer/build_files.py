@@ -14,15 +14,16 @@ from ..builds import records
 from ..client import RepoClient, objects
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
-#: Number of digests in one query.
+#: Number of digests in a query.
 _AT_ONCE = 100
 
 
 def find_build_files(
     client: RepoClient, name: str, number: str, repo: str | None, wanted: Filter
 ) -> list[RemoteFile]:
-    """Return the files of a build, one for each path and content. Without `repo` and properties,
-    all recorded artifacts are returned: raises `not_found` if one of them does not exist.
+    """Return the files of a build, without duplicates of path and content. Without `repo` and
+    properties, all recorded artifacts are returned: raises `not_found` if an artifact does not
+    exist.
     """
     if not client.dialect.query_by_property:
         raise ToolchainError(
@@ -54,7 +55,7 @@ def _recorded(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 class _BuildSearch:
-    """Queries for the files of one build."""
+    """Queries for the files of a build."""
 
     def __init__(self, client: RepoClient, label: str, wanted: Filter) -> None:
         self._client, self._label = client, label
@@ -78,7 +79,7 @@ class _BuildSearch:
     def copies(
         self, recorded: Mapping[str, Mapping[str, Any]], repo: str | None
     ) -> list[RemoteFile]:
-        """Return one file for each content: preferably the recorded path, or the recorded name."""
+        """Return one file per content: preferably the recorded path, or the recorded name."""
         found: dict[str, list[RemoteFile]] = {}
         for some in _slices(recorded):
             contents = [{"actual_sha1": sha1} for sha1 in some]
@@ -117,7 +118,7 @@ def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool
 
 
 def _without_copies(found: Iterable[RemoteFile]) -> list[RemoteFile]:
-    """Return one file for each path and content: promotions copy files to other repositories."""
+    """Return one file per path and content: promotions copy files to other repositories."""
     kept: dict[tuple[str, str | None], RemoteFile] = {}
     for file in found:
         kept.setdefault((file.path, file.stored.sha1), file)

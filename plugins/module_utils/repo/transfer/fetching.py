@@ -11,7 +11,7 @@ _PAGES = (".html", ".htm", ".xhtml")
 
 
 class Fetcher:
-    """Downloads files of one server. Redirects to another host are followed without credentials."""
+    """Downloads files of a server. Redirects to another host are followed without credentials."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client

@@ -46,13 +46,13 @@ class Filter:
 
 
 def names_many(path: str) -> bool:
-    """Whether a path is a folder (trailing slash) or a pattern."""
+    """Return whether a path is a folder (trailing slash) or a pattern."""
     return path.endswith("/") or has_wildcards(path)
 
 
 def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
-    """Return the files of a path: one file, those of a folder, or those that match a pattern; empty
-    if there are none. Raises `not_found` if the repository does not exist.
+    """Return the files of a path: a single file, those of a folder, or those that match a pattern;
+    empty if there are none. Raises `not_found` if the repository does not exist.
     """
     if not names_many(path):
         found = _single(client, repo, join(*segments(path)))
@@ -130,7 +130,7 @@ def _many_by_query(
 
 
 def having(wanted: Properties) -> dict[str, Any]:
-    """Return query criteria for items with all values of these properties."""
+    """Return query criteria for items with all values of the wanted properties."""
     if not wanted:
         return {}
     return {"$and": [{f"@{name}": each} for name, values in wanted.items() for each in values]}
@@ -187,7 +187,7 @@ def _is_virtual(client: RepoClient, repo: str) -> bool:
 def _with_properties(
     client: RepoClient, found: list[RemoteFile], wanted: Properties
 ) -> list[RemoteFile]:
-    """Return the files with the wanted properties, which are read one by one."""
+    """Return the files with the wanted properties, which are read file by file."""
     if not wanted or not found:
         return found
     has = list(bounded(client.connections, partial(_has, client, wanted), found))

@@ -29,8 +29,8 @@ class TargetFile:
 
 
 def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
-    """Return the files without duplicates. Raises `invalid` for two files with one destination, and
-    for a file that is the folder of another.
+    """Return the files without duplicates. Raises `invalid` for two files with the same
+    destination, and for a file that is the folder of another.
     """
     places: dict[str, TargetFile] = {}
     for file in files:

@@ -13,7 +13,7 @@ from ..fields.documents import plain_lines, text_of, to_document
 from .edits import Edit
 from .site import Site, TrackerIssue
 
-#: Members that identify an author; a deleted account has none of them [tracker-23].
+#: Members that identify an author; a deleted account has no such member [tracker-23].
 _IDENTITIES = ("accountId", "key", "name")
 _MOST_PAGES = 1000
 
@@ -40,7 +40,7 @@ class CommentPart:
         return (Change("comment", None, self._text),)
 
     def _is_there(self, shown: Any, key: str) -> bool:
-        """Whether the own account has written it; `shown` may be the first page only."""
+        """Return whether the own account has written it; `shown` may be the first page only."""
         own = _identity(self._site.own())
         return any(
             text_of(comment.get("body")) == self._wanted and _identity(comment.get("author")) == own

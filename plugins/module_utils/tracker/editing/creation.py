@@ -105,7 +105,7 @@ class Creation:
         return self._confirmed(str(key)) if key else self._only(self._looked_for())
 
     def _is_found(self) -> bool | None:
-        """Whether the issue exists after a lost response. A search without a match
+        """Return whether the issue exists after a lost response. A search without a match
         proves nothing.
         """
         return True if self._looked_for() else None
@@ -141,7 +141,7 @@ class Creation:
 
 
 def several(keys: list[str]) -> ToolchainError:
-    """Return the `conflict` error for a query that must find one issue."""
+    """Return the `conflict` error for a query that must find a single issue."""
     return ToolchainError(
         "conflict", f"match finds more than one issue ({', '.join(keys)}, ...): make it find one"
     )

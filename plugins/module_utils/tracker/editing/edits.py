@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Managed parts of an issue; each part is a request of its own [tracker-19]."""
+"""Managed parts of an issue; every part is a separate request [tracker-19]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .site import TrackerIssue
 
 @dataclass(frozen=True)
 class Edit:
-    """A write to one issue, and the permissions that it needs."""
+    """A write to an issue, and the permissions that it needs."""
 
     changes: tuple[Change, ...]
     write: Callable[[], None]
@@ -32,7 +32,7 @@ class Part(Protocol):
         """Return the permissions for creating an issue with this part [tracker-28]."""
 
     def differs(self, issue: TrackerIssue) -> bool:
-        """Whether an issue may need an edit, by the fields that were read."""
+        """Return whether an issue may need an edit, by the fields that were read."""
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         """Return the writes. May read more, and raises errors that the server would return."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edit the fields of an issue with one request [tracker-22]."""
+"""Edit the fields of an issue with a single request [tracker-22]."""
 
 from __future__ import annotations
 

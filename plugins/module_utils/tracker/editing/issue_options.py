@@ -39,7 +39,7 @@ class IssueAdditions:
 
 @dataclass(frozen=True)
 class IssueLink:
-    """A link. `type` is the name of its type, or one of its phrases."""
+    """A link. `type` is the name or a phrase of its type."""
 
     type: str
     issue: str

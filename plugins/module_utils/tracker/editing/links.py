@@ -26,8 +26,8 @@ class WantedLink:
     is_symmetric: bool
 
     def is_among(self, links: Any) -> bool:
-        """Whether an issue has the link. On the subject, the other issue is `outwardIssue`; a
-        symmetric link may have either.
+        """Return whether an issue has the link. On the subject, the other issue is `outwardIssue`;
+        a symmetric link may have either.
         """
         sides = ["outwardIssue" if self.is_subject else "inwardIssue"]
         if self.is_symmetric:
@@ -47,7 +47,7 @@ class WantedLink:
 class LinksPart:
     """Adds links to an issue; its other links are kept.
 
-    :param wanted: pairs of a type (or one of its phrases) and the key of another issue
+    :param wanted: pairs of a type (or a phrase of the type) and the key of another issue
     """
 
     names = ("issuelinks",)
@@ -106,7 +106,7 @@ class LinksPart:
 
     def _write(self, issue: TrackerIssue, link: WantedLink) -> None:
         """Send a link. `inwardIssue` is the subject. An existing link gets the same response, and
-        no second one is made.
+        the server makes no second link.
         """
         subject, other = (issue.key, link.issue) if link.is_subject else (link.issue, issue.key)
         try:

@@ -54,7 +54,7 @@ class Site:
         return bool(self.client.memory[_KIND] == "Cloud")
 
     def place(self, key: str, *below: str) -> str:
-        """Return the address of an issue, or of a part of it."""
+        """Return the address of an issue, or of a subresource."""
         return f"{self.api}/issue/{path(key, *below)}"
 
     def issue(self, key: str, names: Sequence[str]) -> TrackerIssue:
@@ -72,7 +72,7 @@ class Site:
         return found
 
     def field(self, key: str, name: str) -> Any:
-        """Return the current value of one field of an issue."""
+        """Return the current value of a field of an issue."""
         return self.issue(key, [name]).fields.get(name)
 
     def own(self) -> Mapping[str, Any]:
@@ -126,8 +126,9 @@ class Site:
         )
 
     def judged(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:
-        """Return the error of a write as `permission` if the account lacks one: servers report a
-        missing permission as a wrong field, or not at all [tracker-22, tracker-24, tracker-28].
+        """Return the error of a write as `permission` if the account lacks a permission: servers
+        report a missing permission as a wrong field, or not at all [tracker-22, tracker-24,
+        tracker-28].
         """
         if error.kind not in ("rejected", "not_found", "auth"):
             return error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Edit one issue or many, or create an issue once, for `tracker_issue` [C8.8]."""
+"""Edit a single issue or many, or create an issue once, for `tracker_issue` [C8.8]."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class TrackerIssueOperation:
         )
 
     def _all_planned(self) -> list[PlannedIssue]:
-        """Plan the edits of each issue. The first error ends the task before any write."""
+        """Plan the edits of all issues. The first error ends the task before any write."""
         options = self._options
         if options.issue is not None:
             return [self._of_issue(self._site.issue(options.issue, self._wanted.names))]
@@ -182,7 +182,7 @@ class TrackerIssueOperation:
         return [issue.key for issue in self._search(str(self._options.match), 2)]
 
     def preflight(self, plan: Plan) -> None:
-        """Check the permissions for the planned edits, for each issue.
+        """Check the permissions for the planned edits of every issue.
 
         A workflow or a role may grant a permission for some issues of a project only.
         """
@@ -222,7 +222,7 @@ class TrackerIssueOperation:
         return {"issues": [one.shown(one.changes) for one in self._planned]}
 
     def _write(self, one: PlannedIssue) -> None:
-        """Write the edits of one issue in order."""
+        """Write the edits of an issue in order."""
         if one.key is None:
             self._create(one)
         for edit in one.edits:
@@ -245,7 +245,7 @@ class TrackerIssueOperation:
             one.edits = [edit for part in others for edit in part.edits(issue)]
 
     def _failure(self, todo: Sequence[PlannedIssue]) -> ToolchainError | None:
-        """Return one error for all failed issues. Its result contains the finished edits."""
+        """Return a single error for all failed issues. Its result contains the finished edits."""
         failed = [one for one in todo if one.error is not None]
         errors = [one.error for one in failed if one.error is not None]
         if not errors:

@@ -166,7 +166,7 @@ class StatusPart:
 
 
 def _same_id(one: Any, other: Any) -> bool:
-    """Whether two statuses are the same: their names may be in different languages."""
+    """Return whether two statuses are the same: their names may be in different languages."""
     ids = [each.get("id") if isinstance(each, Mapping) else None for each in (one, other)]
     return None not in ids and str(ids[0]) == str(ids[1])
 

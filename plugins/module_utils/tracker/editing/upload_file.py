@@ -41,7 +41,7 @@ class UploadFile:
         ]
 
     def is_stored(self, attachments: Sequence[Attachment], known: Collection[str]) -> bool:
-        """Return whether one of the attachments is this upload.
+        """Return whether an attachment is this upload.
 
         :param known: ids of attachments that were there before
         """
@@ -57,7 +57,9 @@ def _pattern(character: str) -> str:
 
 
 def files_of(paths: Sequence[str]) -> list[UploadFile]:
-    """The files that a user named; C(invalid) for what is none, and for two of one name."""
+    """Return the files that a user named. Raise `invalid` for a path that is no file, and for two
+    files with the same name.
+    """
     found: dict[str, UploadFile] = {}
     for number, path in enumerate(paths):
         place = f"attachments[{number}]"
@@ -78,9 +80,9 @@ def files_of(paths: Sequence[str]) -> list[UploadFile]:
 
 
 class ComparedFiles:
-    """Compare content, which servers have no digest of, once for each file and attachment.
+    """Compare content, for which servers have no digest, once per file and attachment.
 
-    :param limit: most bytes of an attachment that is downloaded in order to compare it
+    :param limit: maximum bytes of an attachment that is downloaded for the comparison
     """
 
     def __init__(self, site: Site, limit: int) -> None:

@@ -32,7 +32,7 @@ class AttachmentsPart:
         self._checked = False
 
     def _todo(self, issue: TrackerIssue) -> Iterator[tuple[UploadFile, bool, list[Attachment]]]:
-        """Yield each file, whether it must be uploaded, and the older attachments to delete."""
+        """Yield the files, whether they must be uploaded, and the older attachments to delete."""
         there = self._attachments(issue.fields.get("attachment"))
         for file in self._files:
             named = file.named(there)

@@ -28,7 +28,7 @@ def is_document(value: Any) -> bool:
 
 
 def to_document(text: str) -> Document:
-    """Return a document with a paragraph for each block of lines."""
+    """Return a document with a paragraph per block of lines."""
     blocks = [block for block in re.split(r"\n{2,}", plain_lines(text)) if block]
     return {"type": "doc", "version": 1, "content": [_paragraph(block) for block in blocks]}
 

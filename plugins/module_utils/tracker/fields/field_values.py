@@ -86,7 +86,7 @@ def _number(value: Any, place: Place) -> Any:
 
 
 def same(current: Any, wanted: Any) -> bool:
-    """Whether a field has a value already: objects by the given members, lists in any order,
+    """Return whether a field has a value already: objects by the given members, lists in any order,
     strings without the changes that servers make to line ends.
     """
     if wanted is None or wanted == []:

@@ -103,7 +103,7 @@ def _seconds(created: Any) -> float | None:
 
 
 class AttachmentContents:
-    """Download the attachments of one issue."""
+    """Download the attachments of an issue."""
 
     def __init__(self, client: TrackerClient, issue: str) -> None:
         self._client, self._issue = client, issue
@@ -135,10 +135,11 @@ class AttachmentContents:
         return self._client.download(what, given, checked)
 
     def _own_address(self, attachment: Attachment) -> str | None:
-        """Return the address of the attachment on our server if the given one names another server.
+        """Return the address of the attachment on our server if the given address names another
+        server.
 
         Server fact [tracker-7]: addresses begin with the configured base URL, which differs from
-        ours behind a proxy. The attachment is also available under our URL, where the login is
+        ours behind a proxy. The attachment is also available under our URL, for which the login is
         valid.
         """
         if address.origin(attachment.content) == address.origin(self._client.url):

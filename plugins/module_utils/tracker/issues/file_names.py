@@ -21,7 +21,7 @@ _LONGEST = 255
 
 
 def safe_names(filenames: Mapping[str, str]) -> dict[str, str]:
-    """Return a file name for each attachment, by id.
+    """Return the file names of the attachments, by id.
 
     Equal names, also on case-insensitive file systems, all get `-<id>` before the extension, so
     that no name depends on the order.

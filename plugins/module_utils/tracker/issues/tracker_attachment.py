@@ -55,7 +55,7 @@ class AttachmentFile:
     def as_dict(self, sizes: Mapping[str, int]) -> dict[str, Any]:
         """Return the entry for the return value.
 
-        :param sizes: bytes of each written file, by id of the attachment
+        :param sizes: bytes of the written files, by id of the attachment
         """
         size = sizes.get(self.number, self.attachment.size)
         if size is None and self.action == "unchanged" and self.file is not None:
@@ -265,7 +265,7 @@ class TrackerAttachmentOperation:
         return {"attachments": [entry.as_dict(sizes) for entry in self._files]}
 
     def _download(self, entry: AttachmentFile) -> int:
-        """Download one attachment and return its size in bytes.
+        """Download an attachment and return its size in bytes.
 
         The file gets a time by which the next run recognises the attachment.
         """

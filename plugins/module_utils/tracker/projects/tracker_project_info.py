@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read one project or all of them: the module `tracker_project_info` [W4.2, C4.4]."""
+"""Read a project or all projects: the module `tracker_project_info` [W4.2, C4.4]."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _READING = "reading the projects"
 
 @dataclass(frozen=True)
 class TrackerProjectInfoOptions:
-    """The options of C(tracker_project_info)."""
+    """The options of `tracker_project_info`."""
 
     key: Annotated[str | None, Option(secret=False)] = None
 
@@ -46,8 +46,8 @@ class TrackerProjectInfoOperation(ReadOnly):
         return unchanged({"projects": self.all() if key is None else [self._project(key)]})
 
     def all(self) -> list[Project]:
-        """Return all projects that the account sees, with one request if the server still has the
-        list.
+        """Return all projects that the account sees, with a single request if the server still has
+        the list.
         """
         response = self._client.read(_READING, _LIST, expect=(200, 410))
         return _listed(response, response.json()) if response.status == 200 else self._by_page()
@@ -67,7 +67,7 @@ class TrackerProjectInfoOperation(ReadOnly):
         return found.issues
 
     def _project(self, key: str) -> Project:
-        """Return one project by key or id with all its members. Raises `not_found`.
+        """Return a project by key or id with all its members. Raises `not_found`.
 
         The written interface has the list only: if a project has no address of its own, it is
         searched there.

@@ -25,7 +25,7 @@ _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
-#: Members that each state manages. For users a version is released, unreleased or archived.
+#: Members by state. For users a version is released, unreleased or archived.
 _STATES: dict[str, dict[str, bool]] = {
     "present": {},
     "released": {"released": True, "archived": False},
@@ -37,7 +37,7 @@ _OF_VERSIONS_THAT_STAY = ("new_name", "description", "start_date", "release_date
 
 @dataclass(frozen=True)
 class TrackerVersionOptions:
-    """The options of C(tracker_version)."""
+    """The options of `tracker_version`."""
 
     project: str
     name: str
@@ -98,7 +98,7 @@ def _require_day(option: str, value: str | None) -> None:
 
 
 class TrackerVersionOperation:
-    """One version of one project. Raises `invalid`."""
+    """A version of a project. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Move the unresolved issues of a version to another one on its release."""
+"""Move the unresolved issues of a version to another version on its release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .versions import Version
 
 
 class VersionIssues:
-    """Finds and edits issues one by one, which every server supports [tracker-16]."""
+    """Finds issues, and edits them separately, which every server supports [tracker-16]."""
 
     def __init__(self, task: Task, client: TrackerClient) -> None:
         self._task, self._client = task, client
@@ -23,7 +23,7 @@ class VersionIssues:
         return [str(issue["key"]) for issue in found.issues]
 
     def move(self, key: str, version: Version, target: Version) -> None:
-        """Replace one version of an issue; its other versions are kept."""
+        """Replace a version of an issue; its other versions are kept."""
         verbs = [{"remove": {"id": version.id}}, {"add": {"id": target.id}}]
         place = f"rest/api/2/issue/{path(key)}"
 

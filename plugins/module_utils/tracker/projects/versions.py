@@ -92,7 +92,7 @@ def named(versions: list[Version], name: str) -> Version | None:
 
 
 class ProjectVersions:
-    """The versions of one project."""
+    """The versions of a project."""
 
     def __init__(self, client: TrackerClient, project: str) -> None:
         self._client, self._project = client, project
@@ -143,7 +143,7 @@ class ProjectVersions:
         return count
 
     def create(self, wanted: Mapping[str, Any]) -> Version:
-        """Create a version. If someone else created it at the same time, return that one.
+        """Create a version. If someone else created it at the same time, return that version.
 
         Server fact [tracker-18]: a missing permission looks like a missing project, which was read
         before.

@@ -111,7 +111,7 @@ def _described(path: str) -> dict[str, Any] | None:
 
 
 def _cell(value: Any) -> str:
-    """Return a value as one cell: objects by name, lists separated by commas."""
+    """Return a value as a single cell: objects by name, lists separated by commas."""
     if value is None:
         return ""
     if isinstance(value, bool):

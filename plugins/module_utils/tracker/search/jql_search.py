@@ -34,7 +34,7 @@ _UNKNOWN = (404, 410)
 
 @dataclass(frozen=True)
 class JqlSearchOptions:
-    """The options of C(jql_search)."""
+    """The options of `jql_search`."""
 
     jql: str
     fields: list[str] | None = None
@@ -62,7 +62,7 @@ class JqlSearchOptions:
 
 
 class JqlSearchOperation:
-    """One search, on a server or in the cloud; into a file if `dest` is given."""
+    """A search, on a server or in the cloud; into a file if `dest` is given."""
 
     descriptor: ClassVar = Descriptor("tracker", {"search": reads(), "pages": reads()})
 
@@ -108,7 +108,7 @@ class JqlSearchOperation:
     def search(self, take: Callable[[Issue], None] | None = None) -> FoundIssues:
         """Return all requested issues; warnings of the server become warnings of the task.
 
-        :param take: receives each issue, instead of a list of all
+        :param take: receives the issues one by one, instead of a list of all
         """
         found = self._by_dialect(self._seen.through(take))
         unseen = self._seen.unseen(found.issues)

@@ -23,7 +23,7 @@ class SeenFields:
         self._any = False
 
     def through(self, take: Callable[[dict[str, Any]], None] | None) -> Any:
-        """Return `take` with a check of each issue before; `None` without `take`."""
+        """Return `take` with a check of every issue before; `None` without `take`."""
         if take is None or not self._left:
             return take
 

@@ -30,7 +30,8 @@ _MACRO_OF_ALERT = {
     "CAUTION": "warning",
 }
 _TASK = re.compile(r"\[([ xX])\]\s")
-#: Names that authors write, and what the macro calls them; an unknown one would show an error.
+#: Names of languages that authors write, with the macro's names; an unknown name would show an
+#: error.
 _LANGUAGES = {
     **{name: name for name in ("bash", "c#", "cpp", "css", "diff", "erlang", "groovy", "html")},
     **{name: name for name in ("java", "js", "perl", "php", "powershell", "py", "ruby", "scala")},
@@ -96,7 +97,7 @@ def storage_format(text: str) -> str:
 
 
 def is_external(address: str) -> bool:
-    """Whether an address has a scheme or a host."""
+    """Return whether an address has a scheme or a host."""
     return _SCHEME.match(address) is not None
 
 

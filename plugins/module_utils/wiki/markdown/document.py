@@ -22,7 +22,7 @@ try:
 except ImportError:
     MARKDOWN_MISSING = traceback.format_exc()
 
-#: Blocks and marks within each other; what is deeper, the library would leave out in silence.
+#: Maximum nesting of blocks and marks; the library would silently leave out deeper content.
 _DEEPEST = 60
 #: Characters of a text: the library takes long for some inputs, and no page of a wiki is so large.
 LONGEST = 1_000_000

@@ -64,7 +64,7 @@ class DesiredPage:
         return found.replaced(self.body)
 
     def changes_parent(self, page: Page) -> bool:
-        """Whether the page has another parent.
+        """Return whether the page has another parent.
 
         If the server does not show the parent, every run would move the page. The parent is then
         only sent with other changes.
@@ -75,7 +75,9 @@ class DesiredPage:
         return self.title is not None and self.title != composed(page.title)
 
     def is_met_by(self, page: Page) -> bool:
-        """Whether a saved page, whose body the server may have rewritten, is the desired one."""
+        """Return whether a saved page is the desired page. The server may have
+        rewritten its body.
+        """
         same = replace(self, exact=False).validate(page).same
         return same and not self.changes_title(page) and not self.changes_parent(page)
 

@@ -29,7 +29,9 @@ class PageAddress:
             raise invalid(f"title: {wrong}")
 
     def space_and_title(self) -> tuple[str, str]:
-        """Return space and title of a page without `page_id`. Raise `invalid` if one is missing."""
+        """Return space and title of a page without `page_id`. Raise `invalid` if either
+        is missing.
+        """
         if self.space is None or self.title is None:
             raise invalid("give page_id, or space and title, so that the page can be found")
         return self.space, composed(self.title)

@@ -28,7 +28,7 @@ _TITLE_IN_USE = re.compile(r"title already exists|already exists with the (same 
 
 
 class PageWriter:
-    """Save pages of one task.
+    """Save pages of a task.
 
     :param note: `version_comment` and `minor_edit` as members of the version
     :param properties: content properties to create with a new page
@@ -116,7 +116,9 @@ class PageWriter:
         return saved
 
     def _is_saved(self, page: Page) -> bool | None:
-        """Whether the next version is the desired one; None if somebody else saved the page."""
+        """Return whether the next version is the desired version; None if somebody else saved the
+        page.
+        """
         now = self._client.get(f"looking after the page '{page.title}'", page.id, page.space)
         if now is None or now.version not in (page.version, page.version + 1):
             return None
@@ -146,7 +148,7 @@ class PageWriter:
         return now
 
     def _is_done(self, page: Page, now: Page) -> bool:
-        """Whether the next version is the desired one although the response is an error.
+        """Return whether the next version is the desired version although the response is an error.
 
         After a gateway timeout the server may still save, and the next attempt conflicts with that.
         Another host may have saved the same content at the same time.
@@ -191,7 +193,7 @@ def _content(title: str, space: str | None, body: str, parent: str | None) -> di
 
 
 def _is_title_in_use(error: ToolchainError) -> bool:
-    """Whether a title is in use in the space, which is a 400, 409 or 500 [wiki-3]."""
+    """Return whether a title is in use in the space, which is a 400, 409 or 500 [wiki-3]."""
     return _TITLE_IN_USE.search(error.detail or "") is not None
 
 

@@ -192,7 +192,7 @@ class SinglePage:
     def _require_place(self, space: str | None, parent: str, child: str = "") -> None:
         """Check space and parent before a write.
 
-        Raises `not_found` if one is missing, `rejected` if the parent is below the page `child`.
+        Raises `not_found` if either is missing, `rejected` if the parent is below the page `child`.
         """
         if parent != "":
             self._client.require_parent(parent, space, child)
@@ -219,7 +219,7 @@ class SinglePage:
     def _keep_comments(self, page: Page, body: str) -> None:
         """Raise `conflict` if the new body lacks markers of readers' inline comments.
 
-        The markers are part of the body, but adding one creates no version.
+        The markers are part of the body, but adding a marker creates no version.
         """
         lost = lost_comments(page.body or "", body)
         if lost == 0:
@@ -305,7 +305,7 @@ class SinglePage:
                 raise
 
     def _verify(self, saved: Page, before: Page | None) -> None:
-        """Compare the saved page with the desired one."""
+        """Compare the saved page with the desired page."""
         known, wanted = saved.shows_parent, self._desired.parent
         if wanted is None:
             # The server chooses the parent of a new page. An existing page must not move.

@@ -147,7 +147,8 @@ class ListedPages:
     # -- deciding ------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
-        # The first one alone: what it learns of the server, its refusal included, holds for all.
+        # The first page alone: its findings about the server, a rejected login included, hold for
+        # all pages.
         earlier = self._each(self._plan_one, self._items[:1], _BEFORE_FIRST_RESPONSE)
         self._each(self._plan_one, self._items[1:], _FOR_ALL_PAGES, earlier)
         self._reject_duplicates()
@@ -172,7 +173,9 @@ class ListedPages:
         item.values = item.plan.result
 
     def _reject_duplicates(self) -> None:
-        """Reject a second entry for the same page: one may use its id, the other its title."""
+        """Reject a second entry for the same page: one entry may use its id, the other
+        its title.
+        """
         seen: dict[str, str] = {}
         for item in self._items:
             page = item.operation.page
@@ -180,7 +183,7 @@ class ListedPages:
                 item.error = invalid(f"{item.name} is {seen[page.id]}, too")
 
     def preflight(self, plan: Plan) -> None:
-        """Check the permissions of each page. Raises the errors of `apply()`."""
+        """Check the permissions of all pages. Raises the errors of `apply()`."""
         todo = [item for item in self._items if item.error is None and item.plan.changed]
         self._each(lambda item: item.operation.preflight(item.plan), todo, _FOR_ALL_PAGES)
         failure = self._failure()
@@ -207,7 +210,7 @@ class ListedPages:
         final: frozenset[str],
         earlier: ToolchainError | None = None,
     ) -> ToolchainError | None:
-        """Run a step for many pages, `parallel` at once; store each error with its page.
+        """Run a step for many pages, `parallel` at once; store errors with their pages.
 
         Returns the first error of a `final` kind. After that, no further page is started.
         """
@@ -235,7 +238,9 @@ class ListedPages:
         return [item.shown() for item in self._items]
 
     def _failure(self) -> ToolchainError | None:
-        """Return an error for all failed pages, with kind, status and address of the first one."""
+        """Return an error for all failed pages, with kind, status and address of the
+        first error.
+        """
         found = [item.error for item in self._items if item.error is not None]
         if not found:
             return None

@@ -18,14 +18,14 @@ _VERSION = "ac:schema-version"
 
 @dataclass(frozen=True)
 class BodyComparison:
-    """Result of a comparison; `ignored` names each kind of ignored difference once."""
+    """Result of a comparison; `ignored` names the kinds of ignored differences."""
 
     same: bool
     ignored: tuple[str, ...] = ()
 
 
 def compare(current: str, wanted: str, space: str | None) -> BodyComparison:
-    """Compare a stored body with the one that the author wrote.
+    """Compare a stored body with the author's body.
 
     A stored body that cannot be parsed only equals the same string.
     """
@@ -78,7 +78,7 @@ def _comparable(
 
 
 def _own(wanted: StorageElement) -> StorageElement:
-    """Return a tree without duplicate macro ids: the server replaces the second one."""
+    """Return a tree without duplicate macro ids: the server replaces the second id."""
     seen: set[str] = set()
     for element in wanted.walk():
         macro = element.attributes.get(MACRO_ID)

@@ -40,7 +40,7 @@ Feature = tuple[str, str]
 def ignored(
     current: tuple[StorageElement, str], wanted: tuple[StorageElement, str], space: str | None
 ) -> tuple[str, ...]:
-    """Return each kind of difference with its count, for example `attribute ac:macro-id (2)`.
+    """Return the kinds of differences with their counts, for example `attribute ac:macro-id (2)`.
 
     The bodies must differ, so the result is never empty.
 

@@ -18,6 +18,6 @@ _SIGN = re.compile(
 
 
 def looks_like_markdown(body: str) -> bool:
-    """Whether text outside of elements looks like Markdown; the body must be well-formed."""
+    """Return whether text outside of elements looks like Markdown; the body must be well-formed."""
     bare = "\n".join(child for child in parse(body).children if isinstance(child, str))
     return _SIGN.search(bare) is not None

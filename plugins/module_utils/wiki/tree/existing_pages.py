@@ -37,7 +37,7 @@ class ExistingTree:
 
 
 class TreeReader:
-    """Find pages of one space.
+    """Find pages of a space.
 
     :param client: reads pages with their marks
     :param say: shows progress
@@ -55,7 +55,7 @@ class TreeReader:
         return self._found[title]
 
     def find_all(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
-        """Return the pages with the titles of the wanted ones, by key of the file."""
+        """Return the pages with the titles of the wanted pages, by key of the file."""
         found = spread(self._parallel, lambda page: self.find(page.title), wanted)
         keys = [page.source.key for page in wanted]
         return {key: page for key, page in zip(keys, found, strict=True) if page is not None}
@@ -106,7 +106,7 @@ class TreeReader:
     def new_root(self, wanted: Sequence[WantedPage]) -> Page | None:
         """Return the root page that another task created after `find()` had not found it.
 
-        Each page of a tree is created after the root page, and its mark contains the id of that
+        Every page of a tree is created after the root page, and its mark contains the id of that
         page. Lookups by title are kept, so no page of that tree can appear after this check. The
         root page is read by id because lookups by title lag in the cloud [wiki-3].
         """

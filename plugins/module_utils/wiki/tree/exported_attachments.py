@@ -17,7 +17,8 @@ from .wanted_pages import named_attachments
 
 #: The longest ending that a file keeps.
 _LONGEST_ENDING = 10
-#: Endings of pages and of a desired state: such a file would be read as one.
+#: Endings of pages and of desired states: a file with such an ending would be read as a page or
+#: state.
 _READ = ("md", "xml", "yml", "yaml", "json")
 _OTHER = "bin"
 
@@ -46,7 +47,9 @@ class AttachmentReader:
         self._kept = KeptFiles()
 
     def read(self, page: Page) -> PageFiles:
-        """Download the attachments of a page; list them unless the page contains all of them."""
+        """Download the attachments of a page; list them unless the page contains all
+        attachments.
+        """
         found = PageFiles()
         try:
             entries = entries_of(self._client, page)

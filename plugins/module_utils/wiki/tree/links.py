@@ -43,7 +43,7 @@ class Places:
 
 @dataclass
 class PageLinks:
-    """Resolve the links of one page; a link without a target is reported as a problem.
+    """Resolve the links of a page; a link without a target is reported as a problem.
 
     :param titles: titles of the pages by key
     :param anchors: names of the headings of Markdown pages, by key

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The mark on each page of a tree: a content property that names the tree and the file [wiki-6]."""
+"""The mark on every page of a tree: a content property that names the tree and the file
+[wiki-6].
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class TreeMark:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the task finished the page after it was created."""
+        """Return whether the task finished the page after it was created."""
         return self.page is not None
 
     def shown(self) -> dict[str, Any]:

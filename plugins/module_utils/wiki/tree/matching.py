@@ -14,7 +14,7 @@ from .wanted_pages import WantedPage, title_key
 def match(
     wanted: Sequence[WantedPage], own: Mapping[str, TreeMark], pages: Mapping[str, Page], root: str
 ) -> dict[str, str]:
-    """Return the id of the page for each key of a file that has one.
+    """Return the ids of the existing pages, by key of the file.
 
     A page belongs to the file in its mark, whatever its title. Otherwise the file was moved, and
     belongs to the page with its title, unless that page has a file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the files of a folder that becomes a tree of pages; links out of it are rejected."""
+"""Read the files of a folder that becomes a tree of pages; links out of the folder are rejected."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Walk:
         return wanted
 
     def _is_inside(self, path: str, file: str) -> bool:
-        """Whether it is a regular file of the folder."""
+        """Return whether it is a regular file of the folder."""
         real = os.path.realpath(file)
         if os.path.commonpath([real, self._real]) != self._real:
             self._problem(path, "a link that leads out of the folder")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the changes of each page of a tree."""
+"""Plan the changes of all pages of a tree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAVED = frozenset({"body", "title", "parent"})
 
 @dataclass
 class PagePlan:
-    """Plan of one page: `page` is None if it is new, `wanted` is None if it will be trashed.
+    """Plan of a page: `page` is None if it is new, `wanted` is None if it will be trashed.
 
     `fields`: the members that differ. `parent`: title of the parent, for the diff.
     """
@@ -127,7 +127,7 @@ class PagePlan:
 
 
 class TreePlanner:
-    """Match the wanted pages with existing ones and compare them.
+    """Match the wanted pages with existing pages and compare them.
 
     :param parent: id of the page above the root
     :param adopt: whether to take over pages of others below the root
@@ -156,7 +156,7 @@ class TreePlanner:
         self.tree: ExistingTree | None = None
 
     def plans(self, wanted: Sequence[WantedPage]) -> list[PagePlan]:
-        """Return a plan for each wanted page, in order. Raises `conflict`, `not_found`."""
+        """Return the plans of the wanted pages, in order. Raises `conflict`, `not_found`."""
         root = self._root(wanted)
         self.tree = None if root is None else self._reader.tree(root)
         found = self._matched(wanted)
@@ -196,7 +196,7 @@ class TreePlanner:
         return root
 
     def _may_be_root(self, page: Page) -> bool:
-        """Whether a page of somebody else is at the place of the root page."""
+        """Return whether a page of somebody else is at the place of the root page."""
         home = member(page.content, "space", "homepage", "id")
         if self._parent is None:
             return page.parent is None or page.parent == str(home)
@@ -210,7 +210,7 @@ class TreePlanner:
         return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
 
     def _take_by_title(self, wanted: Sequence[WantedPage], found: dict[str, Page]) -> set[str]:
-        """Add pages with the titles of new pages to `found`; return the keys of adopted ones."""
+        """Add pages with the titles of new pages to `found`; return the keys of adopted pages."""
         below = {} if self.tree is None else self.tree.pages
         by_title = titles_of(below)
         held = {page.id for page in found.values()}
@@ -243,7 +243,7 @@ class TreePlanner:
         return own if self._former is None else (*own, self._former)
 
     def _may_take(self, page: Page, is_below: bool) -> bool:
-        """Whether a page is from this tree, which may have been moved, or may be adopted."""
+        """Return whether a page is from this tree, which may have been moved, or may be adopted."""
         mark = mark_of(page)
         return (mark is not None and mark.tree in self._trees()) or (self._adopt and is_below)
 
@@ -349,7 +349,9 @@ def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
 
 
 def _is_known(page: Page, wanted: WantedPage) -> bool:
-    """Whether the mark shows that the body is the wanted one, so that it need not be read."""
+    """Return whether the mark shows that the body is the wanted body, so that it need
+    not be read.
+    """
     mark = mark_of(page)
     return mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
 

@@ -25,7 +25,7 @@ class TreeWriter:
     :param space: key of the space
     :param parent: id of the page above the root
     :param warn: reports warnings
-    :param uses_marks: whether to mark each page
+    :param uses_marks: whether to mark the pages
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class TreeWriter:
             for other in pending.values()
         )
 
-    # -- one page ------------------------------------------------------------------------------
+    # -- a single page ---------------------------------------------------------------------------
 
     def _write(self, key: str, plan: PagePlan) -> None:
         page = plan.page

@@ -219,7 +219,7 @@ def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
 
 
 def _places_led_to(pages: dict[str, _ReadPage], places: Places) -> dict[str, set[str]]:
-    """Return the link targets among the headings of each page, by key of the page."""
+    """Return the link targets among the headings of the pages, by key of the page."""
     found: dict[str, set[str]] = {}
     for page in pages.values():
         if page.document is None:
