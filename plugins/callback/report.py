@@ -111,7 +111,7 @@ class CallbackModule(CallbackBase):
         CallbackModule._active = None
         switch.turn(on=False)
         if self._missing:
-            # a report without these results would say that nothing differs
+            # a report without these results would wrongly show no differences
             Display().warning(
                 "delivery.toolchain writes no report: this ansible-core is not known to it"
                 f" ({self._missing})."

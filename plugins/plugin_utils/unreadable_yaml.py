@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import yaml
 
-#: PyYAML lets through what Python raises for `2026-13-45`, `!!bool x`, `!!timestamp x` and nesting.
+#: PyYAML does not wrap the Python errors for `2026-13-45`, `!!bool x`, `!!timestamp x` and nesting.
 UNREADABLE = (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError)
 
 

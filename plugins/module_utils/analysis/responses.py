@@ -19,7 +19,7 @@ Record = dict[str, Any]
 
 
 class UnreadableResponse(ValueError):
-    """Raised for a malformed response; the message says how it is malformed."""
+    """Raised for a malformed response; the message describes the defect."""
 
 
 @dataclass(frozen=True)

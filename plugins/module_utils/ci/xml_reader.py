@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parse XML of the CI server safely: without document types, so without entities and bombs.
 
-Server fact [ci-14]: the header of a configuration says XML 1.1, which Python's parser rejects, and
-which allows references to control characters.
+Server fact [ci-14]: the header of a configuration declares XML 1.1, which Python's parser rejects,
+and which allows references to control characters.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Preflight(Protocol):
     """An operation whose write depends on objects that the plan does not read, such as users."""
 
     def preflight(self, plan: Plan) -> None:
-        """In check mode, raise the error that the server would respond with to the write [C1.6].
+        """In check mode, raise the error that the server would return for the write [C1.6].
 
         Must send reads only.
         """

@@ -59,7 +59,7 @@ class Secret:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the name of a parameter says that its value is a secret."""
+    """Return whether the name of a parameter marks its value as a secret."""
     return _SECRET_NAME.search(name) is not None
 
 

@@ -50,7 +50,7 @@ class InvalidJson(ValueError):
 
 
 class _JsonReader:
-    """Buffer of a chunked JSON document that holds only what is not parsed yet."""
+    """Buffer of a chunked JSON document that holds only the unparsed part."""
 
     def __init__(self, pieces: Iterator[str]) -> None:
         self._pieces, self._text, self._at = pieces, "", 0

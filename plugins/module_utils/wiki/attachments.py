@@ -68,7 +68,7 @@ class StoredAttachment:
 
     @property
     def sha256(self) -> str | None:
-        """The digest in the comment, if it belongs to this version."""
+        """Return the digest in the comment, if it belongs to this version."""
         found = _MARK.search(self.comment)
         return found[1] if found is not None and number(found[2]) == self.version else None
 

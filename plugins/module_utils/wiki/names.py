@@ -16,7 +16,9 @@ _NO_LABEL = re.compile(r"[()!#&*,.:;<>?@\[\]^]")
 
 
 def composed(title: str) -> str:
-    """Return the stripped title in NFC: file names may be in NFD, which looks the same."""
+    """Return the stripped title in NFC: file names may be in NFD, which is displayed
+    identically.
+    """
     return unicodedata.normalize("NFC", title.strip())
 
 

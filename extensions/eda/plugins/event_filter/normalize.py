@@ -43,8 +43,9 @@ _KEYS = (
     *("service", "kind", "name", "state"),
     *("job", "branch", "project", "project_id", "space", "repository"),
 )
-# Ansible would run a template, and a control character steers a terminal. The rest changes the order or the look of a name
-# without being seen: bidirectional formatting, zero-width characters, and line separators.
+# Rejects template syntax, which Ansible would run, and control characters, which steer a terminal.
+# The other characters invisibly change the order or the display of a name: bidirectional
+# formatting, zero-width characters, and line separators.
 _REFUSED = re.compile(
     r"\{\{|\{%|\{#"
     r"|[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"

@@ -163,7 +163,7 @@ class AnalysisConfigOperation:
                 failed |= resource.needs if _deletes(item) else names(item.kind, resource)
 
     def _look_anew(self, items: Sequence[PlannedObject]) -> None:
-        """Read again what an import or the new name of a project has changed."""
+        """Read the objects again that an import or the new name of a project has changed."""
         moved = [item for item in items if project_of(item.write.resource) in self._moving]
         catalogue = self._catalogue()
         for item in moved:

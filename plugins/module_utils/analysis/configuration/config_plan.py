@@ -87,7 +87,7 @@ def _shown(change: Change) -> dict[str, Any]:
 class DeletionLimits:
     """Limits of deletions: kinds that are exact, protected patterns, and a maximum.
 
-    :param force: own objects may be removed if an entry says so
+    :param force: entries may remove objects of the task's account
     """
 
     purge: Collection[str]

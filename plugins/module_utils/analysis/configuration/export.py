@@ -26,7 +26,7 @@ _SECRETS = "users: password"
 
 @dataclass(frozen=True)
 class ExportedConfiguration:
-    """`lists`: a list per kind without built-in objects; `omitted`: what is left out.
+    """`lists`: a list per kind without built-in objects; `omitted`: the parts that are left out.
 
     `doubts`: by kind, why a list may be incomplete.
     """

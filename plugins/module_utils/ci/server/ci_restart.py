@@ -115,8 +115,8 @@ class CiRestartOperation:
         raise self._server.failure(response)
 
     def _pending(self) -> list[str]:
-        """Return what waits for a restart: plugins, and updates that the update center has
-        installed.
+        """Return the changes that wait for a restart: plugins, and updates that the update center
+        has installed.
         """
         found = [plugin.short_name for plugin in plugin_list.read(self._server) if plugin.waits]
         response = self._server.read(
@@ -229,7 +229,7 @@ class CiRestartOperation:
         return state.mark != self._before.mark
 
     def _draining(self) -> str:
-        """Return what a responding server waits for."""
+        """Return the work that a responding server waits for."""
         builds = self._builds()
         if not builds:
             return "the server is about to go down"

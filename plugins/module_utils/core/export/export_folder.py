@@ -90,7 +90,7 @@ class ExportFolder:
 
     @property
     def _digests(self) -> dict[str, set[str]]:
-        """The digests for the list of files."""
+        """Return the digests for the list of files."""
         return {path: {one.digest} for path, one in self._wanted.items()}
 
     def write(self) -> None:

@@ -53,7 +53,7 @@ class FileContent:
 
     @property
     def shown(self) -> str:
-        """The content in a diff."""
+        """Return the representation of the content in a diff."""
         if self.text is None:
             return f"{self.size} bytes, sha256 {self.digest}\n"
         return self.text.decode("utf-8", "replace")

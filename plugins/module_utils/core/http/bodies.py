@@ -63,7 +63,7 @@ class Incoming:
     def read(self) -> None:
         """Read the body into `content`.
 
-        If an error response has a wrong content encoding, `content` is what arrived: the status
+        If an error response has a wrong content encoding, `content` has the raw bytes: the status
         must not be lost.
         """
         try:

@@ -74,14 +74,14 @@ class DeadlineStream(io.RawIOBase):
         return count
 
     def end_head(self) -> None:
-        """Restore the timeout of the socket; what follows is the body."""
+        """Restore the timeout of the socket; the body follows."""
         self._end = None
         if self._waits > 1:
             self._socket.settimeout(self._limit)
 
     def require_close_notify(self) -> None:
-        """Without a length only `close_notify` tells the end of a body from a cut. By default a TLS
-        socket ignores that it is missing.
+        """Require `close_notify`: without a length, only that alert distinguishes the end of a body
+        from a lost connection. By default a TLS socket ignores a missing alert.
         """
         if hasattr(self._socket, "suppress_ragged_eofs"):
             self._socket.suppress_ragged_eofs = False

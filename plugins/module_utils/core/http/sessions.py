@@ -44,7 +44,7 @@ MAX_SESSIONS = 8
 
 @functools.cache
 def request_errors() -> tuple[type[Exception], ...]:
-    """The errors that a request, or reading its response, raises."""
+    """Return the errors that a request, or reading its response, raises."""
     import requests
     import urllib3
 
@@ -74,7 +74,7 @@ class _OwnCookies(DefaultCookiePolicy):
 
 @dataclass
 class PooledSession:
-    """A session of `requests`, and what is remembered with it (the crumb of the CI server).
+    """A session of `requests`, with its cache (the crumb of the CI server).
 
     :param verify: a file or a folder of certificates, or whether to check certificates at all
     :param cert: the files of client certificate and key

@@ -260,7 +260,7 @@ def _single(value: Any, place: Place) -> str:
 
 
 def _named(place: Place, name: object) -> Place:
-    """Return the place of a member, which is a secret if its name says so."""
+    """Return the place of a member; a secret name makes the member a secret."""
     return place.member(name, secret=is_secret_name(str(name)))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.module_utils.common.text.converters import to_native
 
-#: What Ansible shows instead of an option or a value that is a secret.
+#: Ansible's replacement for an option or a value that is a secret.
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _STARS = "********"
 #: Minimum number of entries for a list to be searched as a whole.

@@ -118,7 +118,7 @@ class BuildPromoteOperation:
         return Plan(before, after, "update" if before else "create", result=result)
 
     def _read(self) -> BuildSnapshot:
-        """Read the record, and keep what is known of the target repository."""
+        """Read the record; keep the known target repository."""
         record = records.read_record(self._client, self._name, self._number)
         known = self._current
         return replace(known, record=record, target=known.target or self._options.target_repo)

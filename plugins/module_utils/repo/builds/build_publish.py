@@ -230,7 +230,7 @@ class BuildPublishOperation:
         return {"build": _shown(self._record)}
 
     def _send(self) -> None:
-        """Publish the record, and verify what the server stored."""
+        """Publish the record, and verify the stored record."""
         what = f"publishing {self._label}"
         try:
             self._client.write(
@@ -278,8 +278,8 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_names(options: BuildPublishOptions) -> None:
-    """Raise `invalid` for a name or number that looks like another name or number, or that no
-    address can contain.
+    """Raise `invalid` for a name or number with surrounding blanks or wildcards, or that no address
+    can contain.
     """
     for option in ("build_name", "build_number"):
         given = getattr(options, option)

@@ -131,5 +131,5 @@ def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_name(field: str) -> bool:
-    """Return whether a field is a name, which is kept even if it looks like a number."""
+    """Return whether a field is a name, which stays unchanged even if it is numeric."""
     return field.endswith(("_key", "_type", "_directory"))

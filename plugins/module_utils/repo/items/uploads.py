@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Send files and archives, and verify what the server stored."""
+"""Send files and archives, and verify the stored content."""
 
 from __future__ import annotations
 

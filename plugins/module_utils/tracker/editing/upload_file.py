@@ -16,7 +16,7 @@ from .site import Site
 
 # Server fact [tracker-7]: a login that shows the issue may not be taken for the bytes.
 _OF_ONE = frozenset({"auth", "permission", "not_found", "protocol"})
-#: What servers may replace in names.
+#: Characters that servers may replace in names.
 _REPLACED = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 

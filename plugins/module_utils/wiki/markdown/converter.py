@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|//)")
-#: What XML does not allow, and halves of surrogate pairs.
+#: Characters that XML does not allow, and halves of surrogate pairs.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*", re.IGNORECASE)
 _MACRO_OF_ALERT = {

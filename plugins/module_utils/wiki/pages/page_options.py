@@ -38,7 +38,7 @@ class PageAddress:
 
     @property
     def named(self) -> str:
-        """The name of the page in messages."""
+        """Return the name of the page in messages."""
         if self.page_id is not None:
             return f"the page {self.page_id}"
         space, title = self.space_and_title()

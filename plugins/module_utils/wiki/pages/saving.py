@@ -50,7 +50,9 @@ class PageWriter:
         self._seen: Page | None = None
 
     def create(self, space: str) -> Page:
-        """Create the page. After a lost response, look it up instead of repeating the request."""
+        """Create the page. After a lost response, search the page instead of repeating
+        the request.
+        """
         desired = self._desired
         title = desired.title or ""
         what = f"creating the page '{title}' in the space {space}"

@@ -87,7 +87,7 @@ class SinglePage:
 
     @property
     def page(self) -> Page | None:
-        """The page that `plan()` found."""
+        """Return the page that `plan()` found."""
         return self._page
 
     def _read(self) -> Page | None:

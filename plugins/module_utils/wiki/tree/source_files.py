@@ -33,7 +33,7 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The default title."""
+        """Return the default title."""
         return posixpath.basename(self.key.rstrip("/")).removesuffix(".md").removesuffix(".xml")
 
 

@@ -49,7 +49,7 @@ class WantedPage:
 
     @property
     def title_key(self) -> str:
-        """The normalized title: the wiki ignores case and repeated blanks."""
+        """Return the normalized title: the wiki ignores case and repeated blanks."""
         return title_key(self.title)
 
 
