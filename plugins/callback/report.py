@@ -12,8 +12,8 @@ version_added: 1.0.0
 description:
   - Collects the objects that modules of this collection compare, and writes the report at the end of the run if the variable
     C(drift_report) or E(TOOLCHAIN_REPORT) names a folder.
-  - C(report.json) has one finding for each object that differs, with both sides. C(report.html) shows the same as a page in one file
-    that loads nothing, C(report.xml) is JUnit, C(report.md) a summary, C(history.json) the counts of the last 365 runs.
+  - C(report.json) has a finding for every object that differs, with both sides. C(report.html) shows the same as a single page that
+    loads no other files, C(report.xml) is JUnit, C(report.md) a summary, C(history.json) the counts of the last 365 runs.
   - In check mode findings are differences, otherwise changes. The results of reported tasks contain C(diff), which Ansible shows with
     C(--diff) only.
   - The playbooks of this collection load the callback. For other playbooks enable it with C(callbacks_enabled) in the configuration or

@@ -22,7 +22,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.analysis
 requirements:
-  - PyYAML where the module runs
+  - PyYAML on the host that executes this module
 options:
   dest:
     description: Folder of the desired state on the host of the task. It is created if it does not exist.

@@ -67,7 +67,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 group:
-  description: Group after the task, or the expected group in check mode, as far as it is known.
+  description: Group after the task, or the expected group in check mode, as far as known.
   returned: if O(state=present)
   type: dict
   contains:

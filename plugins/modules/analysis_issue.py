@@ -39,7 +39,7 @@ options:
   status:
     description:
       - Status to set, as V(Fix) or V(Not a Problem).
-      - The server does not list the statuses that it knows. If a status is neither a documented one nor that of an issue of the
+      - The server does not list the statuses that it knows. If a status is neither documented nor used by an issue of the
         project, the task warns, in check mode too, and the server may reject it.
     type: str
   comment:

@@ -81,7 +81,7 @@ EXAMPLES = r"""
 RETURN = r"""
 module:
   description:
-    - Module after the task, or the expected module in check mode, as far as it is known.
+    - Module after the task, or the expected module in check mode, as far as known.
     - Fields that the server does not show are omitted.
   returned: if O(state=present)
   type: dict

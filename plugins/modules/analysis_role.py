@@ -102,7 +102,7 @@ EXAMPLES = r"""
 RETURN = r"""
 role:
   description:
-    - Role after the task, or the expected role in check mode, as far as it is known.
+    - Role after the task, or the expected role in check mode, as far as known.
     - Fields that the server does not show are omitted.
   returned: if O(state=present)
   type: dict

@@ -76,7 +76,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 view:
-  description: View after the task, or the expected view in check mode, as far as it is known.
+  description: View after the task, or the expected view in check mode, as far as known.
   returned: if O(state=present)
   type: dict
   contains:

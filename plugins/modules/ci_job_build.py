@@ -270,7 +270,7 @@ builds:
       type: list
       elements: str
     ok:
-      description: Whether the build succeeded, as far as it is known.
+      description: Whether the build succeeded, as far as known.
       type: bool
     msg:
       description: Error message, or null if the build succeeded.

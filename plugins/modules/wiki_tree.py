@@ -29,7 +29,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes
   - delivery.toolchain.attributes.wiki
 requirements:
-  - markdown-it-py >= 3.0 where the module runs, for Markdown
+  - markdown-it-py >= 3.0 on the host that executes this module, for Markdown
 options:
   src:
     description: Folder on the host of the task. It is the root of the tree, and also a page.

@@ -239,7 +239,7 @@ class CiPluginOperation:
         planned: bool = False,
         done: Collection[str] | None = None,
     ) -> dict[str, Any]:
-        """Return the return values; `done`: the changed plugins, if not all."""
+        """Return the return values; `done`: the plugins that were processed, if not all."""
         versions = {each.short_name: each.version for each in plugins}
         rows = []
         for change in self._changes:

@@ -21,7 +21,7 @@ _PRIVATE = " (private-"
 
 @dataclass(frozen=True)
 class Plugin:
-    """An installed plugin; `None` for unknown values. `needs`: the plugins that it depends on."""
+    """An installed plugin; `None` for unknown values. `needs`: its mandatory dependencies."""
 
     short_name: str
     long_name: str

@@ -147,7 +147,7 @@ class ListedPages:
     # -- deciding ------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
-        # The first page alone: its findings about the server, a rejected login included, hold for
+        # The first page alone: its findings about the server, a rejection included, hold for
         # all pages.
         earlier = self._each(self._plan_one, self._items[:1], _BEFORE_FIRST_RESPONSE)
         self._each(self._plan_one, self._items[1:], _FOR_ALL_PAGES, earlier)
