@@ -32,13 +32,14 @@ WEEK: dict[str, tuple[tuple[str, ...], int]] = {
     "promote": (VERSION, 2),
     "notes": (("-e", "app_version=1.0.0"), 1),
     "gate": (("-e", "app_analysis_build=build_10"), 0),
-    "drift": ((), 5),
+    "drift": (("-e", "drift_report=reports/staging"), 5),
+    "drift_summary": (("-e", "summary_reports=reports", "-e", "summary_folder=summary"), 0),
     "enforce": ((), 4),
     "housekeeping": ((), 0),
     "release": (("-e", "app_version=1.5.0"), 5),
 }
 #: Read-only playbooks: they need no check mode, and a second run shows the same findings.
-LOOKS = ("look", "gate", "drift")
+LOOKS = ("look", "gate", "drift", "drift_summary")
 
 
 class Examples:

@@ -78,7 +78,7 @@ def _words(payload: Any) -> Words:
 def _is_plain(word: Any) -> bool:
     if isinstance(word, str):
         return len(word) <= _MAX_LENGTH and not _REFUSED.search(word)
-    return word is None or type(word) is int
+    return word is None or (isinstance(word, int) and not isinstance(word, bool))
 
 
 def _named(**words: Any) -> Words:
