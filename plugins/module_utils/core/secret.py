@@ -82,9 +82,8 @@ class Hidden:
         new = {form for text in whole for part in (text, *_lines(text)) for form in forms(part)}
         if new:
             known = sorted({*self._forms, *new}, key=lambda form: (-len(form), form))
-            self._forms = dict.fromkeys(
-                known
-            )  # a single assignment, because other threads mask meanwhile
+            # a single assignment, because other threads mask meanwhile
+            self._forms = dict.fromkeys(known)
 
     def clear(self) -> None:
         self._forms = {}

@@ -89,9 +89,8 @@ class CiPluginOperation:
         if self._installing:
             self._offers = update_centre.read_offers(self._server)
             if self._offers and not self._offers.keys() >= set(self._installing):
-                plugins = (
-                    self._verify()
-                )  # a plugin that was installed meanwhile is not offered any more
+                # a plugin that was installed meanwhile is not offered any more
+                plugins = self._verify()
             if self._offers:  # without offers the site was never asked; that request is a write
                 require_offers(self._changes, self._offers)
         for name, needed_by in dependants(self._changes, plugins).items():

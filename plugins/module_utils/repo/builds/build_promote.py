@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
@@ -88,6 +89,7 @@ class BuildPromoteOperation:
         )
         self._client = RepoClient(task)
         self._current = BuildSnapshot({})
+        self._resolve = functools.cache(self._read_target)  # also warns once for each target
 
     def plan(self) -> Plan:
         options = self._options
@@ -123,7 +125,7 @@ class BuildPromoteOperation:
         known = self._current
         return replace(known, record=record, target=known.target or self._options.target_repo)
 
-    def _resolve(self, target: str) -> tuple[str, ToolchainError | None]:
+    def _read_target(self, target: str) -> tuple[str, ToolchainError | None]:
         """Return the repository that receives the files for this target, and why it is not known.
 
         The server may know a repository that it does not show.

@@ -138,9 +138,8 @@ class BuildPublishOperation:
             if error.kind != "not_found":
                 raise
             if NO_BUILDS not in (error.detail or "").lower():
-                repositories.listed(
-                    self._client
-                )  # without a repository manager there are no builds either
+                # without a repository manager there are no builds either
+                repositories.listed(self._client)
             return None
 
     def _require_replaceable(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:

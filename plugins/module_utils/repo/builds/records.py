@@ -63,7 +63,8 @@ def relocated(
         return None
     there = {row.get("actual_sha1") for row in rows if row.get("repo") == target}
     elsewhere = {row.get("actual_sha1") for row in rows if row.get("repo") != target}
-    complete = bool(there) and (elsewhere | _recorded(record)) <= there
+    recorded = {artifact["sha1"] for artifact in artifacts(record)}
+    complete = bool(there) and (elsewhere | recorded) <= there
     return complete and (copied or not elsewhere)
 
 
@@ -79,9 +80,8 @@ def missing_files(
     """
     wanted = {
         str(artifact["sha1"]).lower(): str(artifact.get("path") or artifact.get("name"))
-        for artifact in _artifacts(record)
-        if artifact.get("sha1")
-        and (source is None or artifact.get("originalDeploymentRepo") in (None, source))
+        for artifact in artifacts(record)
+        if source is None or artifact.get("originalDeploymentRepo") in (None, source)
     }
     if not wanted:
         return []
@@ -120,11 +120,7 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
     return None if items is None else {item.sha1 for item in items.values() if item.sha1}
 
 
-def _recorded(record: Mapping[str, Any]) -> set[Any]:
-    """Return the SHA-1 digests of the recorded artifacts."""
-    return {artifact["sha1"] for artifact in _artifacts(record) if artifact.get("sha1")}
-
-
-def _artifacts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def artifacts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the recorded artifacts that have a SHA-1, by which queries find them."""
     for module in objects(record.get("modules")):
-        yield from objects(module.get("artifacts"))
+        yield from (one for one in objects(module.get("artifacts")) if one.get("sha1"))

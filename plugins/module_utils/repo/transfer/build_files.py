@@ -11,7 +11,7 @@ from typing import Any
 from ...core.errors import ToolchainError, shorten
 from .. import repositories
 from ..builds import records
-from ..client import RepoClient, objects
+from ..client import RepoClient
 from .remote_files import Filter, RemoteFile, having, of_row, query
 
 #: Number of digests in a query.
@@ -31,7 +31,8 @@ def find_build_files(
             f"the files of the build '{name}' #{number} cannot be found: queries of this server do"
             " not know properties (check the option dialect)",
         )
-    recorded = _recorded(records.read_record(client, name, number))
+    record = records.read_record(client, name, number)
+    recorded = {str(one["sha1"]).lower(): one for one in records.artifacts(record)}
     search = _BuildSearch(client, f"'{name}' #{number}", wanted)
     found = search.items({"@build.name": name, "@build.number": number}, repo)
     there = {file.stored.sha1 for file in found}
@@ -42,16 +43,6 @@ def find_build_files(
     if repo is not None and not found:
         repositories.require(client, [repo])
     return list(filter(wanted.keeps, _without_copies(found)))
-
-
-def _recorded(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the recorded artifacts by SHA-1, by which queries find them."""
-    return {
-        str(artifact["sha1"]).lower(): artifact
-        for module in objects(record.get("modules"))
-        for artifact in objects(module.get("artifacts"))
-        if artifact.get("sha1")
-    }
 
 
 class _BuildSearch:
