@@ -16,12 +16,15 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "roles" / "desired_state" / "files"
+#: The key with the variable of a property; `plugin_utils/desired_state.py` reads it.
+VARIABLE = "x-variable"
 #: Service to its role, and to the role options that no folder of the desired state contains.
 _ROLES = {
     "analysis": ("analysis_config", {"parallel", "force"}),
     "ci": ("ci_baseline", {"fail_on_drift", "in_check_mode"}),
     "repo": ("repo_housekeeping", {"parallel", "force"}),
 }
+#: Service to the lists of the role `desired_state` itself.
 _OWN = {"ci": ("jobs",), "tracker": ("versions",), "wiki": ("pages", "trees")}
 _TYPES = {
     "str": "string",
@@ -44,9 +47,14 @@ def schemas() -> dict[Path, str]:
             name.removeprefix(f"{role}_"): option
             for name, option in (_options(role) if role else {}).items()
         }
-        properties = {name: _schema(each) for name, each in options.items() if name not in left_out}
+        properties = {
+            name: {**_schema(each), VARIABLE: f"{role}_{name}"}
+            for name, each in options.items()
+            if name not in left_out
+        }
         for name in _OWN.get(service, ()):
-            properties[name] = _schema(own[f"desired_state_{name}"])
+            variable = f"desired_state_{name}"
+            properties[name] = {**_schema(own[variable]), VARIABLE: variable}
         schema = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"Desired state of the service {service}",

@@ -32,9 +32,8 @@ _TYPES = {
     "!vault": "string",
     "!unsafe": "string",
 }
-#: The variable of a key that is no variable of the service's role.
-_OWN = {name: f"desired_state_{name}" for name in ("jobs", "versions", "pages", "trees")}
-_ROLES = {"analysis": "analysis_config", "ci": "ci_baseline", "repo": "repo_housekeeping"}
+#: The key in the schemas that names the variable of a role.
+VARIABLE = "x-variable"
 
 
 class DesiredStateError(Exception):
@@ -163,8 +162,8 @@ def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str,
     """Merge the values of a file into `found`; lists of several files are concatenated."""
     errors = []
     for key, value in values.items():
-        name = _OWN.get(key, f"{_ROLES.get(service)}_{key}")
-        entries = _placed(value, file.parent) if name in _OWN.values() else value
+        name = _schema(service)["properties"][key][VARIABLE]
+        entries = _placed(value, file.parent) if isinstance(value, list) else value
         if name not in found:
             found[name] = entries
         elif isinstance(value, list) and isinstance(found[name], list):
@@ -174,9 +173,11 @@ def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str,
     return errors
 
 
-def _placed(entries: Any, folder: Path) -> list[Any]:
+def _placed(entries: list[Any], folder: Path) -> list[Any]:
     """Return entries with the path of `src` relative to their file."""
     return [
-        {**entry, "src": str(folder / entry["src"])} if entry.get("src") else entry
-        for entry in entries or []
+        {**entry, "src": str(folder / entry["src"])}
+        if isinstance(entry, dict) and entry.get("src")
+        else entry
+        for entry in entries
     ]

@@ -13,7 +13,10 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_var
 
 _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 _ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
-_DESIRED = frozenset(f"desired_state_{name}" for name in ("jobs", "pages", "trees", "versions"))
+#: Variables of the role `desired_state` that describe no object: its settings, and what it sets.
+_NO_STATE = frozenset(
+    f"desired_state_{name}" for name in ("drift", "failures", "folder", "kinds", "run")
+)
 _CONNECTIONS = "enforce_connections"
 _NOTHING = (
     "Nothing is described: set variables of the roles analysis_config, ci_baseline, desired_state"
@@ -53,9 +56,7 @@ def roles(variables: Mapping[str, Any], template: Template) -> list[str]:
 
 
 def _describes(role: str, name: str) -> bool:
-    if role == "desired_state":
-        return name in _DESIRED
-    return name.startswith(f"{role}_") and name != f"{role}_in_check_mode"
+    return name.startswith(f"{role}_") and name != f"{role}_in_check_mode" and name not in _NO_STATE
 
 
 def _problem(variables: Mapping[str, Any], template: Template, described: list[str]) -> str:

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import role_variables
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
+    enforcement,
+    role_variables,
+)
 from tests.unit import test_slips
 from tools import role_readme
 
@@ -30,12 +33,17 @@ MODULE_OF_LIST = {
     "analysis_config_users": "analysis_config.users",
     "analysis_config_views": "analysis_config.views",
     "ci_build_jobs": "ci_job_build",
-    "desired_state_trees": "wiki_tree",
     "release_promote_builds": "build_promote",
     "release_promote_images": "docker_promote",
     "repo_housekeeping_retention": "build_retention",
     "repo_housekeeping_rules": "artifact_cleanup.rules",
     "repo_housekeeping_trash": "artifact_trash",
+}
+DESIRED_STATE = role_readme.ROOT / "roles" / "desired_state"
+KINDS = yaml.safe_load((DESIRED_STATE / "vars/main.yml").read_text("utf-8"))["desired_state_kinds"]
+MODULE_OF_LIST |= {
+    f"desired_state_{kind['list']}": kind["module"] + (".entries" if kind.get("at_once") else "")
+    for kind in KINDS
 }
 #: Role to the module from which it takes every option.
 MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"}
@@ -48,7 +56,8 @@ def load(file: Path) -> Any:
 def flat(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the tasks, and the tasks in blocks."""
     for task in tasks:
-        yield from flat([*task["block"], *task["rescue"]]) if "block" in task else [task]
+        blocks = [*task.get("block", ()), *task.get("rescue", ()), *task.get("always", ())]
+        yield from flat(blocks) if blocks else [task]
 
 
 def options_of(role: Path) -> dict[str, Any]:
@@ -118,7 +127,8 @@ def test_entries_of_lists_are_options_of_the_module(role: Path) -> None:
         known = known[parent]["options"] if parent else known
         for entry, suboption in option["options"].items():
             expected = known[entry]
-            assert suboption["type"] == expected.get("type", "str"), entry
+            wanted = expected.get("type", "str")  # a module that takes names or lists of them: raw
+            assert suboption["type"] in {wanted, "str" if wanted == "raw" else wanted}, entry
             choices = set(suboption.get("choices", ()))
             assert choices <= set(expected.get("choices", ())), entry
             assert bool(choices) is bool(expected.get("choices")), entry
@@ -143,7 +153,7 @@ def test_a_role_takes_every_option_of_its_module(name: str, module: str) -> None
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
-    for task in flat(load(role / "tasks/main.yml")):
+    for task in flat([task for file in role.glob("tasks/*.yml") for task in load(file)]):
         actions = [key for key in task if "." in key]
         assert actions, task
         for action in actions:
@@ -155,3 +165,18 @@ def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
                 *(f"ansible.builtin.{each}" for each in ("assert", "debug", "fail")),
             )
             assert action.startswith(allowed), action
+
+
+def test_every_list_of_the_desired_state_is_applied_by_its_task_file() -> None:
+    lists = {name for name, option in options_of(DESIRED_STATE).items() if option["type"] == "list"}
+    assert {f"desired_state_{kind['list']}" for kind in KINDS} == lists
+    for kind in KINDS:
+        (task,) = load(DESIRED_STATE / "tasks" / f"{kind['list']}.yml")
+        assert f"delivery.toolchain.{kind['module']}" in task
+        assert task["register"] == "desired_state_run"
+        assert ("loop" in task) is not kind.get("at_once", False)
+        others = {f"desired_state_{name}" for name in ("drift", "failures", "kinds", "run")}
+        assert not enforcement.roles(dict.fromkeys(others), lambda value: value)
+        assert enforcement.roles({f"desired_state_{kind['list']}": []}, lambda value: value) == [
+            "desired_state"
+        ]
