@@ -16,8 +16,18 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "roles" / "desired_state" / "files"
-#: The key with the variable of a property; `plugin_utils/desired_state.py` reads it.
+#: The keys with the variable of a property, and with the options that identify an entry of a list;
+#: `plugin_utils/desired_schema.py` reads them.
 VARIABLE = "x-variable"
+KEY = "x-key"
+#: Lists whose entries the required options do not identify, to those that do; empty: nothing does.
+KEYS = {
+    "analysis_config_defect_types": ("project", "code"),
+    "analysis_config_role_assignments": ("name", "account", "project", "group"),
+    "desired_state_pages": ("page_id", "space", "title"),
+    "repo_housekeeping_rules": (),
+    "repo_housekeeping_trash": (),
+}
 #: Service to its role, and to the role options that no folder of the desired state contains.
 _ROLES = {
     "analysis": ("analysis_config", {"parallel", "force"}),
@@ -48,13 +58,13 @@ def schemas() -> dict[Path, str]:
             for name, option in (_options(role) if role else {}).items()
         }
         properties = {
-            name: {**_schema(each), VARIABLE: f"{role}_{name}"}
+            name: _property(f"{role}_{name}", each)
             for name, each in options.items()
             if name not in left_out
         }
         for name in _OWN.get(service, ()):
             variable = f"desired_state_{name}"
-            properties[name] = {**_schema(own[variable]), VARIABLE: variable}
+            properties[name] = _property(variable, own[variable])
         schema = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"Desired state of the service {service}",
@@ -73,12 +83,25 @@ def _options(role: str) -> dict[str, Any]:
     return options
 
 
+def _property(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
+    schema = {**_schema(option), VARIABLE: variable}
+    entry = option.get("options", {}) if option["type"] == "list" else {}
+    required = [name for name, each in entry.items() if each.get("required")]
+    key = list(KEYS.get(variable, required))
+    return {**schema, KEY: key} if key else schema
+
+
 def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
     texts = option["description"]
     schema: dict[str, Any] = {
         "description": texts if isinstance(texts, str) else " ".join(texts),
         "type": _TYPES[option["type"]],
     }
+    if option.get("no_log"):
+        # a secret is encrypted by Ansible Vault, or comes from a variable of the play
+        source = {"from": {"type": "string"}}
+        schema |= {"type": ["string", "object"], "writeOnly": True, "properties": source}
+        schema |= {"required": ["from"], "additionalProperties": False}
     if "choices" in option:
         schema["enum"] = option["choices"]
     if option["type"] == "list":

@@ -11,7 +11,10 @@ version_added: 1.0.0
 description:
   - Reads a folder with a YAML file, or a folder of YAML files, per service. Returns the variables for the roles that manage the services.
   - Every file is validated against the JSON schema of its service. All errors are reported together, with file and line.
-  - Values are literal. Strings that are encrypted with Ansible Vault are decrypted.
+  - Values are literal. Strings that are encrypted with Ansible Vault are decrypted. A secret in plain text is refused. The value of a
+    secret can also come from a variable of the play, with the only key C(from).
+  - Files in C(environments/NAME) describe the differences of an environment. Entries of lists are merged by the options that identify them,
+    and every other value is replaced.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
@@ -19,12 +22,19 @@ options:
     type: list
     elements: path
     required: true
+  environment:
+    description: The name of a folder in C(environments). By default, no differences apply.
+    type: str
 """
 
 EXAMPLES = r"""
 - name: Show which variables a folder sets
   ansible.builtin.debug:
     msg: "{{ lookup('delivery.toolchain.desired_state', 'desired') | list }}"
+
+- name: Show the versions that production has
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.desired_state', 'desired', environment='production').desired_state_versions }}"
 """
 
 RETURN = r"""
@@ -40,11 +50,10 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
-    ansible_internals,
+    desired_folder,
     desired_state,
     lookups,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import writing
 
 
 class LookupModule(LookupBase):
@@ -53,16 +62,12 @@ class LookupModule(LookupBase):
     ) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)
         lookups.require_terms(terms, "a folder")
-        folders = [writing.resolved(term, variables or {}) for term in terms]
+        environment = self.get_option("environment")
         failed = None
         try:
-            for folder in filter(writing.is_of_collection, folders):
-                raise desired_state.DesiredStateError(
-                    f"{folder} is in the installed collection: name a folder of your own; in an imported"
-                    " playbook use inventory_dir instead of playbook_dir"
-                )
-            load = ansible_internals.load_of(self)
-            return [desired_state.variables(folder, load) for folder in folders]
+            reading = desired_folder.reading(self, variables or {})
+            folders = [desired_folder.path_of(term, variables or {}) for term in terms]
+            return [desired_state.variables(folder, reading, environment) for folder in folders]
         except desired_state.DesiredStateError as error:
             failed = AnsibleError(f"The desired state cannot be used: {error}")
         raise failed

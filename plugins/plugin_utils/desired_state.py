@@ -5,179 +5,236 @@ the role `desired_state`. Errors name file and line.
 
 from __future__ import annotations
 
-import difflib
-import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
-
+from .desired_schema import KEY, SECRET, VARIABLE, schema_of, services, slips
 from .unreadable_yaml import UNREADABLE, told
 
-_SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"
 _ENDINGS = (".yml", ".yaml")
-#: JSON names of the types of YAML values.
-_TYPES = {
-    "tag:yaml.org,2002:str": "string",
-    "tag:yaml.org,2002:int": "integer",
-    "tag:yaml.org,2002:bool": "boolean",
-    "tag:yaml.org,2002:float": "number",
-    "tag:yaml.org,2002:null": "null",
-    "tag:yaml.org,2002:seq": "array",
-    "tag:yaml.org,2002:map": "object",
-    "!vault": "string",
-    "!unsafe": "string",
-}
-#: The key in the schemas that names the variable of a role.
-VARIABLE = "x-variable"
+#: The folder with the differences of each environment.
+_ENVIRONMENTS = "environments"
+#: Service to the values of its properties.
+_State = dict[str, dict[str, Any]]
 
 
 class DesiredStateError(Exception):
     """The folder cannot be read or violates the schemas: a sentence for each error."""
 
 
-def variables(folder: Path, load: Callable[[str], Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Reading:
+    """The functions that read what files contain and refer to."""
+
+    #: Returns the values of a file, with the decrypted secrets of a vault.
+    load: Callable[[str], Any]
+    #: Returns the value of a variable of the play, `None` if it is not defined.
+    variable: Callable[[str], Any] = lambda name: None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of a list: as its file has it, and with the path of `src` relative to that file."""
+
+    written: Any
+    placed: Any
+
+
+def variables(folder: Path, reading: Reading, environment: str | None = None) -> dict[str, Any]:
     """Return the variables of the roles that a folder describes.
 
-    :param load: reads the values of a file, secrets of a vault included
+    :param environment: the folder in `environments` whose differences apply
     """
+    return {
+        schema_of(service)["properties"][name][VARIABLE]: value
+        for service, values in read(folder, reading, environment).items()
+        for name, value in values.items()
+    }
+
+
+def read(folder: Path, reading: Reading, environment: str | None = None) -> _State:
+    """Return the values that a folder describes, by service."""
     if not folder.is_dir():
         raise DesiredStateError(f"{folder} is no folder")
-    found: dict[str, Any] = {}
     errors: list[str] = []
-    for file, service in _files(folder, errors):
-        slips = _slips(file, service)
-        errors += [f"{file.relative_to(folder)}{slip}" for slip in slips]
-        if not slips:
-            errors += _merge(found, service, file, _loaded(folder, file, load) or {})
+    found = _read(folder, folder, reading, errors)
+    if environment is not None:
+        _override(found, _read(folder, _overlay(folder, environment), reading, errors))
     if errors:
         raise DesiredStateError("; ".join(errors))
     if not found:
-        raise DesiredStateError(f"{folder} describes nothing: {', '.join(_services())}.yml")
+        raise DesiredStateError(f"{folder} describes nothing: {', '.join(services())}.yml")
+    return {
+        service: {
+            name: [entry.placed for entry in value] if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        for service, values in found.items()
+    }
+
+
+def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each list of the desired state whose objects are not all named in it.
+
+    :param described: service to the values of its properties, from the desired state
+    :param on_server: the same, from an export of the servers
+    """
+    found = []
+    for service, values in on_server.items():
+        for name, entries in values.items():
+            key = schema_of(service)["properties"][name].get(KEY)
+            wanted = described.get(service, {})
+            if key is None or name not in wanted:
+                continue
+            known = {_identity(entry, key) for entry in wanted[name]}
+            others = [entry for entry in entries if _identity(entry, key) not in known]
+            if others:
+                names = ", ".join(sorted(_name(entry, key) for entry in others))
+                found.append(f"{service}: {len(others)} of the {name} are not managed: {names}")
     return found
 
 
-def _loaded(folder: Path, file: Path, load: Callable[[str], Any]) -> Any:
-    try:
-        return load(str(file))
-    except UNREADABLE as error:
-        raise DesiredStateError(f"{file.relative_to(folder)} is no YAML: {told(error)}") from None
+def _overlay(folder: Path, environment: str) -> Path:
+    above = folder / _ENVIRONMENTS
+    known = sorted(one.name for one in above.iterdir() if one.is_dir()) if above.is_dir() else []
+    if environment not in known:
+        there = f"it has {', '.join(known)}" if known else f"it has no folder {_ENVIRONMENTS}"
+        raise DesiredStateError(f"{folder} has no environment {environment!r}: {there}")
+    return above / environment
 
 
-def _files(folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
+def _read(base: Path, folder: Path, reading: Reading, errors: list[str]) -> _State:
+    """Return the values of the files in a folder; lists contain `_Entry`.
+
+    :param base: the folder to which the paths in messages are relative
+    """
+    found: _State = {}
+    for file, service in _files(base, folder, errors):
+        place = file.relative_to(base)
+        violations = [f"{place}{slip}" for slip in slips(file, service)]
+        errors += violations
+        if violations:
+            continue
+        values = _loaded(place, file, reading) or {}
+        try:
+            values = _revealed(values, schema_of(service), reading)
+        except DesiredStateError as error:
+            errors.append(f"{place}: {error}")
+            continue
+        errors += _merge(found.setdefault(service, {}), service, file, values)
+    return found
+
+
+def _files(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield the files of the folder with their services, sorted."""
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
         if any(part.startswith(".") for part in parts) or file.suffix not in _ENDINGS:
             continue
+        if folder == base and parts[0] == _ENVIRONMENTS:
+            continue
         service = parts[0] if len(parts) > 1 else file.stem
         if not file.is_file():
-            errors.append(f"{file.relative_to(folder)} is no regular file: move it elsewhere")
-        elif service in _services():
+            errors.append(f"{file.relative_to(base)} is no regular file: move it elsewhere")
+        elif service in services():
             yield file, service
         else:
-            known = ", ".join(_services())
-            errors.append(f"{file.relative_to(folder)} belongs to no service: it is one of {known}")
+            known = ", ".join(services())
+            errors.append(f"{file.relative_to(base)} belongs to no service: it is one of {known}")
 
 
-@cache
-def _services() -> tuple[str, ...]:
-    return tuple(sorted(file.name.split(".")[0] for file in _SCHEMAS.glob("*.schema.json")))
-
-
-@cache
-def _schema(service: str) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((_SCHEMAS / f"{service}.schema.json").read_text("utf-8"))
-    return schema
-
-
-def _slips(file: Path, service: str) -> list[str]:
-    """Return the schema violations of a file, as `:line: sentence`."""
+def _loaded(place: Path, file: Path, reading: Reading) -> Any:
     try:
-        with open(file, "rb", opener=open_regular) as stream:
-            root = yaml.compose(stream, Loader=yaml.SafeLoader)
-        return [] if root is None else list(_judged(root, _schema(service), ""))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        return [f":{line}: this is no YAML: {error.problem}"]
-    except OSError as error:
-        return [f": the file cannot be read: {error.strerror}"]
+        return reading.load(str(file))
     except UNREADABLE as error:
-        return [f":1: this is no YAML: {told(error)}"]
+        raise DesiredStateError(f"{place} is no YAML: {told(error)}") from None
 
 
-def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Yield the schema violations of a node."""
-    start = f":{node.start_mark.line + 1}: {place or 'the file'}"
-    kind = _TYPES.get(node.tag, node.tag)
-    wanted = schema.get("type")
-    allowed = [wanted] if isinstance(wanted, str) else list(wanted or [])
-    if allowed and kind not in allowed:
-        hint = ": put it into quotes" if "string" in allowed and _is_scalar(node) else ""
-        yield f"{start} is {_told(kind)}, it takes {' or '.join(map(_told, allowed))}{hint}"
-    elif isinstance(node, yaml.MappingNode):
-        yield from _judged_mapping(node, schema, place)
-    elif isinstance(node, yaml.SequenceNode):
-        for number, entry in enumerate(node.value):
-            yield from _judged(entry, schema.get("items", {}), f"{place}[{number}]")
-    elif "enum" in schema and node.value not in schema["enum"]:
-        yield f"{start} is one of {', '.join(schema['enum'])}, not {node.value}"
+def _revealed(value: Any, schema: Mapping[str, Any], reading: Reading, place: str = "") -> Any:
+    """Return a value whose secrets `{from: variable}` are replaced with those of the variables."""
+    if schema.get(SECRET):
+        return _secret(value, reading, place) if isinstance(value, Mapping) else value
+    if isinstance(value, list):
+        inner = schema.get("items", {})
+        return [
+            _revealed(entry, inner, reading, f"{place}[{number}]")
+            for number, entry in enumerate(value)
+        ]
+    properties = schema.get("properties")
+    if isinstance(value, Mapping) and properties:
+        return {
+            name: _revealed(each, properties[name], reading, f"{place}.{name}".lstrip("."))
+            for name, each in value.items()
+        }
+    return value
 
 
-def _is_scalar(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and bool(node.value)
-
-
-def _told(kind: str) -> str:
-    names = {"array": "a list", "object": "a mapping", "string": "a text", "null": "nothing"}
-    names |= {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
-    return names.get(kind, f"a value of another kind ({kind.rpartition(':')[2]})")
-
-
-def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str) -> Iterator[str]:
-    properties = schema.get("properties", {})
-    seen: set[str] = set()
-    for key, value in node.value:
-        name = str(key.value)
-        inner, line = f"{place}.{name}" if place else name, key.start_mark.line + 1
-        if name in seen:
-            yield f":{line}: {inner} is there twice"
-        seen.add(name)
-        if name in properties:
-            yield from _judged(value, properties[name], inner)
-        elif schema.get("additionalProperties") is False:
-            near = difflib.get_close_matches(name, list(properties), 1)
-            meant = f" (is {near[0]} meant?)" if near else f": known are {', '.join(properties)}"
-            yield f":{line}: {inner} is not known{meant}"
-    for name in schema.get("required", ()):
-        if name not in seen:
-            yield f":{node.start_mark.line + 1}: {place or 'the file'} has no {name}"
+def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
+    name = value["from"]
+    secret = reading.variable(name)
+    if not isinstance(secret, str) or not secret:
+        what = "not defined" if secret is None else "empty" if secret == "" else "no text"
+        raise DesiredStateError(f"{place} is from the variable {name}, which is {what}")
+    return secret
 
 
 def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str, Any]) -> list[str]:
     """Merge the values of a file into `found`; lists of several files are concatenated."""
     errors = []
-    for key, value in values.items():
-        name = _schema(service)["properties"][key][VARIABLE]
-        entries = _placed(value, file.parent) if isinstance(value, list) else value
+    for name, value in values.items():
+        merged = value
+        if isinstance(value, list):
+            merged = [_Entry(entry, _placed(entry, file.parent)) for entry in value]
         if name not in found:
-            found[name] = entries
-        elif isinstance(value, list) and isinstance(found[name], list):
-            found[name] = [*found[name], *entries]
+            found[name] = merged
+        elif isinstance(merged, list) and isinstance(found[name], list):
+            found[name] = [*found[name], *merged]
         else:
-            errors.append(f"{file.name}: {key} stands in another file of {service}, too")
+            errors.append(f"{file.name}: {name} stands in another file of {service}, too")
     return errors
 
 
-def _placed(entries: list[Any], folder: Path) -> list[Any]:
-    """Return entries with the path of `src` relative to their file."""
-    return [
-        {**entry, "src": str(folder / entry["src"])}
-        if isinstance(entry, dict) and entry.get("src")
-        else entry
-        for entry in entries
-    ]
+def _placed(entry: Any, folder: Path) -> Any:
+    """Return an entry with the path of `src` relative to its file."""
+    if isinstance(entry, dict) and entry.get("src"):
+        return {**entry, "src": str(folder / entry["src"])}
+    return entry
+
+
+def _override(found: _State, differences: _State) -> None:
+    """Merge lists of objects by their keys, and replace every other value."""
+    for service, values in differences.items():
+        base = found.setdefault(service, {})
+        for name, value in values.items():
+            key = schema_of(service)["properties"][name].get(KEY)
+            if key and isinstance(base.get(name), list):
+                base[name] = _overridden(base[name], value, key)
+            else:
+                base[name] = value
+
+
+def _overridden(base: list[_Entry], differences: list[_Entry], key: list[str]) -> list[_Entry]:
+    changes = {_identity(entry.written, key): entry for entry in differences}
+    merged = []
+    for entry in base:
+        change = changes.get(_identity(entry.written, key))
+        # the key of the base stays: its `src` is relative to the base
+        options = {
+            name: value
+            for name, value in (change.placed if change else {}).items()
+            if name not in key
+        }
+        merged.append(_Entry(entry.written, {**entry.placed, **options}))
+    known = {_identity(entry.written, key) for entry in base}
+    return [*merged, *(one for one in differences if _identity(one.written, key) not in known)]
+
+
+def _identity(entry: Mapping[str, Any], key: list[str]) -> tuple[Any, ...]:
+    """Return what identifies an entry. An option that is missing is as an empty one."""
+    return tuple(entry.get(name) or None for name in key)
+
+
+def _name(entry: Mapping[str, Any], key: list[str]) -> str:
+    return "/".join(str(part) for part in _identity(entry, key) if part is not None)

@@ -15,7 +15,8 @@ _SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 _ROLES = ("analysis_config", "ci_baseline", "desired_state", "repo_housekeeping")
 #: Variables of the role `desired_state` that describe no object: its settings, and what it sets.
 _NO_STATE = frozenset(
-    f"desired_state_{name}" for name in ("drift", "failures", "folder", "kinds", "run")
+    f"desired_state_{name}"
+    for name in ("drift", "environment", "failures", "folder", "kinds", "run")
 )
 _CONNECTIONS = "enforce_connections"
 _NOTHING = (

@@ -5,6 +5,7 @@ input.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,12 +18,23 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import desired_
 from tools import desired_schemas
 
 
-def read(folder: Path, **files: str) -> dict[str, Any]:
+def load(name: str) -> Any:
+    return yaml.safe_load(Path(name).read_text())
+
+
+READING = desired_state.Reading(load, {"one": "pass-word-12345", "none": "", "list": []}.get)
+
+
+def write(folder: Path, **files: str) -> None:
     for name, text in files.items():
         file = folder / name.replace("__", "/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.with_suffix(".yml").write_text(text, encoding="utf-8")
-    return desired_state.variables(folder, lambda name: yaml.safe_load(Path(name).read_text()))
+
+
+def read(folder: Path, environment: str | None = None, **files: str) -> dict[str, Any]:
+    write(folder, **files)
+    return desired_state.variables(folder, READING, environment)
 
 
 def test_the_schemas_are_written_from_the_argument_specs() -> None:
@@ -65,6 +77,18 @@ SLIPS = {
     "users: []\nusers: []\n": "analysis.yml:2: users is there twice",
     "users: [\n": "analysis.yml:2: this is no YAML",
     "- users": "analysis.yml:1: the file is a list, it takes a mapping",
+    "users:\n  - name: a\n    password: plain\n": (
+        "analysis.yml:3: users[0].password is a secret: encrypt it with ansible-vault"
+    ),
+    "users:\n  - name: a\n    password:\n": "analysis.yml:3: users[0].password is a secret: encrypt",
+    "users: [{name: a, password: {from: one, or: two}}]": "users[0].password is a secret: encrypt",
+    "users: [{name: a, password: {from: ''}}]": "users[0].password is a secret: encrypt",
+    "users: [{name: {from: one}}]": "users[0].name is a mapping, it takes a text",
+    "users: [{name: a, password: {from: two}}]": (
+        "analysis.yml: users[0].password is from the variable two, which is not defined"
+    ),
+    "users: [{name: a, password: {from: none}}]": "from the variable none, which is empty",
+    "users: [{name: a, password: {from: list}}]": "from the variable list, which is no text",
     "groups: [{name: a, users: [2026-01-01]}]": (
         "groups[0].users[0] is a value of another kind (timestamp), it takes a text: put it"
     ),
@@ -88,9 +112,9 @@ def test_all_slips_are_told_at_once(tmp_path: Path) -> None:
 
 def test_a_setting_in_two_files_and_an_empty_folder_are_slips(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError, match="describes nothing"):
-        desired_state.variables(tmp_path, lambda name: {})
+        desired_state.variables(tmp_path, READING)
     with pytest.raises(desired_state.DesiredStateError, match="is no folder"):
-        desired_state.variables(tmp_path / "none", lambda name: {})
+        desired_state.variables(tmp_path / "none", READING)
     with pytest.raises(desired_state.DesiredStateError, match="stands in another file"):
         read(tmp_path, ci__a="check_java: true", ci__b="check_java: false")
 
@@ -130,9 +154,101 @@ def test_a_file_that_yaml_cannot_read_ends_in_one_sentence(
 
 
 def test_a_value_that_cannot_be_made_is_named_with_its_file(tmp_path: Path) -> None:
-    def load(name: str) -> Any:
+    def refused(name: str) -> Any:
         return yaml.safe_load("a: 2026-13-45")
 
     (tmp_path / "ci.yml").write_text("jobs: []", encoding="utf-8")
     with pytest.raises(desired_state.DesiredStateError, match=r"^ci.yml is no YAML: month must be"):
-        desired_state.variables(tmp_path, load)
+        desired_state.variables(tmp_path, desired_state.Reading(refused))
+
+
+def test_a_secret_comes_from_a_variable_or_a_vault(tmp_path: Path) -> None:
+    found = read(tmp_path, analysis="users: [{name: eve, password: {from: one}}]")
+    assert found == {"analysis_config_users": [{"name": "eve", "password": "pass-word-12345"}]}
+
+    (tmp_path / "analysis.yml").write_text("users:\n  - name: eve\n    password: !vault x\n")
+    decrypted = desired_state.Reading(lambda name: {"users": [{"name": "eve", "password": "x"}]})
+    found = desired_state.variables(tmp_path, decrypted)
+    assert found["analysis_config_users"][0]["password"] == "x"
+
+
+BASE = {
+    "tracker": "versions:\n  - {project: REL, name: a, description: base}\n  - {project: REL, name: b}\n",
+    "ci": "jobs: [{job: a, src: a.xml, enabled: true}]\ncheck_java: true\n",
+    "repo": "rules: [{repo: libs, created_before: 4w}]",
+    "wiki": "trees: [{src: team, space: REL}]",
+}
+
+
+def test_an_environment_overrides_the_base(tmp_path: Path) -> None:
+    production = {
+        "tracker": "versions: [{project: REL, name: a, state: released}, {project: OPS, name: a}]",
+        "ci": "jobs: [{job: a, enabled: false}, {job: b, src: b.xml}]\ncheck_java: false\n",
+        "repo": "rules: [{repo: libs, created_before: 8w}]",
+        "wiki": "trees: [{src: team, space: REL, prune: true}]",
+        "analysis": "groups: [{name: quality}]",
+    }
+    write(
+        tmp_path, **{f"environments__production__{name}": production[name] for name in production}
+    )
+    (tmp_path / "environments/test").mkdir()
+    base = read(tmp_path, **BASE)
+    assert read(tmp_path, environment="test") == base
+    assert base["repo_housekeeping_rules"] == [{"repo": "libs", "created_before": "4w"}]
+    assert read(tmp_path, environment="production") == {
+        "desired_state_versions": [
+            {"project": "REL", "name": "a", "description": "base", "state": "released"},
+            {"project": "REL", "name": "b"},
+            {"project": "OPS", "name": "a"},
+        ],
+        "desired_state_jobs": [
+            {"job": "a", "src": str(tmp_path / "a.xml"), "enabled": False},
+            {"job": "b", "src": str(tmp_path / "environments/production/b.xml")},
+        ],
+        "ci_baseline_check_java": False,
+        "repo_housekeeping_rules": [{"repo": "libs", "created_before": "8w"}],
+        "desired_state_trees": [{"src": str(tmp_path / "team"), "space": "REL", "prune": True}],
+        "analysis_config_groups": [{"name": "quality"}],
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["", "staging", "../environments/production", "production/ci", "."]
+)
+def test_an_unknown_environment_is_refused(tmp_path: Path, name: str) -> None:
+    write(tmp_path, **BASE, environments__production__ci="check_java: false")
+    with pytest.raises(
+        desired_state.DesiredStateError, match=r"no environment .*: it has production"
+    ):
+        desired_state.variables(tmp_path, READING, name)
+
+
+def test_a_slip_of_an_environment_is_named_with_its_file(tmp_path: Path) -> None:
+    with pytest.raises(desired_state.DesiredStateError) as raised:
+        read(tmp_path, "production", **BASE, environments__production__ci="check_jav: false")
+    assert str(raised.value).startswith("environments/production/ci.yml:1: check_jav is not known")
+    with pytest.raises(desired_state.DesiredStateError, match="it has no folder environments"):
+        desired_state.variables(tmp_path / "environments/production", READING, "x")
+
+
+def test_what_the_desired_state_does_not_name_is_listed(tmp_path: Path) -> None:
+    described = {"tracker": {"versions": [{"project": "REL", "name": "a"}]}, "ci": {"jobs": []}}
+    on_server = {
+        "tracker": {"versions": [{"project": "REL", "name": name} for name in "cab"]},
+        "ci": {"jobs": [{"job": "x"}], "plugins": [{"name": "git"}]},
+        "analysis": {"groups": [{"name": "quality"}]},
+    }
+    assert desired_state.unmanaged(described, on_server) == [
+        "tracker: 2 of the versions are not managed: REL/b, REL/c",
+        "ci: 1 of the jobs are not managed: x",
+    ]
+    assert desired_state.unmanaged(on_server, on_server) == []
+
+
+def test_every_exception_of_the_keys_is_a_list_of_a_role() -> None:
+    known = {
+        schema["x-variable"]
+        for text in desired_schemas.schemas().values()
+        for schema in json.loads(text)["properties"].values()
+    }
+    assert set(desired_schemas.KEYS) <= known

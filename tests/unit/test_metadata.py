@@ -211,6 +211,7 @@ def test_a_lookup_has_the_connection_options_of_one_service() -> None:
         "enforcement",
         "report_folder",
         "survey_answers",
+        "unmanaged",
         "unknown_variables",
     }
     for lookup in sorted(names("plugins/lookup") - asks_nobody):

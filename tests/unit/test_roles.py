@@ -162,7 +162,10 @@ def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
                 "ansible.builtin.set_fact",
                 "ansible.builtin.include_tasks",
                 "ansible.builtin.meta",
-                *(f"ansible.builtin.{each}" for each in ("assert", "debug", "fail")),
+                *(
+                    f"ansible.builtin.{each}"
+                    for each in ("assert", "debug", "fail", "file", "tempfile")
+                ),
             )
             assert action.startswith(allowed), action
 
@@ -175,7 +178,9 @@ def test_every_list_of_the_desired_state_is_applied_by_its_task_file() -> None:
         assert f"delivery.toolchain.{kind['module']}" in task
         assert task["register"] == "desired_state_run"
         assert ("loop" in task) is not kind.get("at_once", False)
-        others = {f"desired_state_{name}" for name in ("drift", "failures", "kinds", "run")}
+        others = {
+            f"desired_state_{name}" for name in ("drift", "environment", "failures", "kinds", "run")
+        }
         assert not enforcement.roles(dict.fromkeys(others), lambda value: value)
         assert enforcement.roles({f"desired_state_{kind['list']}": []}, lambda value: value) == [
             "desired_state"

@@ -28,7 +28,14 @@ EXAMPLES = [
 OPTIONS = {"repo": {"dialect": "jfrog"}}
 #: Files that the examples of a lookup read.
 FILES = {
-    "desired_state": {"desired/tracker.yml": "versions: [{project: REL, name: 1.0.0}]\n"},
+    "desired_state": {
+        "desired/tracker.yml": "versions: [{project: REL, name: 1.0.0}]\n",
+        "desired/environments/production/tracker.yml": "versions: [{project: REL, name: 1.0.1}]\n",
+    },
+    "unmanaged": {
+        "desired/tracker.yml": "versions: [{project: REL, name: 1.0.0}]\n",
+        "exported/tracker.yml": "versions: [{project: REL, name: 1.0.1}]\n",
+    },
     "drift_reports": {"reports/production/report.json": "{}"},
 }
 TEXTS = {

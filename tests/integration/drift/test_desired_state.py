@@ -18,7 +18,12 @@ from tests.unit.stub import Reply, Stub
 
 Fresh = Callable[[str], Sandbox]
 
-ANALYSIS = "groups:\n  - name: quality\n    users: []\nusers:\n  - name: eve\n    password: pass-word-12345\n"
+ANALYSIS = """
+groups:
+  - {name: quality, users: []}
+users:
+  - {name: eve, password: {from: eve_password}}
+"""
 CI = "plugins:\n  - name: git\ncheck_java: false\njobs:\n  - job: desired\n    src: desired.xml\n"
 TRACKER = "versions:\n  - project: REL\n    name: '9.9'\n"
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
@@ -61,6 +66,7 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
         "desired_state_folder": "desired",
         "enforce_connections": _logins(sandbox),
         "drift_report": "report",
+        "eve_password": "{{ 'pass-word' ~ '-12345' }}",
     }
     run = _run(tmp_path, "drift", variables)
     assert run.shows(["pass-word-12345"]) == []
@@ -88,6 +94,35 @@ def test_a_slip_is_told_before_anything_is_sent(fresh: Fresh, tmp_path: Path) ->
     run = _run(tmp_path, "enforce", variables, code=2)
     assert "analysis.yml:2: groups[0].nam is not known (is name meant?)" in run.output
     assert [sandbox.requests(service) for service in sandbox.urls] == [[]] * len(sandbox.urls)
+
+
+def test_an_environment_and_what_the_folder_does_not_name(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    _describe(tmp_path, tracker=TRACKER)
+    (tmp_path / "desired/environments/test").mkdir(parents=True)
+    own = "versions:\n  - {project: REL, name: '9.9', description: of the test}\n"
+    (tmp_path / "desired/environments/test/tracker.yml").write_text(own, encoding="utf-8")
+    variables = {
+        "desired_state_folder": "desired",
+        "desired_state_environment": "test",
+        "desired_state_unmanaged": "report",
+        "enforce_connections": {"tracker": _logins(sandbox)["tracker"]},
+        "drift_report": "report",
+    }
+    run = _run(tmp_path, "enforce", variables)
+    (finding,) = _report(tmp_path)["findings"]
+    assert "of the test" in str(finding["after"])
+    others = "tracker: 3 of the versions are not managed: REL/1.0.0, REL/1.1.0, REL/2.0.0"
+    assert others in run.output
+
+    begin = sandbox.mark()
+    run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "fail"}, code=2)
+    assert f"The role desired_state failed: {others}" in run.output
+    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    assert _report(tmp_path)["counts"]["drift"] == 0
+
+    run = _run(tmp_path, "drift", {**variables, "desired_state_environment": "tset"}, code=2)
+    assert "has no environment 'tset': it has test" in run.output
 
 
 def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find the folder of the desired state, and the secrets that it takes from variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import writing
+
+from .desired_state import DesiredStateError, Reading
+
+
+def path_of(name: str, variables: Mapping[str, Any]) -> Path:
+    """Return the path of a folder; raises DesiredStateError for one in the collection."""
+    folder = writing.resolved(name, variables)
+    if writing.is_of_collection(folder):
+        raise DesiredStateError(
+            f"{folder} is in the installed collection: name a folder of your own; in an imported"
+            " playbook use inventory_dir instead of playbook_dir"
+        )
+    return folder
+
+
+def reading(lookup: LookupBase, variables: Mapping[str, Any]) -> Reading:
+    """Return how a lookup reads the files of a folder and the variables that they name."""
+    template = ansible_internals.template_of(lookup)
+
+    def variable(name: str) -> Any:
+        return template(variables[name]) if name in variables else None
+
+    return Reading(ansible_internals.load_of(lookup), variable)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The JSON schemas of the desired state, and what in a file violates them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.files import open_regular
+
+from .unreadable_yaml import UNREADABLE, told
+
+_SCHEMAS = Path(__file__).resolve().parents[2] / "roles" / "desired_state" / "files"
+#: JSON names of the types of YAML values.
+_TYPES = {
+    "tag:yaml.org,2002:str": "string",
+    "tag:yaml.org,2002:int": "integer",
+    "tag:yaml.org,2002:bool": "boolean",
+    "tag:yaml.org,2002:float": "number",
+    "tag:yaml.org,2002:null": "null",
+    "tag:yaml.org,2002:seq": "array",
+    "tag:yaml.org,2002:map": "object",
+    "!vault": "string",
+    "!unsafe": "string",
+}
+#: The key in the schemas that names the variable of a role.
+VARIABLE = "x-variable"
+#: The key in the schema of a list with the options that identify an entry.
+KEY = "x-key"
+#: The JSON schema keyword of secrets.
+SECRET = "writeOnly"
+
+
+@cache
+def services() -> tuple[str, ...]:
+    """Return the services, sorted."""
+    return tuple(sorted(file.name.split(".")[0] for file in _SCHEMAS.glob("*.schema.json")))
+
+
+@cache
+def schema_of(service: str) -> dict[str, Any]:
+    """Return the JSON schema of a service."""
+    schema: dict[str, Any] = json.loads((_SCHEMAS / f"{service}.schema.json").read_text("utf-8"))
+    return schema
+
+
+def slips(file: Path, service: str) -> list[str]:
+    """Return the schema violations of a file, as `:line: sentence`."""
+    try:
+        with open(file, "rb", opener=open_regular) as stream:
+            root = yaml.compose(stream, Loader=yaml.SafeLoader)
+        return [] if root is None else list(_judged(root, schema_of(service), ""))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        return [f":{line}: this is no YAML: {error.problem}"]
+    except OSError as error:
+        return [f": the file cannot be read: {error.strerror}"]
+    except UNREADABLE as error:
+        return [f":1: this is no YAML: {told(error)}"]
+
+
+def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    """Yield the schema violations of a node."""
+    if schema.get(SECRET):
+        yield from _judged_secret(node, place)
+        return
+    start = f":{node.start_mark.line + 1}: {place or 'the file'}"
+    kind = _TYPES.get(node.tag, node.tag)
+    wanted = schema.get("type")
+    allowed = [wanted] if isinstance(wanted, str) else list(wanted or [])
+    if allowed and kind not in allowed:
+        hint = ": put it into quotes" if "string" in allowed and _is_scalar(node) else ""
+        yield f"{start} is {_told(kind)}, it takes {' or '.join(map(_told, allowed))}{hint}"
+    elif isinstance(node, yaml.MappingNode):
+        yield from _judged_mapping(node, schema, place)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, entry in enumerate(node.value):
+            yield from _judged(entry, schema.get("items", {}), f"{place}[{number}]")
+    elif "enum" in schema and node.value not in schema["enum"]:
+        yield f"{start} is one of {', '.join(schema['enum'])}, not {node.value}"
+
+
+def _judged_secret(node: yaml.Node, place: str) -> Iterator[str]:
+    """Yield an error for a secret that is neither encrypted nor that of a variable."""
+    if node.tag == "!vault":
+        return
+    if isinstance(node, yaml.MappingNode) and len(node.value) == 1:
+        ((name, value),) = node.value
+        if name.value == "from" and value.tag == "tag:yaml.org,2002:str" and value.value:
+            return
+    wanted = "encrypt it with ansible-vault encrypt_string, or write {from: name of a variable}"
+    yield f":{node.start_mark.line + 1}: {place} is a secret: {wanted}"
+
+
+def _is_scalar(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and bool(node.value)
+
+
+def _told(kind: str) -> str:
+    names = {"array": "a list", "object": "a mapping", "string": "a text", "null": "nothing"}
+    names |= {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+    return names.get(kind, f"a value of another kind ({kind.rpartition(':')[2]})")
+
+
+def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    properties = schema.get("properties", {})
+    seen: set[str] = set()
+    for key, value in node.value:
+        name = str(key.value)
+        inner, line = f"{place}.{name}" if place else name, key.start_mark.line + 1
+        if name in seen:
+            yield f":{line}: {inner} is there twice"
+        seen.add(name)
+        if name in properties:
+            yield from _judged(value, properties[name], inner)
+        elif schema.get("additionalProperties") is False:
+            near = difflib.get_close_matches(name, list(properties), 1)
+            meant = f" (is {near[0]} meant?)" if near else f": known are {', '.join(properties)}"
+            yield f":{line}: {inner} is not known{meant}"
+    for name in schema.get("required", ()):
+        if name not in seen:
+            yield f":{node.start_mark.line + 1}: {place or 'the file'} has no {name}"
