@@ -113,6 +113,12 @@ options:
       - Also C(toolchain_repo_vendor), E(TOOLCHAIN_REPO_VENDOR).
     type: str
     default: Vendor
+  platform_url:
+    description:
+      - Base URL of the platform, for the interfaces next to the repository manager, such as C(/access) and C(/lifecycle).
+      - The default is O(url) without its last segment C(artifactory). Both use the same login.
+      - Also C(toolchain_repo_platform_url), E(TOOLCHAIN_REPO_PLATFORM_URL).
+    type: str
 """
 
 _TRACKER = """
@@ -169,6 +175,7 @@ _SETTINGS_BY_ENVIRONMENT = (
     "retry_max_wait",
     "dialect",
     "vendor",
+    "platform_url",
     "accept_language",
 )
 

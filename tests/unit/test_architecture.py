@@ -42,6 +42,7 @@ ROOMS = {
     "local": ("local",),
     "repo": (
         "repo",
+        "repo/platform",
         "repo/items",
         "repo/builds",
         "repo/transfer",

@@ -62,7 +62,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _STEERING = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)" + f"|{_DIRECTION.pattern}|{_HALF.pattern}"
 )
-_MESSAGE_MEMBERS = ("message", "errorMessage", "error_description", "reason", "detail")
+_MESSAGE_MEMBERS = ("message", "errorMessage", "error_description", "reason", "title", "detail")
 _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
 
 
@@ -200,8 +200,9 @@ def error_text(body: str) -> str:
     """Return the error message in the body of a response: JSON, HTML, plain text or nothing.
 
     Known JSON: `errors[]` and `messages[]` of the repository manager and of container registries,
-    `errorMessages` and `errors{}` of the tracker, `message` and `data.errors[]` of the wiki,
-    `status` and `message` of the analysis server. Any other body is returned unchanged.
+    `errors[].title` and `.detail` of newer interfaces, `errorMessages` and `errors{}` of the
+    tracker, `message` and `data.errors[]` of the wiki, `status` and `message` of the analysis
+    server. Any other body is returned unchanged.
     """
     if looks_like_html(body):
         # masked first: a secret that contains a tag or two blanks is not recognisable afterwards

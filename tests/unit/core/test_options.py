@@ -103,6 +103,15 @@ def test_an_address_that_is_none(url: str) -> None:
     assert "address" in refused(url=url)
 
 
+@pytest.mark.parametrize(
+    "given", ["host/path", "http://", "http://host/?q=1", "http://u:secret-1@host/x", "http://a b"]
+)
+def test_an_address_of_the_platform_that_is_none(given: str) -> None:
+    message = refused("repo", url="http://host/artifactory", platform_url=given)
+    assert "platform_url" in message
+    assert "secret-1" not in message
+
+
 @pytest.mark.parametrize("service", ["repo", "tracker", "wiki", "ci"])
 def test_user_info_becomes_the_login(service: str) -> None:
     connection = resolve(service, url="https://us%40er:p%2Fw%C3%BC@host/x")

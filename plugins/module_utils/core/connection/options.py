@@ -59,6 +59,7 @@ _SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "repo": {
         "dialect": {"type": "str", "choices": ["auto", "generic", "jfrog"], "default": "auto"},
         "vendor": {"type": "str", "default": "Vendor"},
+        "platform_url": {"type": "str"},
     },
     "tracker": {
         "dialect": {"type": "str", "choices": ["auto", "server", "cloud"], "default": "auto"},
@@ -184,6 +185,7 @@ def resolve(
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
     _check_files(service, settings)
     _check_numbers(service, settings)
+    _check_platform(settings)
     login = _login(service, address, named)
     described = _described(login, named, source)
     return Connection(service=service, url=address, settings=settings, login=described, **login)
@@ -213,6 +215,18 @@ def _check_files(service: str, settings: Mapping[str, Any]) -> None:
             raise invalid(f"{name} of the {service} service: {whole} {why}")
 
 
+def _check_platform(settings: Mapping[str, Any]) -> None:
+    """Raise `invalid` for a `platform_url` that cannot be a base address."""
+    if settings.get("platform_url") is None:
+        return
+    name = "of platform_url"
+    clean, user, _secret = _base_address(str(settings["platform_url"]), name)
+    if user is not None:
+        raise invalid(
+            f"the address {clean} {name} must not have user info: the login of url is used"
+        )
+
+
 def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
     timeout = settings.get("timeout")
     if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
@@ -239,15 +253,16 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
             f"no address of the {service} service: set the option url, the variable"
             f" {variable_name(service, 'url')} or {environment_name(service, 'url')}"
         )
-    given = str(url).strip()
-    require_address(given, f"of the {service} service")
+    return _base_address(str(url), f"of the {service} service")
+
+
+def _base_address(url: str, where: str) -> tuple[str, str | None, str | None]:
+    given = url.strip()
+    require_address(given, where)
     parts = urlsplit(given)
     host, port = parts.hostname or "", parts.port
     if parts.query or parts.fragment:
-        raise invalid(
-            f"the address {clean_url(str(url))} of the {service} service must not have a query"
-            " or a fragment"
-        )
+        raise invalid(f"the address {clean_url(url)} {where} must not have a query or a fragment")
     netloc = f"[{host}]" if ":" in host else host
     netloc = netloc if port is None else f"{netloc}:{port}"
     clean = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..accounting import Accounting
@@ -65,11 +65,16 @@ class Task:
         api_key_headers: Collection[str] = (),
         connections: int = 10,
         crumbs: bool = False,
+        base: str | None = None,
     ) -> Transport:
-        """Return a transport to the service of this task; see :class:`Transport`."""
+        """Return a transport to the service of this task; see :class:`Transport`.
+
+        :param base: base address of another interface of the service, with the same login
+        """
+        connection = self.connection if base is None else replace(self.connection, url=base)
         return Transport(
-            self.connection,
-            login_of(self.connection, *api_key_headers),
+            connection,
+            login_of(connection, *api_key_headers),
             read_only=self.read_only,
             accounting=self.accounting,
             proxies=self.proxies,

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Client of the interfaces next to the repository manager, such as `/access` and `/lifecycle`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...core.connection.options import Connection
+from ...core.errors import ToolchainError, looks_like_html
+from ...core.http.messages import Response, json_or_none
+from ...core.http.writes import Verify
+from ...core.module.task import Task
+from ..client import objects, refuse_page
+from ..dialect import JFROG
+from ..error_text import describe
+
+#: Statuses of a server, or of a proxy, that does not know an address.
+_UNKNOWN = (404, 405, 501)
+#: Members of `errors[]` that the repository manager and its proxies do not have [repo-31].
+_OWN_MEMBERS = ("code", "title", "detail")
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface of the platform.
+
+    :param segment: first segment of its addresses below the base of the platform
+    :param probe: an address below the segment that every server with this interface knows
+    :param needs: what the server must be to have the interface, for messages
+    """
+
+    segment: str
+    probe: str
+    needs: str
+
+
+ACCESS = Interface("access", "api/v1/system/ping", "Artifactory 7.49.3 or newer")
+LIFECYCLE = Interface(
+    "lifecycle",
+    "api/v2/release_bundle/groups",
+    "Artifactory 7.63.2 or newer, Pro or Enterprise",
+)
+
+
+class InterfaceMissing(ToolchainError):
+    """The server does not have the interface, or a proxy does not expose it."""
+
+
+class PlatformClient:
+    """Client of one interface, with the login, the limits and the accounting of the task.
+
+    A 404 means that an object is absent only if the interface itself responded. Otherwise the
+    methods raise :class:`InterfaceMissing`. Server fact [repo-31].
+    """
+
+    def __init__(self, task: Task, interface: Interface, *, connections: int = 4) -> None:
+        self._interface, self._connection = interface, task.connection
+        self.base = f"{platform_url(task.connection)}/{interface.segment}"
+        self.warn = task.warn
+        self.transport = task.transport(
+            describe=describe,
+            api_key_headers=[JFROG.api_key_header],
+            connections=connections,
+            base=self.base,
+        )
+
+    def read(
+        self,
+        what: str,
+        path: str,
+        *,
+        expect: Collection[int] = (200,),
+        validate: Callable[[Response], None] | None = None,
+        **parts: Any,
+    ) -> Response:
+        """Read an address below the interface; see :meth:`Transport.read`."""
+        check = partial(self._check, validate, expect)
+        return self.transport.read(what, path, expect=expect, validate=check, **parts)
+
+    def write(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        verify: Verify | None = None,
+        validate: Callable[[Response], None] | None = None,
+        **parts: Any,
+    ) -> Response:
+        """Send a write; see :meth:`Transport.write`."""
+        check = partial(self._check, validate, parts.get("expect", ()))
+        return self.transport.write(what, method, path, verify=verify, validate=check, **parts)
+
+    def _check(
+        self,
+        validate: Callable[[Response], None] | None,
+        expect: Collection[int],
+        response: Response,
+    ) -> None:
+        refuse_page(response)
+        if response.status in _UNKNOWN and not self._is_own(response):
+            raise self._missing(response)
+        if response.status in (401, 403) and response.status not in expect and self._lacks_token():
+            error = self.transport.failure(response)
+            raise error.with_hint(f"/{self._interface.segment} may need an access token: set token")
+        if validate is not None:
+            validate(response)
+
+    def _lacks_token(self) -> bool:
+        return self._connection.has_credentials and self._connection.token is None
+
+    def _is_own(self, response: Response) -> bool:
+        """Return whether the interface itself sent a 404, 405 or 501; ask once if it is unclear."""
+        if looks_like_html(response.text):
+            return False
+        return _has_own_error(response) or self._is_there()
+
+    def _is_there(self) -> bool:
+        """Return whether the server has the interface. The result is remembered."""
+        name = f"has {self._interface.segment}"
+        if name not in self.transport.memory:
+            self.transport.memory[name] = self._probe()
+        return bool(self.transport.memory[name])
+
+    def _probe(self) -> bool:
+        what = f"finding out whether the server has {self.base}"
+        try:
+            response = self.transport.read(
+                what, self._interface.probe, expect=(200, 401, 403, *_UNKNOWN), validate=refuse_page
+            )
+        except ToolchainError as error:
+            if error.kind != "protocol":
+                raise
+            return False
+        return response.status not in _UNKNOWN or _has_own_error(response)
+
+    def _missing(self, response: Response) -> InterfaceMissing:
+        segment, needs = self._interface.segment, self._interface.needs
+        error = response.error("not_found", "")
+        return InterfaceMissing(
+            "not_found",
+            f"{response.request.what}: the server has no interface {self.base}"
+            f" ({response.status}): it needs {needs}; if a proxy exposes only the repository"
+            f" manager, let it expose /{segment} too, or set platform_url; otherwise check url",
+            status=error.status,
+            method=error.method,
+            url=error.url,
+            detail=describe(response) or None,
+        )
+
+
+def platform_url(connection: Connection) -> str:
+    """Return the base address of the platform [C1.2]."""
+    given = connection.settings.get("platform_url")
+    if given is not None:
+        return str(given).strip().rstrip("/")
+    return connection.url.removesuffix("/artifactory")
+
+
+def _has_own_error(response: Response) -> bool:
+    """Return whether the body has the shape that only the interfaces of the platform use."""
+    decoded = json_or_none(response.body)
+    found = objects(decoded.get("errors")) if isinstance(decoded, Mapping) else []
+    return any(isinstance(one.get(member), str) for one in found for member in _OWN_MEMBERS)
