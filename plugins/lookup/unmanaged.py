@@ -22,8 +22,8 @@ options:
     description: The name of a folder in C(environments). By default, no differences apply.
     type: str
   export:
-    description: The folder that an export wrote.
-    type: path
+    description: The folder that an export wrote. A relative path starts as those of the terms.
+    type: str
     required: true
 """
 
