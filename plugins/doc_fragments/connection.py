@@ -151,6 +151,11 @@ options:
       - File with C(host;port;user;token) lines, as written by C(kwauth).
       - If neither this option nor O(ltoken) is set, the default is the file in E(KLOCWORK_LTOKEN), else C(~/.klocwork/ltoken). {credential}
     type: path
+  token_json:
+    description:
+      - Output of C(kwauth --print-auth-info), a JSON object with user and token, as from the lookup P(ansible.builtin.pipe#lookup).
+      - Releases from 2024.3 on keep no token file. An application token is no login of the Web API. {credential}
+    type: str
 """
 
 _PARTS = {

@@ -118,13 +118,15 @@ class Logins:
             right = known["token"] if kind == "token" else "repo-api-key-1234567890"
             secret = right if good else TOKEN
             return Login({kind: secret}, (secret,))
-        if kind in ("ltoken", "ltoken_file"):
+        if kind in ("ltoken", "ltoken_file", "token_json"):
             return self._ltoken(kind, connections.LTOKEN if good else TOKEN.replace(";", ""))
         return self._oauth(service, kind, good=good)
 
     def _ltoken(self, kind: str, token: str) -> Login:
         if kind == "ltoken":
             return Login({"username": "analyst", "ltoken": token}, (token,))
+        if kind == "token_json":
+            return Login({kind: json.dumps({"user": "analyst", "token": token})}, (token,))
         return Login(
             {kind: self._file("analysis", f"127.0.0.1;{self._port};analyst;{token}\n")}, (token,)
         )
@@ -151,6 +153,7 @@ def kinds_of(service: str) -> list[str]:
     """Return the kinds of login of a service: single options, OAuth as a whole, and the URL."""
     options = credential_options(service)
     single = ("token", "api_key", "password", "credentials_file", "ltoken", "ltoken_file")
+    single += ("token_json",)
     found = [kind for kind in single if kind in options]
     oauth = ["oauth", "oauth_private_key"] if "oauth_private_key" in options else []
     return [*found, *oauth, *(["address"] if "password" in options else [])]

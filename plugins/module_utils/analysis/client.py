@@ -95,6 +95,11 @@ _WORDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("auth", re.compile(r"\bl?token\b|log(ged)? ?in\b|authenticat", re.I)),
     ("permission", re.compile(r"permission|not (allowed|authori[sz]ed)|access denied", re.I)),
 )
+#: The Web API takes no application token [analysis-3].
+_LOGIN_HINT = (
+    ": check username and ltoken; an application token does not work here,"
+    " 'kwauth --print-auth-info' prints the ltoken for token_json"
+)
 _CLEAR_STATUS = frozenset({401, 403, 404, 409, 429})
 
 
@@ -306,7 +311,7 @@ def refused(response: Response, refusal: Refusal) -> ToolchainError:
     kind = kind_of(refusal)
     words = errors.shorten(refusal.message)
     said = f": {words}" if words else " without a word"
-    hint = ": check username and ltoken" if kind == "auth" else ""
+    hint = _LOGIN_HINT if kind == "auth" else ""
     error = response.error(kind, f"the server returned {refusal.status}{said}{hint}", words)
     error.status = refusal.status
     return error

@@ -5,6 +5,7 @@ require a login.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +93,9 @@ LOGINS: dict[str, Login] = {
     "ci: API token": Login("ci", connections.LOGINS["ci"]),
     "analysis: token": Login("analysis", connections.LOGINS["analysis"]),
     "analysis: file": Login("analysis", {"ltoken_file": "ltoken"}),
+    "analysis: printed": Login(
+        "analysis", {"token_json": "{{ lookup('pipe', 'cat printed.json') }}"}
+    ),
     "analysis: environment": Login("analysis", environment={"KLOCWORK_LTOKEN": "ltoken"}),
 }
 SECRETS = [
@@ -111,6 +115,8 @@ def _write_files(folder: Path, sandbox: Sandbox) -> None:
         (folder / f"{service}.netrc").write_text(text, encoding="ascii")
     text = f"127.0.0.1;{sandbox.port};analyst;{connections.LTOKEN}\n"
     (folder / "ltoken").write_text(text, encoding="ascii")
+    printed = {"user": "analyst", "token": connections.LTOKEN}
+    (folder / "printed.json").write_text(json.dumps(printed), encoding="ascii")
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     (folder / "key.pem").write_bytes(
         key.private_bytes(

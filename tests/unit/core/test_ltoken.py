@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.token_file import (
+    login_of_auth_info,
     login_of_token_file,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
@@ -120,3 +122,34 @@ def test_the_character_set_of_a_file_does_not_matter(tmp_path: Path, encoding: s
     path.write_bytes("host.example;8443;jürgen;t1\nother;1;me;t2\n".encode(encoding))
     assert login_of_token_file(URL, "jürgen", str(path)) == ("jürgen", "t1")
     assert login_of_token_file("http://other:1", None, str(path)) == ("me", "t2")
+
+
+@pytest.mark.parametrize("user", [None, "me"])
+@pytest.mark.parametrize("names", [("user", "token"), ("username", "ltoken")])
+def test_the_output_of_the_command_has_user_and_token(
+    names: tuple[str, str], user: str | None
+) -> None:
+    printed = json.dumps({names[0]: "me", names[1]: "t1", "host": "host.example"})
+    assert login_of_auth_info(printed, user) == ("me", "t1")
+
+
+@pytest.mark.parametrize(
+    ("printed", "words"),
+    [
+        ("host.example;8443;me;t1", "is not a JSON object"),
+        ('["me", "t1"]', "is not a JSON object"),
+        ('{"user": "me", "token": ""}', "has no user and token"),
+        ('{"user": "me", "applicationToken": "t1"}', "an application token is no login"),
+        ('{"user": "me", "token": "t1"}', "username is you, but"),
+    ],
+)
+def test_another_output_is_refused_without_its_token(printed: str, words: str) -> None:
+    with pytest.raises(ToolchainError, match=words) as caught:
+        login_of_auth_info(printed, "you")
+    assert caught.value.kind == "invalid"
+    assert "t1" not in caught.value.message
+
+
+def test_without_a_token_file_the_message_names_the_command_and_the_option() -> None:
+    message = refused(URL, None, None)
+    assert "'kwauth --print-auth-info' as token_json" in message

@@ -198,6 +198,7 @@ def test_variables_of_another_service_do_not_count() -> None:
         ("tracker", {**OAUTH, "token": "t"}),
         ("wiki", {**OAUTH, "username": "u", "password": "p"}),
         ("analysis", {"username": "u", "ltoken": "t", "ltoken_file": "/nowhere"}),
+        ("analysis", {"username": "u", "ltoken": "t", "token_json": "{}"}),
     ],
 )
 @pytest.mark.parametrize("from_environment", [True, False])
@@ -355,6 +356,7 @@ def test_the_argument_spec_hides_every_secret(service: str) -> None:
             "token",
             "api_key",
             "ltoken",
+            "token_json",
             "oauth_private_key",
             "oauth_access_token",
             "oauth_access_token_secret",

@@ -17,7 +17,7 @@ from ansible.module_utils.errors import AnsibleFallbackNotFound
 from ..address import require_address
 from ..errors import invalid
 from ..secret import Secret, clean_url
-from .token_file import login_of_token_file
+from .token_file import login_of_auth_info, login_of_token_file
 
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 
@@ -33,13 +33,14 @@ _CREDENTIALS: dict[str, tuple[str, ...]] = {
     "tracker": ("username", "password", "token", "credentials_file", *_OAUTH),
     "wiki": ("username", "password", "token", "credentials_file", *_OAUTH),
     "ci": ("username", "password", "credentials_file"),
-    "analysis": ("username", "ltoken", "ltoken_file"),
+    "analysis": ("username", "ltoken", "ltoken_file", "token_json"),
 }
 _SECRET_OPTIONS = (
     "password",
     "token",
     "api_key",
     "ltoken",
+    "token_json",
     "oauth_private_key",
     "oauth_access_token",
     "oauth_access_token_secret",
@@ -199,7 +200,7 @@ def _described(login: Mapping[str, Any], named: Mapping[str, Any], source: str) 
     who = f" of the user {login['username']}" if login.get("username") else ""
     if not what:
         return f"the name{who}" if who else ""
-    if login.get("ltoken") is not None and named.get("ltoken") is None:
+    if login.get("ltoken") is not None and not {"ltoken", "token_json"} & set(named):
         source = "the token file"
     elif login.get("password") is not None and named.get("password") is None:
         source = f"the credentials file {named['credentials_file']}"
@@ -319,9 +320,8 @@ def _header_secret(service: str, kind: str, text: str) -> Secret:
 
 
 def _kinds(named: Mapping[str, Any]) -> set[str]:
-    kinds = {
-        name for name in ("password", "token", "api_key", "ltoken", "ltoken_file") if name in named
-    }
+    single = ("password", "token", "api_key", "ltoken", "ltoken_file", "token_json")
+    kinds = {name for name in single if name in named}
     return kinds | ({"oauth"} if any(name in named for name in _OAUTH[:4]) else set())
 
 
@@ -388,5 +388,8 @@ def _analysis_login(url: str, named: Mapping[str, Any]) -> dict[str, Any]:
         if not user:
             raise invalid("ltoken without username: the analysis server needs both")
         return {"username": str(user), "ltoken": Secret(str(named["ltoken"]))}
+    if named.get("token_json") is not None:
+        found = login_of_auth_info(str(named["token_json"]), user)
+        return {"username": found[0], "ltoken": Secret(found[1])}
     login = login_of_token_file(url, user, named.get("ltoken_file"))
     return {"username": login[0], "ltoken": Secret(login[1]) if login[1] is not None else None}

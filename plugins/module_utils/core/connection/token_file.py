@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the token file of the code analysis server: `host;port;user;token` lines that its `kwauth`
-command writes.
+"""Read the login of the code analysis server that its `kwauth` command writes or prints: the token
+file with `host;port;user;token` lines, or JSON [analysis-3].
 """
 
 from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from .. import json_text
 from ..errors import invalid
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_HELP = "log in with kwauth, or give username and ltoken"
+_PRINT = "kwauth --print-auth-info"
+# Releases from 2024.3 on write the file only if they are told to.
+_HELP = (
+    f"log in with kwauth; releases from 2024.3 on write no such file: give the output of"
+    f" '{_PRINT}' as token_json, or username and ltoken"
+)
 
 
 def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[str, str | None]:
@@ -32,6 +38,31 @@ def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[s
     if not found and path is None and user is not None:
         return user, None
     raise invalid(f"the token file {file} {problem}")
+
+
+def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
+    """Return user and ltoken from the output of `kwauth --print-auth-info`.
+
+    The vendor does not publish the names of its members [analysis-3], so both known ones count.
+    """
+    try:
+        found = json_text.loads(output)
+    except ValueError:
+        found = None
+    if not isinstance(found, Mapping):
+        raise invalid(f"token_json is not a JSON object: give the output of '{_PRINT}'")
+    own = found.get("user") or found.get("username")
+    token = found.get("ltoken") or found.get("token")
+    if not all(isinstance(value, str) and value.strip() for value in (own, token)):
+        raise invalid(
+            f"token_json has no user and token: give the whole output of '{_PRINT}'"
+            " (an application token is no login of the Web API)"
+        )
+    if user is not None and user != own:
+        raise invalid(
+            f"username is {user}, but token_json has the token of {own}: leave username out"
+        )
+    return str(own), str(token)
 
 
 def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:

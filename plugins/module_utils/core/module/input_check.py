@@ -14,6 +14,7 @@ An argument spec may contain keys that Ansible does not know (:data:`EXTRA_KEYS`
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -167,6 +168,9 @@ def _text(option: Mapping[str, Any], value: Any, place: Place) -> str:
     choices = option.get("choices") or ()
     if isinstance(value, bool) and str(value).lower() in choices:
         return str(value).lower()
+    if isinstance(value, Mapping) and place.name.endswith("_json"):
+        # ansible-core before 2.19 parses the JSON that a template returns
+        value = json.dumps(value)
     empty = option.get("empty", option.get("default") == "")
     return _reader(option)(value, place, empty=empty)
 

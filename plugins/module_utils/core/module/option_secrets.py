@@ -51,7 +51,9 @@ class OptionSecrets:
         if option is None:
             return HIDDEN
         if option.get("no_log"):
-            self._mask(_texts_in(value))
+            # the user in a token_json that Ansible has parsed is no secret
+            named = name.endswith("_json") and isinstance(value, Mapping)
+            self._mask(_secrets_by_name(value) if named else _texts_in(value))
             return HIDDEN
         if option.get("private") and option.get("type", "str") == "str":
             return HIDDEN if self._failed else value
