@@ -24,6 +24,8 @@ options: {}
 """
 
 import os
+from collections.abc import Mapping
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,6 +39,8 @@ from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    ignored,
+    since,
     switch,
     texts,
     writing,
@@ -45,7 +49,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
 
 _COLLECTION = Path(__file__).resolve().parents[2]
-_VARIABLES = ("drift_report", "drift_table")
+_VARIABLES = ("drift_report", "drift_table", "drift_ignore")
 
 
 class CallbackModule(CallbackBase):
@@ -62,7 +66,7 @@ class CallbackModule(CallbackBase):
         self.disabled = CallbackModule._active is not None
         if not self.disabled:
             CallbackModule._active = self
-            switch.turn(on=True)
+            switch.turn_on(self._so_far)
         self._recorder = Recorder(Contents())
         self._play: Any = None
         self._settings: dict[str, Any] = {}
@@ -109,7 +113,7 @@ class CallbackModule(CallbackBase):
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         CallbackModule._active = None
-        switch.turn(on=False)
+        switch.turn_off()
         if self._missing:
             # a report without these results would wrongly show no differences
             Display().warning(
@@ -117,8 +121,10 @@ class CallbackModule(CallbackBase):
                 f" ({self._missing})."
             )
             return
-        contents = self._recorder.contents
         self._recorder.end(stats.processed, check=any(self._checks))
+        contents = self._so_far()
+        for warning in self._warnings():
+            Display().warning(warning)
         lines = texts.table(contents) if boolean(self._settings.get("drift_table", False)) else []
         place = self._place_of_report()
         if place is not None:
@@ -129,6 +135,8 @@ class CallbackModule(CallbackBase):
             for warning in warnings:
                 Display().warning(warning)
             lines.append(f"The report is {place / 'report.html'}")
+        if lines:
+            lines.append(f"Result: {contents.result()}")
         if lines and "json" not in str(config.get_config_value("DEFAULT_STDOUT_CALLBACK")):
             Display().display("\n".join(["", *lines]))
 
@@ -141,6 +149,7 @@ class CallbackModule(CallbackBase):
         except ansible_internals.Missing as missing:
             self._missing = str(missing)
             return
+        self._take_settings(values.get("ansible_facts"))
         if item:
             self._looped.add(loop)
         elif loop in self._looped:
@@ -163,6 +172,34 @@ class CallbackModule(CallbackBase):
             {name: templar.template(variables[name]) for name in names if name in variables}
         )
 
+    def _take_settings(self, facts: Any) -> None:
+        """Take the variables of the report that a task sets, as the answers of a survey."""
+        for name in _VARIABLES if isinstance(facts, Mapping) else ():
+            if name in facts:
+                self._settings.setdefault(name, facts[name])
+
+    def _so_far(self) -> Contents:
+        """Return what the run has found, compared with the last run [C9]."""
+        recorder = self._recorder
+        recorder.contents.check = recorder.is_check(default=any(self._checks))
+        accepted = ignored.active(self._accepted(), _today())
+        return recorder.contents.since(
+            since.last_run(self._place_of_report()), accepted, summarised=recorder.summarised
+        )
+
+    def _accepted(self) -> list[ignored.Ignored]:
+        """Return the entries of `drift_ignore`; the playbooks of the collection validate them."""
+        try:
+            return ignored.parse(self._settings.get("drift_ignore"))
+        except ignored.IgnoreError as error:
+            Display().warning(f"The report ignores nothing: {error}")
+            return []
+
+    def _warnings(self) -> list[str]:
+        last = since.last_run(self._place_of_report())
+        warned = [last.warning] if last.warning else []
+        return warned + list(ignored.warnings(self._accepted(), _today()))
+
     def _place_of_report(self) -> Path | None:
         """Return the folder of the report, or `None`.
 
@@ -173,6 +210,11 @@ class CallbackModule(CallbackBase):
             return self._recorder.folder
         named = self._settings.get("drift_report") or os.environ.get("TOOLCHAIN_REPORT")
         return self._folder / Path(str(named)).expanduser() if named else None
+
+
+def _today() -> date:
+    """Return the day in the local time zone, in which people write `until`."""
+    return datetime.now().astimezone().date()
 
 
 def _is_ours(folder: Path) -> bool:

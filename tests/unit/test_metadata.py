@@ -207,9 +207,11 @@ def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_c
 def test_a_lookup_has_the_connection_options_of_one_service() -> None:
     asks_nobody = {
         "desired_state",
+        "drift_findings",
         "drift_reports",
         "enforcement",
         "report_folder",
+        "report_settings",
         "survey_answers",
         "unmanaged",
         "unknown_variables",

@@ -3,19 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import (
+    NO_RUN,
+    Last,
+    Read,
+    finding_id,
+    split,
+)
 
 FORMAT = 1
 #: The keys of a finding, in the order of `report.json`.
 KEYS = (
     *("host", "service", "server", "kind", "name", "action", "text"),
     *("before", "after", "task", "status"),
+    *("id", "first_seen", "since"),
 )
 Object = dict[str, Any]
-_STATUSES = ("ok", "drift", "failed")
+#: From the best to the worst.
+_STATUSES = ("ok", "ignored", "drift", "failed")
+_COUNTS = ("ok", "drift", "failed", "ignored")
 
 
 def now() -> str:
@@ -36,6 +48,7 @@ class Row:
     ok: int
     drift: int
     failed: int
+    ignored: int = 0
 
     def title(self) -> tuple[str, str]:
         """Return service and server as people read them; never empty."""
@@ -59,14 +72,73 @@ class Contents:
     _objects: dict[tuple[str, ...], Object] = field(default_factory=dict)
     _known: set[tuple[str, ...]] = field(default_factory=set)
     _unnamed: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    #: Host and task of results that list every object, and of failures.
+    _whole: set[tuple[str, str]] = field(default_factory=set)
+    _broken: set[tuple[str, str]] = field(default_factory=set)
+    #: Set by `since`.
+    last_finished: str = ""
+    mended: list[Object] = field(default_factory=list)
+    unread: list[Object] = field(default_factory=list)
 
     def add(self, **values: Any) -> None:
         """Add an object, with the keys of a finding."""
         one = {key: values.get(key) for key in KEYS}
+        one |= {"id": finding_id(one), "since": "", "first_seen": values.get("first_seen") or ""}
+        if one["status"] == "ignored":  # in a summarised report
+            one |= {"reason": values.get("reason") or "", "until": values.get("until") or ""}
         place = tuple(str(one[key]) for key in ("host", "service", "server", "kind", "name"))
         self._known.add((*place[:2], *place[3:]))
         before = self._objects.get(place)
         self._objects[place] = one if before is None else _merged(before, one)
+
+    def add_task(self, host: str, task: str, *, whole: bool, failed: bool) -> None:
+        """Add the end of a task.
+
+        :param whole: the result lists every object, unchanged ones included
+        """
+        if whole:
+            self._whole.add((host, task))
+        if failed:
+            self._broken.add((host, task))
+
+    def since(
+        self,
+        last: Last = NO_RUN,
+        accepted: Sequence[ignored.Ignored] = (),
+        *,
+        summarised: Mapping[str, Any] | None = None,
+    ) -> Contents:
+        """Return a copy that is compared with the last run, in which accepted findings are apart.
+
+        :param accepted: the entries of `drift_ignore` that have not ended
+        :param summarised: `hosts` and `unread` ids of the reports that this one summarises
+        """
+        found = replace(self, finished=self.finished or now())
+        found._objects = {
+            place: found._marked(one, last, accepted) for place, one in self._objects.items()
+        }
+        read = Read(
+            {one["id"] for one in found.objects if one["status"] == "ok"}, self._whole, self._broken
+        )
+        if summarised is not None:
+            read.fresh, read.unread = frozenset(summarised["hosts"]), set(summarised["unread"])
+        found.mended, found.unread = split(last, (one["id"] for one in found.findings), read)
+        found.last_finished = last.finished
+        return found
+
+    def _marked(self, one: Object, last: Last, accepted: Sequence[ignored.Ignored]) -> Object:
+        if one["status"] == "ok":
+            return one
+        before = last.findings.get(one["id"])
+        seen = [one["first_seen"], str((before or {}).get("first_seen") or ""), self.finished]
+        marked = {**one, "since": "new" if before is None else "still"}
+        marked["first_seen"] = min(filter(None, seen), default=now())
+        if self.check and one["status"] == "drift":
+            for entry in accepted:
+                if entry.matches(marked):
+                    until = "" if entry.until is None else str(entry.until)
+                    return {**marked, "status": "ignored", "reason": entry.reason, "until": until}
+        return marked
 
     def add_unnamed(self, place: tuple[str, str, str], count: int) -> None:
         """Add unchanged objects of which only the number is known.
@@ -106,10 +178,22 @@ class Contents:
             "playbook": self.playbook,
             "check": self.check,
             "hosts": self.hosts,
+            "result": self.result(),
             "counts": self.counts,
             "servers": [asdict(row) for row in self.rows()],
             "findings": self.findings,
+            "mended": self.mended,
+            "unread": self.unread,
         }
+
+    def result(self) -> str:
+        """Return the end of the run in a word, which tells drift from a server that failed."""
+        counts = self.counts
+        if counts["failed"]:
+            return "failed"
+        if counts["drift"]:
+            return "differs" if self.check else "changed"
+        return "as wanted"
 
     def rows(self) -> list[Row]:
         """Return the counts of each server, sorted by service."""
@@ -120,7 +204,7 @@ class Contents:
         for place in sorted(places):
             found = _counted(places[place])
             ok = found["ok"] + self._unnamed.get(place, 0)
-            rows.append(Row(*place, ok, found["drift"], found["failed"]))
+            rows.append(Row(*place, ok, found["drift"], found["failed"], found["ignored"]))
         return rows
 
     def sentence(self) -> str:
@@ -135,7 +219,17 @@ class Contents:
         where = sum(1 for row in rows if row.drift)
         verb = "differ" if self.check else "were changed"
         text = f"{counts['drift']:,} of {objects} {verb} on {where:,} of {servers}"
-        return f"{text}; {counts['failed']:,} failed." if counts["failed"] else f"{text}."
+        more = [f"{counts[each]:,} {each}" for each in ("failed", "ignored") if counts[each]]
+        return f"{'; '.join([text, *more])}."
+
+    def changes(self) -> str:
+        """Return what is new, still there and mended since the last run, "" after the first run."""
+        if not self.last_finished:
+            return ""
+        marks = [one["since"] for one in self.findings if one["status"] != "ignored"]
+        new, still = marks.count("new"), marks.count("still")
+        numbers = f"{new:,} new, {still:,} still, {len(self.mended):,} mended"
+        return f"Since the last run ({self.last_finished}): {numbers}."
 
 
 def place_of(one: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -148,7 +242,7 @@ def _many(number: int, noun: str) -> str:
 
 
 def _counted(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    found = dict.fromkeys(_STATUSES, 0)
+    found = dict.fromkeys(_COUNTS, 0)
     for one in objects:
         found[one["status"]] += 1
     return found

@@ -3,8 +3,8 @@
 "use strict";
 (() => {
   const { report, history, links } = JSON.parse(document.getElementById("data").textContent);
-  const groups = ["failed", "missing", "different", "extra"];
-  const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not wanted" };
+  const groups = ["failed", "missing", "different", "extra", "ignored"];
+  const titles = { failed: "Failed", missing: "Missing", different: "Different", extra: "Not wanted", ignored: "Ignored" };
   const mostLines = 4000;
   const mostPrinted = 500;
   const mostText = 200;
@@ -17,7 +17,7 @@
     return made;
   };
   const number = (value) => value.toLocaleString("en");
-  const group = (one) => one.status === "failed" ? "failed"
+  const group = (one) => one.status !== "drift" ? one.status
     : { create: "missing", delete: "extra" }[one.action] || "different";
 
   // ---- when it was
@@ -193,6 +193,10 @@
     const one = row.finding;
     const about = node("p", "faint", `${one.host} · ${one.task}`);
     if (row.isCut) row.body.append(node("p", "", one.text));
+    if (one.status === "ignored") {
+      row.body.append(node("p", "", `Ignored${one.until ? ` until ${one.until}` : ""}: ${one.reason || "no reason given"}`));
+    }
+    if (one.since === "still") about.append(` · first seen ${one.first_seen}`);
     row.body.append(difference(one), about);
     if (row.link) {
       const link = node("a", "", "Open it on its server");
@@ -216,6 +220,7 @@
     row.body = node("div", "body");
     row.details = node("details", "", node("summary", "", node("span", "kind", kind), node("span", "name", name),
       node("span", "text", row.isCut ? `${told.slice(0, mostText)}…` : told),
+      ...(row.finding.since ? [node("span", "since", row.finding.since)] : []),
       ...(report.hosts.length > 1 ? [node("span", "faint", row.finding.host)] : [])), row.body);
     row.details.addEventListener("toggle", () => { if (row.details.open) fill(row); });
     row.place = node("li", "", row.details);
@@ -264,6 +269,14 @@
     }
   };
 
+  const showMended = () => {
+    const place = document.getElementById("mended");
+    place.querySelector("ul").append(...report.mended.map((one) => node("li", "", node("span", "", one.text),
+      ...(report.hosts.length > 1 ? [node("span", "faint", ` ${one.host}`)] : []))));
+    place.querySelector("summary").textContent = `Mended since the last run: ${number(report.mended.length)}`;
+    place.hidden = !report.mended.length;
+  };
+
   // ---- filters
   const form = document.getElementById("filters");
   const options = (name, values) => {
@@ -274,12 +287,12 @@
     }
   };
   const filter = () => {
-    const wanted = Object.fromEntries(["service", "server", "kind", "what", "name"]
+    const wanted = Object.fromEntries(["service", "server", "kind", "since", "what", "name"]
       .map((name) => [name, form.elements.namedItem(name).value]));
     const words = wanted.name.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of rows) {
-      row.visible = ["service", "server", "kind"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
+      row.visible = ["service", "server", "kind", "since"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
         && (!wanted.what || row.group === wanted.what) && words.every((word) => row.words.includes(word));
       count += row.visible ? 1 : 0;
     }
@@ -301,7 +314,7 @@
       document.getElementById("list").append(node("p", "fine", "Everything that was compared is as wanted."));
       return;
     }
-    for (const name of ["service", "server", "kind"]) options(name, rows.map((row) => row.finding[name]));
+    for (const name of ["service", "server", "kind", "since"]) options(name, rows.map((row) => row.finding[name]));
     options("what", groups.filter((name) => rows.some((row) => row.group === name)));
     form.addEventListener("input", filter);
     form.addEventListener("reset", () => setTimeout(filter));
@@ -329,5 +342,6 @@
   setInterval(showAge, 60000);
   showHistory();
   showObjects();
+  showMended();
   startFilters();
 })();

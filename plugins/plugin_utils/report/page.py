@@ -47,6 +47,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         "policy": policy,
         "title": escape(f"{sentence} {contents.playbook}"),
         "sentence": escape(sentence),
+        "changes": escape(contents.changes()),
         "finished": escape(contents.finished),
         "playbook": escape(contents.playbook),
         "mode": "nothing was changed (check mode)"

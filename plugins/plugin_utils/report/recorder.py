@@ -33,7 +33,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     is_secret_name,
     without_user_info,
 )
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals, findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
@@ -50,6 +50,8 @@ _NAME_LENGTH = 1000
 SUMMARY = "summary_read"
 #: Facts in which roles keep their findings, also those that are in no result of a module.
 _FACT = re.compile(r"(analysis|ci|repo)\w*_drift")
+#: Keys that only a finding of a summarised report has.
+_SUMMARISED = ("first_seen", "reason", "until")
 _OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
 
 
@@ -66,6 +68,8 @@ class Recorder:
         self._hosts: set[str] = set()
         #: The folder of the report, if it is a summary of other reports.
         self.folder: Path | None = None
+        #: What the summarised reports say about their hosts, see `Contents.since`.
+        self.summarised: dict[str, Any] | None = None
         self._hidden = Hidden()
         self._hidden.add(
             *(
@@ -82,6 +86,9 @@ class Recorder:
             return
         action = str(getattr(task, "resolved_action", None) or task.action)
         module = action.removeprefix(_NAME) if action.startswith(_NAME) else ""
+        self.contents.add_task(
+            host, self._line(task.get_name().strip()), whole=_is_whole(module), failed=failed
+        )
         if not failed and not module:
             self._facts(task, host, result.get("ansible_facts"))
             return
@@ -132,6 +139,7 @@ class Recorder:
         self.folder = Path(summary["folder"])
         self._checks.add(summary["check"])
         self._hosts.update(summary["hosts"])
+        self.summarised = {"hosts": summary["hosts"], "unread": summary["unread"]}
         for one in summary["findings"]:
             places = (one["host"], one["service"], one["server"], one["task"])
             self._add([one], *map(self._line, places))
@@ -155,6 +163,7 @@ class Recorder:
                 after=self._masked(one.get("after")),
                 task=self._line(task),
                 status=one["status"],
+                **{key: self._line(one[key]) for key in _SUMMARISED if key in one},
             )
 
     def _line(self, text: Any) -> str:
@@ -181,7 +190,19 @@ class Recorder:
         """
         self.contents.hosts = sorted(self._hosts or hosts)
         self.contents.finished = now()
-        self.contents.check = all(self._checks) if self._checks else check
+        self.contents.check = self.is_check(default=check)
+
+    def is_check(self, *, default: bool) -> bool:
+        """Return whether all tasks only checked; `default` if no task compared anything."""
+        return all(self._checks) if self._checks else default
+
+
+def _is_whole(module: str) -> bool:
+    """Return whether the result of a task lists every object, unchanged ones included."""
+    if not module or module in findings.READERS:
+        return True
+    descriptor = descriptor_of(module)
+    return bool(descriptor.listed) or not descriptor.kind
 
 
 def _service(name: str) -> str:

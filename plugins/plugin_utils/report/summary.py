@@ -13,9 +13,13 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     FORMAT,
     KEYS,
 )
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
 
 _FILE = "report.json"
-_STATUSES = {"drift": ("create", "update", "delete"), "failed": ("none",)}
+_ACTIONS = ("create", "update", "delete")
+_STATUSES = {"drift": _ACTIONS, "ignored": _ACTIONS, "failed": ("none",)}
+#: The keys of a finding that reports of older releases lack.
+_MORE = ("id", "first_seen", "since", "reason", "until")
 
 
 class SummaryError(Exception):
@@ -49,13 +53,14 @@ def read(
 
     :param places: folders of reports, or their files `report.json`
     :param at: the time that ages are counted to
-    :return: `check`, `hosts`, `findings`, and `unchanged`, a list of dicts with `service`,
-        `server`, `host` and `ok`
+    :return: `check`, `hosts`, `findings`, `unread`, the ids of findings that the reports could not
+        read again, and `unchanged`, a list of dicts with `service`, `server`, `host` and `ok`
     :raises SummaryError: if no place is given
     """
     if not places:
         raise SummaryError("there are no reports")
-    summary: dict[str, Any] = {"check": True, "hosts": [], "findings": [], "unchanged": []}
+    summary: dict[str, Any] = {"check": True, "hosts": [], "findings": [], "unread": []}
+    summary["unchanged"] = []
     for place in places:
         try:
             report = _read(place)
@@ -70,6 +75,7 @@ def read(
         summary["check"] = summary["check"] and bool(report.get("check"))
         summary["hosts"] = sorted({*summary["hosts"], *hosts})
         summary["findings"] += report["findings"]
+        summary["unread"] += [finding_id(one) for one in _mappings(report.get("unread"))]
         summary["unchanged"] += _unchanged(report)
     for host in sorted(set(expected) - set(summary["hosts"])):
         text = "is in no report; check that its run ended and where it wrote"
@@ -111,7 +117,7 @@ def _is_report(report: Any) -> bool:
 
 
 def _is_finding(one: Mapping[str, Any]) -> bool:
-    strings = (set(KEYS) - {"before", "after"}) <= {
+    strings = (set(KEYS) - {"before", "after", *_MORE}) <= {
         key for key, value in one.items() if isinstance(value, str)
     }
     return strings and one["action"] in _STATUSES.get(one["status"], ())
@@ -122,7 +128,11 @@ def _is_count(value: Any) -> bool:
 
 
 def _finding(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: one.get(key) for key in KEYS}
+    return {key: one.get(key) for key in (*KEYS, *_MORE) if key in one or key not in _MORE}
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _time(report: Mapping[str, Any]) -> datetime:
@@ -147,7 +157,7 @@ def _unchanged(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _failure(host: str, name: str, text: str, *, kind: str = "report") -> dict[str, Any]:
-    one = dict.fromkeys(KEYS, "")
+    one = dict.fromkeys((key for key in KEYS if key not in _MORE), "")
     one |= {"host": host, "kind": kind, "name": name, "action": "none", "status": "failed"}
     one["text"] = f"{kind} {name}: {text}"
     return {**one, "before": None, "after": None}

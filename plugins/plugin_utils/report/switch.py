@@ -1,20 +1,40 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switch that the callback turns on if it reports the run; forked workers inherit it."""
+"""Switch that the callback turns on if it reports the run; forked workers inherit it, and with it
+what the run has found so far.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+        Contents,
+    )
 
 #: With this variable, results of ansible-core 2.21 and newer contain `invocation`, as results of
 #: older releases do. A report takes the server and the name of an object from it.
 INVOCATION = "ansible_inject_invocation"
-_reporting: set[str] = set()
+_reporting: dict[str, Callable[[], Contents]] = {}
 
 
-def turn(on: bool) -> None:
-    """Turn reporting on or off."""
-    if on:
-        _reporting.add(INVOCATION)
-    else:
-        _reporting.clear()
+def turn_on(so_far: Callable[[], Contents]) -> None:
+    """Turn reporting on.
+
+    :param so_far: returns what the run has found, compared with the last run
+    """
+    _reporting[INVOCATION] = so_far
+
+
+def turn_off() -> None:
+    """Turn reporting off."""
+    _reporting.clear()
+
+
+def so_far() -> Contents | None:
+    """Return what the run has found, or `None` if it is not reported."""
+    return _reporting[INVOCATION]() if _reporting else None
 
 
 def variables() -> dict[str, bool]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 from xml.etree import ElementTree
@@ -31,11 +31,14 @@ def junit(contents: Contents) -> str:
     suites: dict[tuple[str, str, str], list[Object]] = {}
     for place, count in contents.unnamed().items():
         suites.setdefault(place, []).append(_unnamed(place, count))
+    mended = {one["id"]: {**one, "status": "ok", "since": "mended"} for one in contents.mended}
     for one in contents.objects:
+        suites.setdefault(place_of(one), []).append(mended.pop(one["id"], one))
+    for one in mended.values():  # unwanted objects that are gone
         suites.setdefault(place_of(one), []).append(one)
     for place in sorted(suites):
         root.append(_suite(" ".join(_title(place)), suites[place], contents.finished))
-    for key in ("tests", "failures", "errors"):
+    for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
@@ -60,6 +63,7 @@ def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Eleme
         tests=str(len(objects)),
         failures=str(statuses.count("drift")),
         errors=str(statuses.count("failed")),
+        skipped=str(statuses.count("ignored")),
         timestamp=time.rstrip("Z"),
     )
     for one in objects:
@@ -67,17 +71,38 @@ def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Eleme
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(".".join(words)), name=_xml(one["name"])
         )
-        tag = {"drift": "failure", "failed": "error"}.get(one["status"])
-        if tag is not None:
-            result = ElementTree.SubElement(
-                case, tag, type=_xml(one["action"]), message=_xml(one["text"])
-            )
-            result.text = _xml(_sides(one))
+        _add_result(case, one)
     return suite
 
 
+def _add_result(case: ElementTree.Element, one: Object) -> None:
+    tag = {"drift": "failure", "failed": "error"}.get(one["status"])
+    if tag is not None:
+        result = ElementTree.SubElement(
+            case, tag, type=_xml(one["action"]), message=_xml(one["text"])
+        )
+        result.text = _xml(_sides(one))
+    elif one["status"] == "ignored":
+        ElementTree.SubElement(case, "skipped", message=_xml(_accepted(one)))
+    elif one.get("since") == "mended":
+        ElementTree.SubElement(case, "system-out").text = _xml(f"mended: {one['text']}")
+
+
+def _accepted(one: Mapping[str, Any]) -> str:
+    """Return why a finding is ignored, and how long."""
+    reason = one.get("reason") or "no reason given"
+    return f"ignored until {one['until']}: {reason}" if one.get("until") else f"ignored: {reason}"
+
+
+def _seen(one: Mapping[str, Any]) -> str:
+    """Return since when a finding is known, "" if nothing is known."""
+    if one.get("since") == "still":
+        return f"still, since {str(one.get('first_seen') or '')[:10]}"
+    return str(one.get("since") or "")
+
+
 def _sides(one: Object) -> str:
-    lines = [f"task: {one['task']}"]
+    lines = [f"task: {one['task']}", f"seen: {_seen(one)}"]
     for side in ("before", "after"):
         if one[side] is not None:
             lines += [f"{side}:", *_lines(one[side])]
@@ -100,23 +125,39 @@ def _xml(text: Any) -> str:
 def markdown(contents: Contents) -> str:
     """Return `report.md`."""
     lines = [f"# {escaped(contents.playbook)}", "", contents.sentence(), ""]
-    lines += [f"Finished {contents.finished}.", ""]
-    lines += [f"| {' | '.join(_titles(contents))} |", "|---|---|--:|--:|--:|"]
-    lines += [f"| {' | '.join(map(escaped, _cells_of(row)))} |" for row in contents.rows()]
-    found = contents.findings
-    if found:
-        lines += ["", "| host | object | action |", "|---|---|---|"]
-    lines += [
-        f"| {escaped(one['host'])} | {escaped(one['text'])} | {_action(one)} |"
-        for one in found[:MAX_LISTED]
-    ]
-    if len(found) > MAX_LISTED:
-        lines += ["", f"{len(found) - MAX_LISTED:,} more are in report.json."]
+    lines += [f"Finished {contents.finished}. {escaped(contents.changes())}".rstrip(), ""]
+    titles, *cells = _overview(contents)
+    lines += [f"| {' | '.join(titles)} |", f"|---|---|{'--:|' * (len(titles) - 2)}"]
+    lines += [f"| {' | '.join(map(escaped, row))} |" for row in cells]
+    listed = [one for one in contents.findings if one["status"] != "ignored"]
+    aside = [one for one in contents.findings if one["status"] == "ignored"]
+    titles = ("host", "object", "action", "seen")
+    lines += _rows("", titles, listed, lambda one: (_action(one), _seen(one)))
+    lines += _rows("Mended", titles[:3], contents.mended, lambda one: (_action(one),))
+    lines += _rows("Ignored", (*titles[:2], "why"), aside, lambda one: (_accepted(one),))
     return "\n".join([*lines, ""])
 
 
+def _rows(
+    heading: str,
+    titles: Sequence[str],
+    found: Sequence[Object],
+    more: Callable[[Object], Sequence[str]],
+) -> Iterator[str]:
+    """Yield a Markdown table with the first findings, nothing if there are none."""
+    if not found:
+        return
+    yield from ["", f"## {heading}"] if heading else []
+    yield from ["", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+    for one in found[:MAX_LISTED]:
+        cells = (one["host"], one["text"], *more(one))
+        yield f"| {' | '.join(map(escaped, cells))} |"
+    if len(found) > MAX_LISTED:
+        yield from ["", f"{len(found) - MAX_LISTED:,} more are in report.json."]
+
+
 def _action(one: Mapping[str, Any]) -> str:
-    return "failed" if one["status"] == "failed" else str(one["action"])
+    return str(one["action"] if one["status"] == "drift" else one["status"])
 
 
 def escaped(text: str) -> str:
@@ -126,27 +167,33 @@ def escaped(text: str) -> str:
 
 def table(contents: Contents) -> list[str]:
     """Return the lines at the end of a run: counts of each server, findings, and a summary."""
-    titles = _titles(contents)
-    cells = [_cells_of(row) for row in contents.rows()]
-    widths = [max(len(line[column]) for line in (titles, *cells)) for column in range(5)]
-    lines = [_aligned(line, widths) for line in (titles, *cells)]
-    return [*lines, "", *_listed(contents), contents.sentence()]
+    rows = _overview(contents)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [_aligned(row, widths) for row in rows]
+    lines += ["", *_listed(contents), contents.sentence(), contents.changes()]
+    return lines if lines[-1] else lines[:-1]
 
 
-def _titles(contents: Contents) -> tuple[str, ...]:
+def _overview(contents: Contents) -> list[tuple[str, ...]]:
+    """Return the titles and rows of the counts of each server; `ignored` only if there are some."""
     verb = "differ" if contents.check else "changed"
-    return ("service", "server", "as wanted", verb, "failed")
-
-
-def _cells_of(row: Row) -> tuple[str, ...]:
-    return (*row.title(), str(row.ok), str(row.drift), str(row.failed))
+    last = 6 if contents.counts["ignored"] else 5
+    titles = ("service", "server", "as wanted", verb, "failed", "ignored")
+    cells = [
+        (*row.title(), *map(str, (row.ok, row.drift, row.failed, row.ignored)))
+        for row in contents.rows()
+    ]
+    return [row[:last] for row in (titles, *cells)]
 
 
 def _listed(contents: Contents) -> Iterator[str]:
     """Yield a line for each finding below the line of its server, with its host if there are
     several.
     """
-    found = sorted(contents.findings, key=lambda one: (place_of(one), one["kind"]))
+    found = sorted(
+        (one for one in contents.findings if one["status"] != "ignored"),
+        key=lambda one: (place_of(one), one["kind"]),
+    )
     several = len(contents.hosts) > 1
     last = None
     for one in found[:MAX_SHOWN]:
@@ -156,10 +203,16 @@ def _listed(contents: Contents) -> Iterator[str]:
             last = place
         sign = "!" if one["status"] == "failed" else _SIGNS.get(one["action"], "~")
         host = f" (host {one['host']})" if several and place[1] else ""
-        yield f"{sign} {' '.join(one['text'].split())}{host}"
+        seen = f" ({one['since']})" if one["since"] and contents.last_finished else ""
+        yield f"{sign} {' '.join(one['text'].split())}{host}{seen}"
     if len(found) > MAX_SHOWN:
         yield f"and {len(found) - MAX_SHOWN:,} more"
     if found:
+        yield ""
+    aside = [one for one in contents.findings if one["status"] == "ignored"]
+    for one in aside[:MAX_SHOWN]:
+        yield f". {' '.join(one['text'].split())} ({' '.join(_accepted(one).split())})"
+    if aside:
         yield ""
 
 
@@ -174,9 +227,12 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
 
     The body contains no time, so that a new version of the page means other findings.
     """
-    failed = sum(1 for one in findings if one["status"] == "failed")
-    counts = f"Differences: {len(findings) - failed:,}."
+    failed, aside = (
+        sum(1 for one in findings if one["status"] == status) for status in ("failed", "ignored")
+    )
+    counts = f"Differences: {len(findings) - failed - aside:,}."
     counts += f" Failures: {failed:,}." if failed else ""
+    counts += f" Ignored: {aside:,}." if aside else ""
     parts = [f"<p><strong>{counts}</strong></p>"]
     if findings:
         rows = [_cells("th", ("Host", "Service", "Object", "Action"))]

@@ -60,7 +60,10 @@ def problem(folder: Path) -> str:
 
 
 def write(folder: Path, contents: Contents) -> list[str]:
-    """Write all files of a report, and return warnings; `OSError` if that is not possible."""
+    """Write all files of a report, and return warnings; `OSError` if that is not possible.
+
+    :param contents: what `Contents.since` returned
+    """
     if is_of_collection(folder):
         raise OSError(errno.EPERM, "it is in the installed collection")
     folder.mkdir(parents=True, exist_ok=True)

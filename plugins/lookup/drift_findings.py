@@ -1,0 +1,63 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: drift_findings
+short_description: Return what the run has found so far, compared with the last run
+version_added: 1.0.0
+description:
+  - Returns the findings that the callback P(delivery.toolchain.report#callback) would report now. Each has C(id), C(first_seen) and
+    C(since), and findings that the variable C(drift_ignore) accepts have the status V(ignored).
+author: delivery.toolchain contributors (@delivery-toolchain)
+options:
+  _terms:
+    description: Findings to return if the run is not reported, because this ansible-core is not known to the callback.
+    type: list
+    elements: raw
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Show what is new
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.drift_findings', []).findings | selectattr('since', 'equalto', 'new') }}"
+"""
+
+RETURN = r"""
+_raw:
+  description:
+    - A dictionary with C(findings), C(mended), and C(result), which is V(as wanted), V(differs), V(changed) or V(failed).
+  type: list
+  elements: dict
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[dict[str, Any]]:
+        self.set_options(var_options=variables, direct=kwargs)
+        return [_found(term) for term in terms]
+
+
+def _found(known: list[dict[str, Any]]) -> dict[str, Any]:
+    contents = switch.so_far()
+    if contents is not None:
+        return {
+            "findings": contents.findings,
+            "mended": contents.mended,
+            "result": contents.result(),
+        }
+    statuses = {one["status"] for one in known}
+    result = "differs" if "drift" in statuses else "as wanted"
+    result = "failed" if "failed" in statuses else result
+    return {"findings": known, "mended": [], "result": result}

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: report_settings
+short_description: Check the variables of a report
+version_added: 1.0.0
+description:
+  - Checks the variables that decide what a report shows. The playbooks of this collection use this lookup before any other task.
+author: delivery.toolchain contributors (@delivery-toolchain)
+options:
+  _terms:
+    description: Value of the variable C(drift_ignore).
+    type: list
+    elements: raw
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Reject an invalid entry
+  ansible.builtin.assert:
+    that: lookup('delivery.toolchain.report_settings', accepted) | length == 0
+  vars:
+    accepted:
+      - name: sandbox-*
+        reason: people try things there
+"""
+
+RETURN = r"""
+_raw:
+  description: The error message. Empty if the value is valid.
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[str]:
+        self.set_options(var_options=variables, direct=kwargs)
+        return [_problem(term) for term in terms]
+
+
+def _problem(given: Any) -> str:
+    try:
+        ignored.parse(given)
+    except ignored.IgnoreError as error:
+        return f"{error}."
+    return ""

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read `drift_ignore`, the patterns of accepted differences."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+_PATTERNS = ("id", "service", "server", "kind", "name")
+_KEYS = (*_PATTERNS, "until", "reason")
+_WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+class IgnoreError(Exception):
+    """An invalid entry of `drift_ignore`; the message names it."""
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """An entry of `drift_ignore`.
+
+    :param until: the last day on which it counts
+    """
+
+    patterns: Mapping[str, str]
+    until: date | None
+    reason: str
+
+    def matches(self, one: Mapping[str, Any]) -> bool:
+        """Return whether all patterns match a finding."""
+        return all(
+            _expression(pattern).fullmatch(str(one.get(key) or ""))
+            for key, pattern in self.patterns.items()
+        )
+
+    def warning(self, today: date) -> str:
+        """Return a warning if the entry has ended or matches everything, else ""."""
+        shown = ", ".join(f"{key}: {pattern}" for key, pattern in self.patterns.items())
+        if self.until is not None and self.until < today:
+            return f"drift_ignore: the entry with {shown} ended on {self.until}: remove or renew it"
+        if all(set(pattern) <= set("*?/") for pattern in self.patterns.values()):
+            return f"drift_ignore: the entry with {shown} is too broad: it can hide every finding"
+        return ""
+
+
+def parse(given: Any) -> list[Ignored]:
+    """Return the entries of `drift_ignore`.
+
+    :raises IgnoreError: if it is no list of entries
+    """
+    if given in (None, "", []):
+        return []
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise IgnoreError("drift_ignore is a list: write '- name: a pattern' for each entry")
+    return [_entry(number, one) for number, one in enumerate(given)]
+
+
+def active(entries: Sequence[Ignored], today: date) -> list[Ignored]:
+    """Return the entries that have not ended."""
+    return [one for one in entries if one.until is None or one.until >= today]
+
+
+def warnings(entries: Sequence[Ignored], today: date) -> Iterator[str]:
+    """Yield a warning for each entry that has ended or is too broad."""
+    yield from filter(None, (one.warning(today) for one in entries))
+
+
+def _entry(number: int, given: Any) -> Ignored:
+    place = f"drift_ignore[{number}]"
+    if not isinstance(given, Mapping):
+        raise IgnoreError(f"{place} is no mapping: write the pattern as 'name: a pattern'")
+    for key in given:
+        if key not in _KEYS:
+            near = difflib.get_close_matches(str(key), _KEYS, 1)
+            hint = f" (is {near[0]} meant?)" if near else f": it takes {', '.join(_KEYS)}"
+            raise IgnoreError(f"{place} does not know {key}{hint}")
+    patterns = {key: str(given[key]) for key in _PATTERNS if given.get(key) not in (None, "")}
+    if not patterns:
+        raise IgnoreError(f"{place} has no pattern: give one of {', '.join(_PATTERNS)}")
+    return Ignored(patterns, _day(place, given.get("until")), str(given.get("reason") or ""))
+
+
+def _day(place: str, value: Any) -> date | None:
+    if value in (None, ""):
+        return None
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        wanted = "write the last day as 2026-12-31"
+        raise IgnoreError(f"{place}.until is no date: '{value}'; {wanted}") from None
+
+
+@lru_cache(maxsize=1024)
+def _expression(glob: str) -> re.Pattern[str]:
+    """Compile a glob: `*` and `?` match within a segment, `**` across segments."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    return re.compile("".join(_WILDCARDS.get(part, re.escape(part)) for part in parts), re.DOTALL)
