@@ -138,7 +138,7 @@ def test_the_callback_reports_a_summary(tmp_path: Path) -> None:
     assert recorder.folder == tmp_path / "all"
     writing.write(recorder.folder, recorder.contents)
     report = json.loads((tmp_path / "all/report.json").read_text("utf-8"))
-    assert report["counts"] == {"ok": 2, "drift": 2, "failed": 1}
+    assert report["counts"] == {"ok": 2, "drift": 2, "failed": 1, "ignored": 0}
     assert (report["hosts"], report["check"]) == (["one", "two"], True)
     assert [one["task"] for one in report["findings"]][:2] == ["Jobs", "Jobs"]
     assert [(row["server"], row["host"], row["ok"]) for row in report["servers"]] == [

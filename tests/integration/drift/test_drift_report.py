@@ -82,7 +82,7 @@ def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
         ("ci", "java", "17", "update", "drift"),
         ("repo", "build", "nightly/101", "delete", "drift"),
     ]
-    assert report["counts"] == {"ok": 5, "drift": 6, "failed": 0}
+    assert report["counts"] == {"ok": 5, "drift": 6, "failed": 0, "ignored": 0}
     assert (report["format"], report["check"], report["hosts"]) == (1, True, ["localhost"])
     group = report["findings"][1]
     assert group["text"] == "group quality: differs in users"
@@ -134,7 +134,7 @@ def test_a_service_that_cannot_be_read_is_a_finding(fresh: Fresh, tmp_path: Path
     task = "Bring the code analysis server into the desired state"
     assert _short(report)[0] == ("analysis", "task", task, "none", "failed")
     assert report["findings"][0]["server"] == sandbox.urls["analysis"]
-    assert report["counts"] == {"ok": 4, "drift": 3, "failed": 1}
+    assert report["counts"] == {"ok": 4, "drift": 3, "failed": 1, "ignored": 0}
     cases = ElementTree.parse(tmp_path / "made/by itself/report.xml").getroot()
     assert [case.get("type") for case in cases.findall(".//error")] == ["none"]
 
@@ -154,9 +154,17 @@ def test_enforce_reports_what_it_changed_and_then_nothing(fresh: Fresh, tmp_path
     run = _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "{{ 'en' ~ 'forced' }}"})
     assert "3 of 4 objects were changed on 1 of 1 server." in run.output
     changed = _read(tmp_path / "enforced")
-    assert (changed["check"], changed["counts"]) == (False, {"ok": 1, "drift": 3, "failed": 0})
+    assert (changed["check"], changed["counts"]) == (
+        False,
+        {"ok": 1, "drift": 3, "failed": 0, "ignored": 0},
+    )
     _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "enforced"})
-    assert _read(tmp_path / "enforced")["counts"] == {"ok": 3, "drift": 0, "failed": 0}
+    assert _read(tmp_path / "enforced")["counts"] == {
+        "ok": 3,
+        "drift": 0,
+        "failed": 0,
+        "ignored": 0,
+    }
     history = json.loads((tmp_path / "enforced/history.json").read_text("utf-8"))
     assert [run["counts"]["drift"] for run in history] == [3, 0]
     assert history[0].keys() == {"finished", "playbook", "check", "counts"}
@@ -197,7 +205,11 @@ def test_enforce_reports_both_sides_as_drift_does(fresh: Fresh, tmp_path: Path) 
         "delete",
         "create",
     ]
-    assert reports["enforce"]["findings"] == reports["drift"]["findings"]
+    enforced, found = (
+        [{**one, "first_seen": ""} for one in reports[name]["findings"]]
+        for name in ("enforce", "drift")
+    )
+    assert enforced == found
     assert (reports["drift"]["check"], reports["enforce"]["check"]) == (True, False)
     assert "were changed" not in (tmp_path / "drift/report.md").read_text("utf-8")
 
@@ -292,7 +304,7 @@ def test_the_playbook_alone_needs_no_configuration(fresh: Fresh, tmp_path: Path)
     assert run.returncode == 2, run.stdout
     report = _read(tmp_path / "drift")
     assert report["playbook"] == "delivery.toolchain.drift"
-    assert report["counts"] == {"ok": 1, "drift": 3, "failed": 0}
+    assert report["counts"] == {"ok": 1, "drift": 3, "failed": 0, "ignored": 0}
 
 
 def test_the_summary_on_the_wiki_changes_only_with_what_differs(
@@ -311,13 +323,58 @@ def test_the_summary_on_the_wiki_changes_only_with_what_differs(
     first = publish(drift_report="drift")
     assert first["changed"] is True
     assert "group quality: differs in users" in first["diff"]["after"]
-    assert _read(tmp_path / "drift")["counts"] == {"ok": 1, "drift": 3, "failed": 0}
+    assert _read(tmp_path / "drift")["counts"] == {"ok": 1, "drift": 3, "failed": 0, "ignored": 0}
     assert publish()["changed"] is False
     wrong = {**_logins(sandbox), "wiki": connections.connection("wiki", sandbox.urls["wiki"])}
     wrong["analysis"].update(connections.WRONG_LOGINS["analysis"])
     failed = publish(enforce_connections=wrong)
     assert failed["changed"] is True
     assert "Failures: 1." in failed["diff"]["after"]
+
+
+def test_two_nights_tell_what_is_new_still_there_mended_and_ignored(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    accept = [{"kind": "module", "reason": "goes with the next release", "until": "2999-12-31"}]
+    variables = {**CONFIG, "drift_report": "drift", "drift_fail": True, "drift_ignore": accept}
+    first = _run(sandbox, tmp_path, "drift", variables, code=2)
+    assert "2 objects differ: user eve: missing; group quality" in first.output
+    assert "Result: differs" in first.output.splitlines()[-1]
+    _run(sandbox, tmp_path, "enforce", {key: CONFIG[key] for key in ("analysis_config_users",)})
+    run = _run(
+        sandbox,
+        tmp_path,
+        "drift",
+        variables,
+        code=2,
+        settings={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
+    )
+    report = _read(tmp_path / "drift")
+    assert [(one["name"], one["since"], one["status"]) for one in report["findings"]] == [
+        ("quality", "still", "drift"),
+        ("toolchain/ui, web", "still", "ignored"),
+    ]
+    assert [one["name"] for one in report["mended"]] == ["eve"]
+    assert "0 new, 1 still, 1 mended." in run.output
+    told = json.loads(run.output.split("RUN: ")[1].split("\n\n")[0])
+    assert [one["id"] for one in told["drift_findings"]] == [
+        one["id"] for one in report["findings"]
+    ]
+    assert [one["name"] for one in told["drift_mended"]] == ["eve"]
+    assert told["drift_result"] == report["result"] == "differs"
+    fine = {**variables, "drift_ignore": [*accept, {"kind": "group"}]}
+    assert "Result: as wanted" in _run(sandbox, tmp_path, "drift", fine).output
+
+
+def test_a_slip_in_an_ignored_pattern_is_named_before_any_request(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    wrong = {**CONFIG, "drift_ignore": [{"nam": "eve"}]}
+    run = _run(sandbox, tmp_path, "drift", wrong, code=2)
+    assert "drift_ignore[0] does not know nam (is name meant?)" in run.output
+    assert sandbox.requests("analysis") == []
 
 
 def test_a_slip_in_the_page_is_named(fresh: Fresh, tmp_path: Path) -> None:

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test what a report says about the last run, and `drift_ignore`."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.lookup import report_settings
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    ignored,
+    since,
+    texts,
+    writing,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+
+SERVER = "https://ci.example.com"
+TASK = "Manage the jobs"
+
+
+def night(folder: Path, day: int, objects: dict[str, str], **settings: Any) -> dict[str, Any]:
+    """Write the report of a run; `objects` maps names to `ok`, `drift`, `delete` or `failed`."""
+    contents = Contents("drift", check=settings.get("check", True), hosts=["h"])
+    contents.finished = f"2026-11-{day:02}T05:00:00Z"
+    contents.add_task("h", TASK, whole=settings.get("whole", False), failed=False)
+    for name, status in objects.items():
+        action = {"ok": "none", "failed": "none", "delete": "delete"}.get(status, "update")
+        contents.add(
+            host="h",
+            service="ci",
+            server=SERVER,
+            kind="job",
+            name=name,
+            action=action,
+            text=f"job {name}: {status}",
+            task=TASK,
+            status={"delete": "drift"}.get(status, status),
+        )
+    accepted = ignored.parse(settings.get("drift_ignore"))
+    found = contents.since(since.last_run(folder), accepted)
+    assert writing.write(folder, found) == []
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text("utf-8"))
+    return report
+
+
+def marks(report: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: f"{one['since']} {one['first_seen'][8:10]}" for one in report["findings"]}
+
+
+def names(found: list[dict[str, Any]]) -> list[str]:
+    return [one["name"] for one in found]
+
+
+def test_a_finding_is_new_then_still_there_then_mended_then_new_again(tmp_path: Path) -> None:
+    first = night(tmp_path, 1, {"a": "drift", "b": "ok"})
+    second = night(tmp_path, 2, {"a": "drift", "b": "drift"})
+    third = night(tmp_path, 3, {"a": "ok", "b": "failed"})
+    fourth = night(tmp_path, 4, {"a": "drift", "b": "ok"})
+    assert marks(first) == {"a": "new 01"}
+    assert marks(second) == {"a": "still 01", "b": "new 02"}
+    assert (marks(third), names(third["mended"])) == ({"b": "still 02"}, ["a"])
+    assert (marks(fourth), names(fourth["mended"])) == ({"a": "new 04"}, ["b"])
+    ids = {one["id"] for report in (first, second, fourth) for one in report["findings"]}
+    assert len(ids) == 2
+    assert [report["result"] for report in (first, third)] == ["differs", "failed"]
+
+
+def test_an_object_that_was_not_read_is_not_mended(tmp_path: Path) -> None:
+    night(tmp_path, 1, {"a": "drift"})
+    second = night(tmp_path, 2, {"b": "ok"})
+    assert (second["mended"], names(second["unread"])) == ([], ["a"])
+    third = night(tmp_path, 3, {"a": "drift"})
+    assert (marks(third), third["unread"]) == ({"a": "still 01"}, [])
+
+
+@pytest.mark.parametrize(("whole", "mended"), [(True, ["a"]), (False, [])])
+def test_an_unwanted_object_is_mended_if_the_task_lists_all(
+    whole: bool, mended: list[str], tmp_path: Path
+) -> None:
+    night(tmp_path, 1, {"a": "delete"}, whole=whole)
+    assert names(night(tmp_path, 2, {"b": "ok"}, whole=whole)["mended"]) == mended
+
+
+def test_a_run_that_changes_the_servers_leaves_what_failed(tmp_path: Path) -> None:
+    night(tmp_path, 1, {"a": "drift", "b": "failed"}, check=False)
+    assert marks(night(tmp_path, 2, {"a": "drift", "b": "failed"})) == {
+        "a": "new 02",
+        "b": "still 01",
+    }
+
+
+@pytest.mark.parametrize("text", ["[", "[]", '{"findings": 1}', '{"findings": [1]}', "{}"])
+def test_a_last_report_that_cannot_be_read_is_a_warning(text: str, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(text, encoding="utf-8")
+    last = since.last_run(tmp_path)
+    assert last.findings == {}
+    assert "all findings are new" in last.warning
+    assert since.last_run(tmp_path / "none").warning == since.last_run(None).warning == ""
+
+
+def test_every_file_names_new_still_mended_and_ignored(tmp_path: Path) -> None:
+    night(tmp_path, 1, {"a": "drift", "b": "drift", "gone": "delete"}, whole=True)
+    accept = [{"name": "tried", "until": "2026-12-31", "reason": "a trial"}]
+    objects = {"a": "drift", "b": "ok", "c": "drift", "tried": "drift"}
+    report = night(tmp_path, 2, objects, whole=True, drift_ignore=accept)
+    assert report["counts"] == {"ok": 1, "drift": 2, "failed": 0, "ignored": 1}
+    assert [one["status"] for one in report["findings"]] == ["drift", "drift", "ignored"]
+    markdown = (tmp_path / "report.md").read_text("utf-8")
+    assert "1 new, 1 still, 2 mended" in markdown
+    for words in ("| still, since 2026-11-01 |", "## Mended", "## Ignored", "a trial"):
+        assert words in markdown
+    suites = ElementTree.parse(tmp_path / "report.xml").getroot()
+    assert (suites.get("tests"), suites.get("failures"), suites.get("skipped")) == ("5", "2", "1")
+    assert [one.text for one in suites.iter("system-out")] == [
+        "mended: job b: drift",
+        "mended: job gone: delete",
+    ]
+    assert [one.get("message") for one in suites.iter("skipped")] == [
+        "ignored until 2026-12-31: a trial"
+    ]
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "1 new, 1 still, 2 mended" in page
+
+
+def test_a_terminal_shows_ignored_findings_apart() -> None:
+    contents = Contents(check=True)
+    for name in ("a", "b"):
+        values = {"host": "h", "service": "ci", "server": SERVER, "kind": "job", "name": name}
+        contents.add(**values, action="update", text=f"job {name}: differs", status="drift")
+    lines = texts.table(contents.since(accepted=ignored.parse([{"name": "a"}])))
+    assert lines[1].split() == ["ci", SERVER, "0", "1", "0", "1"]
+    assert "~ job b: differs" in lines
+    assert "~ job a: differs" not in lines
+    assert "1 of 2 objects differ on 1 of 1 server; 1 ignored." in lines
+
+
+def test_a_failure_cannot_be_ignored() -> None:
+    contents = Contents(check=True)
+    values = {"host": "h", "service": "ci", "server": SERVER, "kind": "job", "name": "a"}
+    contents.add(**values, action="none", text="job a: no", status="failed")
+    found = contents.since(accepted=ignored.parse([{"name": "a"}]))
+    assert found.counts["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("team/*", "team/app", True),
+        ("team/*", "team/app/main", False),
+        ("team/**", "team/app/main", True),
+        ("**/main", "team/app/main", True),
+        ("**/main", "main", True),
+        ("app?", "app1", True),
+        ("a.p", "axp", False),
+    ],
+)
+def test_patterns_are_globs(pattern: str, name: str, fits: bool) -> None:
+    (entry,) = ignored.parse([{"kind": "job", "name": pattern}])
+    assert entry.matches({"kind": "job", "name": name}) is fits
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("name", "drift_ignore is a list"),
+        ([1], r"drift_ignore\[0\] is no mapping"),
+        ([{"name": "a"}, {"nam": "b"}], r"drift_ignore\[1\] does not know nam \(is name meant\?\)"),
+        ([{"name": "a", "zzz": 1}], "it takes id, service, server, kind, name, until, reason"),
+        ([{"reason": "x"}], "has no pattern: give one of id"),
+        ([{"name": "a", "until": "soon"}], "until is no date: 'soon'; write the last day as 2026"),
+    ],
+)
+def test_an_invalid_entry_is_named(given: Any, words: str) -> None:
+    with pytest.raises(ignored.IgnoreError, match=words):
+        ignored.parse(given)
+    assert report_settings.LookupModule().run([given])[0].startswith("drift_ignore")
+
+
+def test_entries_that_ended_or_are_too_broad_are_warned_about() -> None:
+    today = date(2026, 11, 24)
+    entries = ignored.parse(
+        [
+            {"name": "a", "until": "2026-11-23"},
+            {"name": "b", "until": "2026-11-24"},
+            {"name": "*"},
+            {"name": "**", "kind": "job"},
+        ]
+    )
+    assert list(ignored.warnings(entries, today)) == [
+        "drift_ignore: the entry with name: a ended on 2026-11-23: remove or renew it",
+        "drift_ignore: the entry with name: * is too broad: it can hide every finding",
+    ]
+    assert names_of(ignored.active(entries, today)) == ["b", "*", "**"]
+
+
+def names_of(entries: list[ignored.Ignored]) -> list[str]:
+    return [one.patterns["name"] for one in entries]
