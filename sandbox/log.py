@@ -13,7 +13,7 @@ BODY_LIMIT = 64 * 1024
 # Maximum number of entries; a sandbox that runs for weeks must not grow.
 KEPT = 10_000
 
-_SECRETS = "password|ltoken|sourcePassword"
+_SECRETS = "password|ltoken|sourcePassword|access_token|refresh_token"
 _FORM_SECRET = re.compile(rf"(?i)(^|[&?])({_SECRETS})=[^&]*")
 _JSON_SECRET = re.compile(rf'(?i)"({_SECRETS})"(\s*:\s*)"(?:[^"\\]|\\.)*"')
 _XML_SECRET = re.compile(r"(?i)(<(?:password|passphrase|api_?token|secret\w*)>)[^<]+")

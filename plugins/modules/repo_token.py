@@ -7,10 +7,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: repo_token
-short_description: FILL_IN
+short_description: Issue, renew and revoke access tokens of the repository manager
 version_added: 1.0.0
 description:
-  - FILL_IN
+  - Creates an access token if no valid token of this name exists, and revokes tokens by name. An unchanged token costs a single request.
+  - The name is stored in the description of the token, as C(toolchain:NAME:MARK). Tokens with another description are never changed.
+  - The secret is returned only by the task that creates the token. Use C(no_log) for this task, or O(dest).
+  - If the response with the secret is lost, the token that was made is revoked, and another one is created.
+  - Needs the Access service (C(/access)) and a login with an access token. An administrator can create tokens for other users and with
+    other scopes.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -18,22 +23,108 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.repo
 options:
   name:
-    description: FILL_IN
+    description: Name of the token. At most 200 characters, without C(*) and line breaks.
     type: str
     required: true
+  token_username:
+    description:
+      - User of the token. The default is the user of the login. O(username) is the login itself.
+      - A valid token of the same name for another user is a C(conflict).
+    type: str
+  scopes:
+    description:
+      - Scopes of a new token, such as V(applied-permissions/user), V(applied-permissions/groups:readers) or V(applied-permissions/admin).
+      - The server does not show the scopes of a token. They are not compared.
+    type: list
+    elements: str
+  expires_in:
+    description:
+      - Lifetime of a new token, a number with C(w), C(d), C(h) or C(m), such as V(90d). V(0) is a token that never expires.
+      - The default is that of the server. A lifetime below three hours adds a warning, because a server may not store such a token.
+    type: str
+  renew_before:
+    description:
+      - Create a new token if the newest one expires within this time, such as V(14d). Must be shorter than O(expires_in).
+      - By default, a new token is created only if none is valid.
+    type: str
+  refreshable:
+    description: Whether a new token can be refreshed. The refresh token is returned with the secret.
+    type: bool
+  project:
+    description: Key of the project of a new token.
+    type: str
+  dest:
+    description:
+      - File for the secret, written with the mode C(0600). The secret is then not returned.
+      - If the file is missing, a new token is created. If it cannot be written, no token is created.
+    type: path
+  revoke_older:
+    description:
+      - Whether to revoke all other tokens of this name. They are revoked after the new secret is stored.
+      - If that fails after a creation, a warning names the token that is still valid.
+    type: bool
+    default: false
+  state:
+    description: Whether a valid token exists. V(absent) revokes all tokens of this name.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: delivery.toolchain.repo_info
 """
 
 EXAMPLES = r"""
-- name: FILL_IN
+- name: Issue a token for the CI server, and a new one two weeks before it expires
   delivery.toolchain.repo_token:
-    name: example
+    name: ci-deployer
+    token_username: deployer
+    scopes: [applied-permissions/user]
+    expires_in: 90d
+    renew_before: 14d
+    dest: ci-deployer.token
+
+- name: Revoke all older tokens of this name
+  delivery.toolchain.repo_token:
+    name: ci-deployer
+    revoke_older: true
+
+- name: Revoke the tokens of a job that is gone
+  delivery.toolchain.repo_token:
+    name: nightly-scan
+    state: absent
 """
 
 RETURN = r"""
 token:
-  description: FILL_IN
+  description: Newest valid token, or null after O(state=absent). In check mode, the fields of a new token are null.
   returned: success
   type: dict
+  contains:
+    id:
+      description: Id of the token.
+      type: str
+      returned: always
+    name:
+      description: Its name.
+      type: str
+      returned: always
+    created:
+      description: Time of its creation.
+      type: str
+      returned: always
+    expires:
+      description: Time at which it expires, or null.
+      type: str
+      returned: always
+    value:
+      description: The secret.
+      type: str
+      returned: if the token was created, without O(dest)
+    refresh_token:
+      description: Secret that refreshes the token.
+      type: str
+      returned: if the token was created with O(refreshable=true), without O(dest)
+  sample: {id: 0000002a-0000-4000-8000-1d2c3b4a5968, name: ci-deployer, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-30T08:00:00.000Z"}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

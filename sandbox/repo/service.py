@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sandbox import object_store
 from sandbox.repo import overview, repositories, system
+from sandbox.repo.access import answers as access
+from sandbox.repo.access import routes as access_routes
+from sandbox.repo.access import tokens
 from sandbox.repo.answers import SERVICE, error
 from sandbox.repo.builds import builds, discarding, promotion, publishing
 from sandbox.repo.images import blobs, containers, image_promotion
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
     from sandbox.repo.items.tree import Node
     from sandbox.service import Handler
 
-_PING = f"/{SERVICE}{system.PING}"
+_OPEN = (f"/{SERVICE}{system.PING}", f"/{SERVICE}{access_routes.PING}")
+_ACCESS = f"/{SERVICE}{access.PREFIX}/"
 _REALM = {"WWW-Authenticate": 'Basic realm="Artifactory Realm"'}
 
 
@@ -73,11 +77,18 @@ class RepoService(Service):
         "folder_index": True,
         # redirect downloads of files of at least this size to an object store (real flavour)
         "redirect_bytes": None,
+        # the interfaces that Access has; an empty list: a proxy does not expose it
+        "access": ["ping", "tokens", "groups", "users", "permissions"],
+        # Access accepts basic login and API keys
+        "access_basic": False,
+        "token_default_seconds": 31_536_000,
+        "token_threshold_seconds": 10_800,
     }
 
     def routes(self) -> list[Route]:
         return [
             *object_store.routes(),
+            *access_routes.routes(),
             *self._overview_routes(),
             *self._search_routes(),
             *self._build_routes(),
@@ -197,7 +208,7 @@ class RepoService(Service):
 
         The ping needs no login [repo-5].
         """
-        if object_store.asked(request, SERVICE) or request.scope["path"] == _PING:
+        if object_store.asked(request, SERVICE) or request.scope["path"] in _OPEN:
             return None
         try:
             request.scope["sandbox.user"] = self._user(request)
@@ -209,20 +220,29 @@ class RepoService(Service):
         credentials = self.context.credentials(self.name)
         key = request.headers.get(f"x-{'JFrog' if self.real else self.settings['vendor']}-art-api")
         if key is not None:
+            self._require_token(request, "api key")
             user: str | None = credentials.get("api_keys", {}).get(key)
             if user is None:
                 raise error(403, "Bad API key")
             return user
         scheme, _space, value = request.headers.get("authorization", "").partition(" ")
+        self._require_token(request, scheme)
         user = None
         if scheme.lower() == "bearer":
             user = credentials.get("tokens", {}).get(value.strip())
+            user = user or tokens.user_of(self.context, value.strip())
         elif scheme.lower() == "basic":
             user = self._basic(credentials, value)
         if user is None:
             message = "Bad credentials" if scheme else "Authentication is required"
             raise error(401, message, _REALM)
         return user
+
+    def _require_token(self, request: Request, scheme: str) -> None:
+        """Raise a 401 for a login that Access does not accept, server fact [repo-31]."""
+        needed = request.scope["path"].startswith(_ACCESS) and not self.settings["access_basic"]
+        if needed and scheme.lower() != "bearer":
+            raise access.refusal(401, "UNAUTHORIZED", "Requires admin authentication")
 
     def _basic(self, credentials: dict[str, Any], value: str) -> str | None:
         try:

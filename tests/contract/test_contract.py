@@ -44,6 +44,10 @@ VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
         ("consumer", "not_after"),
         ("diff",),
     ),
+    "repo_token": (
+        *((("token", name)) for name in ("id", "created", "expires", "value")),
+        ("diff",),
+    ),
 }
 ARGUMENT_ERRORS = ("missing required arguments", "one of the following is required")
 WAYS = {"in process": True, "separate": False}

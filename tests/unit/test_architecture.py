@@ -43,6 +43,7 @@ ROOMS = {
     "repo": (
         "repo",
         "repo/platform",
+        "repo/access",
         "repo/items",
         "repo/builds",
         "repo/transfer",

@@ -1,10 +1,262 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the options of `repo_token`."""
+"""Test that tokens are created, renewed and revoked by name, and that no secret is lost or kept."""
 
 from __future__ import annotations
 
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_token import (
+    RepoTokenOperation,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply, Seen
 
-def test_each_option_of_repo_token() -> None:
-    pytest.fail("FILL_IN: test each option of repo_token, as the tests in this folder do")
+LIST = "GET /access/api/v1/tokens?description=toolchain:app:*"
+CREATE = "POST /access/api/v1/tokens"
+DAY = 86_400
+MARK = "01234567-89ab-4cde-8f01-23456789abcd"
+
+
+class Access:
+    """Tokens of a server. `lost` responses to creations are cut after the token was made."""
+
+    def __init__(self, server: Server) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self.lost, self.made, self.kept = 0, 0, server.answer
+        self.refused: set[str] = set()
+        server.stub.answer = self.answer
+
+    def add(self, number: str, *, days: float, age: float = 1, **fields: Any) -> None:
+        now = int(time.time())
+        row = {"token_id": number, "subject": "jfac@1/users/bob", "refreshable": False}
+        row |= {"description": f"toolchain:app:{MARK}", "issued_at": now - int(age * DAY)}
+        self.rows.append({**row, "expiry": now + int(days * DAY), **fields})
+
+    @property
+    def ids(self) -> list[str]:
+        return [row["token_id"] for row in self.rows]
+
+    def answer(self, seen: Seen) -> Reply:
+        number = seen.path.rpartition("/")[2]
+        if seen.method == "POST":
+            return self._create(json.loads(seen.body))
+        if seen.method == "DELETE" and number in self.refused:
+            return Reply(403, {"errors": [{"code": "FORBIDDEN", "message": "no"}]})
+        if seen.method == "DELETE":
+            self.rows = [row for row in self.rows if row["token_id"] != number]
+            return Reply(200)
+        if number != "tokens":
+            there = number in self.ids
+            return Reply(200 if there else 404, {"errors": [{"code": "NOT_FOUND"}]})
+        return Reply(200, {"tokens": self.rows})
+
+    def _create(self, body: dict[str, Any]) -> Reply:
+        self.made += 1
+        number, lifetime = f"made-{self.made}", body.get("expires_in", 365 * DAY)
+        self.add(number, days=lifetime / DAY, age=0, description=body["description"])
+        if self.lost:
+            self.lost -= 1
+            return Reply(cut=True)
+        return Reply(
+            200, {"token_id": number, "access_token": f"secret-{number}", "expires_in": lifetime}
+        )
+
+
+@pytest.fixture
+def access(server: Server) -> Access:
+    return Access(server)
+
+
+def bodies(server: Server) -> list[Any]:
+    return [json.loads(seen.body) for seen in server.stub.seen if seen.method == "POST"]
+
+
+def test_a_token_is_created_once(server: Server, access: Access) -> None:
+    given = {
+        "name": "app",
+        "token_username": "bob",
+        "scopes": ["applied-permissions/user", "system:metrics:r"],
+        "expires_in": "90d",
+        "refreshable": True,
+        "project": "tools",
+    }
+    plan, values = server.run(RepoTokenOperation, given)
+    assert plan.action == "create"
+    assert values["token"]["value"] == "secret-made-1"
+    (body,) = bodies(server)
+    assert body.pop("description").startswith("toolchain:app:")
+    assert body == {
+        "grant_type": "client_credentials",
+        "username": "bob",
+        "scope": "applied-permissions/user system:metrics:r",
+        "expires_in": 90 * DAY,
+        "refreshable": True,
+        "project_key": "tools",
+    }
+    plan, values = server.run(RepoTokenOperation, given)
+    assert not plan.changed
+    assert values["token"]["id"] == "made-1"
+    assert "value" not in values["token"]
+
+
+def test_check_mode_shows_the_same_and_creates_nothing(server: Server, access: Access) -> None:
+    checked, values = server.run(RepoTokenOperation, {"name": "app"}, check=True)
+    assert access.rows == []
+    assert values["token"] == {"id": None, "name": "app", "created": None, "expires": None}
+    plan, _values = server.run(RepoTokenOperation, {"name": "app"})
+    assert (plan.before, plan.after) == (checked.before, checked.after)
+
+
+@pytest.mark.parametrize(
+    "description",
+    ["app", f"toolchain:app2:{MARK}", f"toolchain:my:app:{MARK}", f"toolchain:app:{MARK}x", ""],
+)
+def test_tokens_of_others_do_not_count(server: Server, access: Access, description: str) -> None:
+    access.add("other", days=50, description=description)
+    server.run(RepoTokenOperation, {"name": "app", "revoke_older": True})
+    server.run(RepoTokenOperation, {"name": "app", "state": "absent"})
+    assert access.ids == ["other"]
+
+
+def test_a_token_is_renewed_in_time(server: Server, access: Access) -> None:
+    access.add("old", days=10)
+    given = {"name": "app", "expires_in": "30d"}
+    assert not server.run(RepoTokenOperation, {**given, "renew_before": "9d"})[0].changed
+    assert server.run(RepoTokenOperation, {**given, "renew_before": "11d"})[0].changed
+    assert access.ids == ["old", "made-1"]
+    plan, values = server.run(
+        RepoTokenOperation, {**given, "renew_before": "11d", "revoke_older": True}
+    )
+    assert plan.action == "update"
+    assert values["token"]["id"] == "made-1"
+    assert access.ids == ["made-1"]
+
+
+def test_a_token_that_never_expires_stays(server: Server, access: Access) -> None:
+    access.add("old", days=0, expiry=0)
+    plan, values = server.run(RepoTokenOperation, {"name": "app", "renew_before": "52w"})
+    assert not plan.changed
+    assert values["token"]["expires"] is None
+    access.rows.clear()
+    server.run(RepoTokenOperation, {"name": "app", "expires_in": "0"})
+    assert bodies(server)[0]["expires_in"] == 0
+
+
+def test_expired_tokens_do_not_count(server: Server, access: Access) -> None:
+    access.add("old", days=-1)
+    assert server.run(RepoTokenOperation, {"name": "app"})[0].changed
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_the_token_of_a_lost_response_is_revoked(server: Server, access: Access, lost: int) -> None:
+    access.lost = lost
+    _plan, values = server.run(RepoTokenOperation, {"name": "app"})
+    assert access.ids == [f"made-{lost + 1}"]
+    assert values["token"]["value"] == f"secret-made-{lost + 1}"
+
+
+def test_responses_that_are_always_lost(server: Server, access: Access) -> None:
+    access.lost = 9
+    error = server.fails(RepoTokenOperation, {"name": "app"})
+    assert error.kind == "network"
+    assert "are revoked" in error.message
+    assert error.result == {"changed": False}
+    assert access.ids == []
+
+
+def test_an_orphan_that_cannot_be_revoked_is_named(server: Server, access: Access) -> None:
+    access.lost, access.refused = 1, {"made-1"}
+    error = server.fails(RepoTokenOperation, {"name": "app"})
+    assert "the token made-1 was created, but its secret was lost" in error.message
+
+
+def test_dest_holds_the_secret(server: Server, access: Access, tmp_path: Path) -> None:
+    dest = tmp_path / "token"
+    given = {"name": "app", "dest": str(dest)}
+    _plan, values = server.run(RepoTokenOperation, given)
+    assert dest.read_text() == "secret-made-1"
+    assert stat.S_IMODE(dest.stat().st_mode) == 0o600
+    assert "value" not in values["token"]
+    assert not server.run(RepoTokenOperation, given)[0].changed
+    dest.unlink()
+    server.run(RepoTokenOperation, {**given, "revoke_older": True})
+    assert (dest.read_text(), access.ids) == ("secret-made-2", ["made-2"])
+
+
+def test_no_token_is_made_in_vain(
+    server: Server, access: Access, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    for wrong in ("missing/token", "folder"):
+        given = {"name": "app", "dest": str(tmp_path / wrong)}
+        assert server.fails(RepoTokenOperation, given).kind == "invalid"
+    assert access.made == 0
+
+    def fail(_source: str, _target: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    error = server.fails(RepoTokenOperation, {"name": "app", "dest": str(tmp_path / "token")})
+    assert error.kind == "failed"
+    assert (access.made, access.ids, os.listdir(tmp_path)) == (1, [], ["folder"])
+
+
+def test_a_failed_revocation_keeps_the_new_secret(server: Server, access: Access) -> None:
+    access.add("old", days=1)
+    access.refused = {"old"}
+    given = {"name": "app", "renew_before": "2d", "expires_in": "30d", "revoke_older": True}
+    _plan, values = server.run(RepoTokenOperation, given)
+    assert values["token"]["value"] == "secret-made-1"
+    assert "the older token old is still valid" in server.warnings[0]
+    assert server.fails(RepoTokenOperation, given).kind == "permission"
+
+
+def test_a_token_of_another_user_is_a_conflict(server: Server, access: Access) -> None:
+    access.add("old", days=10)
+    given = {"name": "app", "token_username": "Bob"}
+    assert not server.run(RepoTokenOperation, given)[0].changed
+    given["token_username"] = "eve"
+    assert server.fails(RepoTokenOperation, given).kind == "conflict"
+
+
+def test_short_lives_are_warned_about(server: Server, access: Access) -> None:
+    server.run(RepoTokenOperation, {"name": "app", "expires_in": "2h"})
+    assert "may not store" in server.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "a*"}, "name: "),
+        ({"name": "a" * 201}, "name: "),
+        ({"scopes": ["a b"]}, "scopes: 'a b' has a blank"),
+        ({"scopes": ["a" * 501]}, "scopes have more than"),
+        ({"token_username": "a" * 256}, "token_username has more"),
+        ({"expires_in": "10d", "renew_before": "2w"}, "renew_before is 2w"),
+        ({"expires_in": "soon"}, "expires_in: 'soon' is no age"),
+        ({"renew_before": "1x"}, "renew_before: '1x' is no age"),
+        ({"state": "absent", "dest": "x"}, "dest has no meaning"),
+        ({"state": "absent", "revoke_older": True}, "revoke_older has no meaning"),
+    ],
+)
+def test_slips(server: Server, access: Access, given: dict[str, Any], said: str) -> None:
+    error = server.fails(RepoTokenOperation, {"name": "app", **given})
+    assert error.kind == "invalid"
+    assert said in error.message
+    assert server.stub.seen == []
+
+
+def test_a_server_without_access(server: Server) -> None:
+    page: Callable[[Seen], Reply] = lambda _seen: Reply(404, "<html>no</html>")  # noqa: E731
+    server.stub.answer = page
+    error = server.fails(RepoTokenOperation, {"name": "app", "state": "absent"})
+    assert error.kind == "not_found"
+    assert "/access" in error.message

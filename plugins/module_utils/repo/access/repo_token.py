@@ -1,15 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `repo_token`: FILL_IN."""
+"""The module `repo_token`: issue, renew and revoke access tokens [C2.20]."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import Any, ClassVar, Literal
 
+from ...core.errors import ToolchainError, invalid
+from ...core.files import atomic_write, require_replaceable
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.plan import Plan, plan
+from ...core.module.typed_options import PathText
+from ...core.plan import Change, Plan, unchanged, without_none
+from ..times import age_of
+from .tokens import NewToken, Token, Tokens, client_of
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f*]")
+_LONGEST_NAME, _LONGEST_SCOPES, _LONGEST_USER = 200, 500, 255
+#: A server may not store a token that lives shorter [repo-40].
+_THRESHOLD = timedelta(hours=3)
+_NEVER = re.compile(r"0\s*[wdhm]?")
+#: Mode of the file with the secret.
+_MODE = 0o600
 
 
 @dataclass(frozen=True)
@@ -17,31 +34,203 @@ class RepoTokenOptions:
     """The options of `repo_token`."""
 
     name: str
+    token_username: str | None = None
+    scopes: list[str] | None = None
+    expires_in: str | None = None
+    renew_before: str | None = None
+    refreshable: bool | None = None
+    project: str | None = None
+    dest: PathText | None = None
+    revoke_older: bool = False
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if _CONTROL.search(self.name) or len(self.name) > _LONGEST_NAME:
+            raise invalid(
+                f"name: write at most {_LONGEST_NAME} characters, without '*' and line breaks"
+            )
+        if self.state == "absent":
+            others = {one.name for one in fields(self)} - {"name", "state"}
+            for option in sorted(others):
+                if getattr(self, option) not in (None, False):
+                    raise invalid(f"{option} has no meaning with state 'absent': leave it out")
+        for scope in self.scopes or ():
+            if re.search(r"\s", scope):
+                raise invalid(f"scopes: '{scope}' has a blank: write each scope as an entry")
+        if len(" ".join(self.scopes or ())) > _LONGEST_SCOPES:
+            raise invalid(f"scopes have more than {_LONGEST_SCOPES} characters together")
+        if len(self.token_username or "") > _LONGEST_USER:
+            raise invalid(f"token_username has more than {_LONGEST_USER} characters")
+        lifetime, margin = self.lifetime, self.margin
+        if lifetime and margin >= lifetime:
+            raise invalid(
+                f"renew_before is {self.renew_before}, but must be shorter than expires_in"
+                f" ({self.expires_in}): every run would create a token"
+            )
+
+    @property
+    def lifetime(self) -> timedelta | None:
+        """Return `expires_in`, 0 for "never", `None` for the default of the server."""
+        return None if self.expires_in is None else _span("expires_in", self.expires_in)
+
+    @property
+    def margin(self) -> timedelta:
+        """Return `renew_before`."""
+        return _span("renew_before", self.renew_before or "0")
+
+
+def _span(option: str, text: str) -> timedelta:
+    return timedelta() if _NEVER.fullmatch(text.strip()) else age_of(option, text)
 
 
 class RepoTokenOperation:
-    """FILL_IN"""
+    """The tokens of a name: the newest valid one is used."""
 
-    # FILL_IN: every operation, and the permissions that it needs
     descriptor: ClassVar = Descriptor(
         "repo",
-        {"read": reads(), "create": writes()},
+        {
+            "read": reads(),
+            "create": writes(unforeseen=("admin",)),
+            "revoke": writes(),
+        },
         kind="token",
         name="{name}",
     )
 
     def __init__(self, task: Task, options: RepoTokenOptions) -> None:
-        self._transport, self._options = task.transport(), options
+        options.require_sense()
+        self._task, self._options = task, options
+        self._tokens = Tokens(client_of(task), options.name)
+        self._held: list[Token] = []
+        #: The valid token that stays; `None` if a new one is needed.
+        self._kept: Token | None = None
 
     def plan(self) -> Plan:
-        name = self._options.name
-        # FILL_IN: the address, and what the server returns
-        current = self._transport.read(f"reading the token '{name}'", "FILL_IN").json()
-        wanted = {"name": name}
-        return plan(current, wanted).with_result(token=wanted)
+        options = self._options
+        if options.state == "present":
+            self._warn_of_short_life()
+        self._check_dest()
+        self._held = self._tokens.valid()
+        before: dict[str, Any] = {"tokens": [token.shown() for token in self._held]}
+        if options.state == "absent":
+            if not self._held:
+                return unchanged({"token": None}, before)
+            gone = (Change("tokens", before["tokens"], []),)
+            return Plan(before, {"tokens": []}, "delete", gone, {"token": None})
+        self._kept = self._usable()
+        after = {"tokens": self._after()}
+        result = {"token": self._blank() if self._kept is None else self._kept.shown()}
+        if before == after:
+            return unchanged(result, before)
+        action: Literal["create", "update"] = "update" if self._kept else "create"
+        changes = (Change("tokens", before["tokens"], after["tokens"]),)
+        return Plan(before, after, action, changes, result)
+
+    def _warn_of_short_life(self) -> None:
+        lifetime = self._options.lifetime
+        if lifetime and lifetime < _THRESHOLD:
+            self._task.warn(
+                f"expires_in is {self._options.expires_in}: a server may not store a token that"
+                " lives shorter than three hours; it is then not found again and cannot be revoked"
+            )
+
+    def _check_dest(self) -> None:
+        """Raise `invalid` if `dest` cannot be written: no token may be made in vain."""
+        path = self._options.dest
+        if path is None:
+            return
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise invalid(f"dest: the folder {folder} is not there: create it first")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise invalid(f"dest: the folder {folder} cannot be written")
+        with suppress(FileNotFoundError):
+            require_replaceable(path, os.lstat(path))
+
+    def _usable(self) -> Token | None:
+        """Return the newest token that is valid long enough, unless its secret is missing."""
+        options = self._options
+        if options.dest is not None and not os.path.isfile(options.dest):
+            return None
+        found = next((token for token in self._held if token.is_good_for(options.margin)), None)
+        wanted = (options.token_username or "").lower()
+        if found and wanted and found.user and found.user.lower() != wanted:
+            raise ToolchainError(
+                "conflict",
+                f"the token '{options.name}' belongs to the user '{found.user}', not to"
+                f" '{options.token_username}': use another name, or revoke it first",
+            )
+        return found
+
+    def _after(self) -> list[dict[str, Any]]:
+        """Return the tokens after the task; the times of a new one are not known yet."""
+        older = [token for token in self._held if token != self._kept]
+        stays = [] if self._options.revoke_older else [token.shown() for token in older]
+        newest = self._blank() if self._kept is None else self._kept.shown()
+        every = {str(one["id"]): one for one in (newest, *stays)}
+        order = [str(None), *(token.id for token in self._held)]
+        return [every[number] for number in order if number in every]
+
+    def _blank(self) -> dict[str, Any]:
+        return {"id": None, "name": self._options.name, "created": None, "expires": None}
+
+    # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        # FILL_IN: the request that writes, and with `verify` the read after a lost response
-        what = f"creating the token '{self._options.name}'"
-        self._transport.write(what, "POST", "FILL_IN", json=plan.after)
-        return {}
+        if plan.action == "delete":
+            for token in self._held:
+                self._tokens.revoke(token)
+            return {}
+        made = self._made() if self._kept is None else None
+        if self._options.revoke_older:
+            self._revoke_older(strict=made is None)
+        return {} if made is None else {"token": self._returned(made)}
+
+    def _made(self) -> NewToken:
+        """Create a token and write its secret into `dest`, or revoke it if that fails."""
+        path = self._options.dest
+        if path is None:
+            return self._tokens.create(self._given())
+        made: NewToken | None = None
+        try:
+            with atomic_write(path, _MODE) as file:  # opened first, so that it can be written
+                made = self._tokens.create(self._given())
+                file.write(made.value.encode())
+        except BaseException:
+            if made is not None:
+                self._tokens.revoke(made.token)
+            raise
+        return made
+
+    def _given(self) -> dict[str, Any]:
+        options, lifetime = self._options, self._options.lifetime
+        return without_none(
+            {
+                "username": options.token_username,
+                "scope": " ".join(options.scopes) if options.scopes else None,
+                "expires_in": None if lifetime is None else int(lifetime.total_seconds()),
+                "refreshable": options.refreshable,
+                "project_key": options.project,
+            }
+        )
+
+    def _revoke_older(self, *, strict: bool) -> None:
+        """Revoke all tokens but the one in use. After a creation a failure is a warning, so that
+        the new secret is not lost with the result.
+        """
+        for token in self._held:
+            if token == self._kept:
+                continue
+            try:
+                self._tokens.revoke(token)
+            except ToolchainError as error:
+                if strict:
+                    raise
+                self._task.warn(f"the older token {token.id} is still valid: {error.message}")
+
+    def _returned(self, made: NewToken) -> dict[str, Any]:
+        shown = made.token.shown()
+        if self._options.dest is not None:
+            return shown
+        return {**shown, **without_none({"value": made.value, "refresh_token": made.refresh})}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Common responses of the Access service, and its guards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse
+
+from sandbox.context import context
+from sandbox.repo.answers import SERVICE, account, error
+from sandbox.service import Answer, json_body
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sandbox.service import Handler
+
+    AsyncHandler = Callable[[Request], Awaitable[Response]]
+
+PREFIX = "/access/api"
+
+
+def refusal(status: int, code: str, message: str, detail: str = "") -> Answer:
+    """Return an error in the format of Access, server fact [repo-31]. The caller raises it."""
+    body = {"errors": [{"code": code, "message": message, "detail": detail}]}
+    return Answer(JSONResponse(body, status))
+
+
+def absent(what: str) -> Answer:
+    return refusal(404, "NOT_FOUND", f"{what} not found")
+
+
+def may_administer(request: Request) -> bool:
+    return bool(account(request).get("admin", False))
+
+
+def require_admin(request: Request) -> None:
+    """Raise a 403 unless the user is an administrator, server fact [repo-31]."""
+    if not may_administer(request):
+        raise refusal(403, "FORBIDDEN", "Forbidden", "the user is not an administrator")
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a request. Raise a 400 for anything else."""
+    found = json_body(await request.body())
+    if not isinstance(found, dict):
+        raise refusal(400, "BAD_REQUEST", "the body is not a JSON object")
+    return found
+
+
+def only(kind: str, handler: Handler) -> Handler:
+    """Return a handler that responds only if Access has this interface (setting `access`).
+
+    Server fact [repo-31]: without Access the repository manager responds with its own 404.
+    """
+
+    def guarded(request: Request) -> Response | Awaitable[Response]:
+        current = context(request)
+        known = current.settings(SERVICE)["access"]
+        if not current.real(SERVICE) or not known:
+            raise error(404, "Not Found")
+        if kind not in known:
+            raise refusal(404, "NOT_FOUND", "HTTP 404 Not Found")
+        return handler(request)
+
+    guarded.__doc__ = handler.__doc__
+    return guarded
