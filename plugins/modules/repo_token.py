@@ -124,7 +124,7 @@ token:
       description: Secret that refreshes the token.
       type: str
       returned: if the token was created with O(refreshable=true), without O(dest)
-  sample: {id: 0000002a-0000-4000-8000-1d2c3b4a5968, name: ci-deployer, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-30T08:00:00.000Z"}
+  sample: {id: 1d2c3b4a-5968-4000-8000-00000000002a, name: ci-deployer, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-30T08:00:00.000Z"}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -51,7 +51,7 @@ async def create(request: Request) -> Response:
     if not own and not may_administer(request):
         raise refusal(403, "FORBIDDEN", "Forbidden", "only an administrator creates this token")
     now = current.now_ms() // 1000
-    number = f"{current.store.next_id(KIND):08x}-0000-4000-8000-000000000000"
+    number = f"{current.store.next_id(KIND):032x}"
     token: dict[str, Any] = {
         "token_id": number,
         "secret": f"eyJ.sandbox.{secrets.token_hex(24)}",
