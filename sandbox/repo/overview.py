@@ -29,6 +29,7 @@ def repository_list(request: Request) -> Response:
         return JSONResponse([{"key": doc["key"], "type": doc["type"]} for doc in every])
     wanted = request.query_params.get("type")
     package = request.query_params.get("packageType")
+    project = request.query_params.get("project")
     rows = [
         {
             "key": doc["key"],
@@ -40,6 +41,7 @@ def repository_list(request: Request) -> Response:
         for doc in every
         if (wanted is None or wanted.upper() == doc["type"])
         and (package is None or package.lower() == doc["packageType"])
+        and (project is None or project == doc.get("projectKey", ""))
     ]
     return JSONResponse(rows, headers={"Cache-Control": "no-store"})
 

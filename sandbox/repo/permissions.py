@@ -96,15 +96,29 @@ def refused_relocation(
     return None
 
 
-def builds_key(current: Context) -> str:
-    """Return the repository of build records: written interface [W4.1] `<vendor>-build-info`."""
+def project_of(request: Request) -> str:
+    """Return the project whose build records a request names, server fact [repo-32]; "" for none.
+    The written interface has no projects.
+    """
+    named = request.query_params.get("project", "")
+    return named if named != "default" and context(request).real(SERVICE) else ""
+
+
+def builds_key(current: Context, project: str = "") -> str:
+    """Return the repository of build records: written interface [W4.1] `<vendor>-build-info`;
+    server fact [repo-32]: `<project>-build-info`.
+    """
+    if project:
+        return f"{project}-build-info"
     vendor: str = "artifactory" if current.real(SERVICE) else current.settings(SERVICE)["vendor"]
     return f"{vendor.lower()}-build-info"
 
 
-def require_for_builds(request: Request, permission: str, name: str, number: str = "") -> None:
+def require_for_builds(
+    request: Request, permission: str, name: str, number: str = "", *, project: str | None = None
+) -> None:
     """Require a permission on build records. Server fact [repo-29] defines the error message."""
-    key = builds_key(context(request))
+    key = builds_key(context(request), project_of(request) if project is None else project)
     if may(request, permission, key):
         return
     if permission == READ:

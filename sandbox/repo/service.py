@@ -53,7 +53,7 @@ class RepoService(Service):
     - `repositories`: list of dicts, see `repositories.find`
     - `files`: list of `repo`, `path`, `content`, `properties`, `created` (epoch milliseconds)
     - `trash`: deleted files, with the same keys as `files`
-    - `builds`: list of `name`, `number`, `properties`, `started`, `modules`
+    - `builds`: list of `name`, `number`, `properties`, `started`, `modules`, `project`
     - `images`: list of `repo`, `image`, `tag`, `content`
     """
 
@@ -305,6 +305,7 @@ class RepoService(Service):
                 build.get("properties", {}),
                 started=build.get("started"),
                 modules=build.get("modules"),
+                project=build.get("project", ""),
             )
         for image in data.get("images", []):
             content = image["content"].encode()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KIND = "repo.build"
 
-# `name`, `number`, `started` (ms) and `info`, the `buildInfo` of the record.
+# `name`, `number`, `started` (ms), `project` and `info`, the `buildInfo` of the record.
 Build = dict[str, Any]
 
 
@@ -31,6 +31,7 @@ def publish(
     *,
     started: int | None = None,
     modules: list[dict[str, Any]] | None = None,
+    project: str = "",
 ) -> None:
     """Store a build record. An existing number gets another record, server fact [repo-11].
 
@@ -49,24 +50,31 @@ def publish(
     if properties:
         # server fact [repo-11]: without properties the key is absent, not empty
         info["properties"] = properties
-    save(current, {"name": name, "number": number, "started": moment, "info": info})
+    build = {"name": name, "number": number, "started": moment, "project": project}
+    save(current, {**build, "info": info})
 
 
 def save(current: Context, build: Build) -> None:
-    current.store.put(KIND, key_of(build["name"], build["number"], build["started"]), build)
+    current.store.put(KIND, key_of(build), build)
 
 
-def key_of(name: str, number: str, started: int) -> str:
-    return f"{quote(name)}/{quote(number)}/{started:015d}"
+def key_of(build: Build) -> str:
+    """Return the key of a record: builds of a project are separate, server fact [repo-32]."""
+    number = f"{quote(build['number'])}/{build['started']:015d}"
+    return f"{_prefix(build['name'], build['project'])}{number}"
 
 
-def of_name(current: Context, name: str) -> list[Build]:
-    return current.store.values(KIND, quote(name) + "/")
+def _prefix(name: str, project: str) -> str:
+    return f"{quote(name)}@{quote(project)}/"
 
 
-def of_number(current: Context, name: str, number: str) -> list[Build]:
+def of_name(current: Context, name: str, project: str = "") -> list[Build]:
+    return current.store.values(KIND, _prefix(name, project))
+
+
+def of_number(current: Context, name: str, number: str, project: str = "") -> list[Build]:
     """Return the records of a build number, oldest first."""
-    return current.store.values(KIND, f"{quote(name)}/{quote(number)}/")
+    return current.store.values(KIND, f"{_prefix(name, project)}{quote(number)}/")
 
 
 def names(request: Request) -> Response:
@@ -74,7 +82,10 @@ def names(request: Request) -> Response:
     current = context(request)
     permissions.require_for_builds(request, permissions.READ, "")
     newest: dict[str, int] = {}
+    project = permissions.project_of(request)
     for build in current.store.values(KIND):
+        if build["project"] != project:
+            continue
         newest[build["name"]] = max(build["started"], newest.get(build["name"], 0))
     if not newest:
         raise error(404, "No builds were found")
@@ -90,7 +101,7 @@ def listing(request: Request) -> Response:
     """GET /api/build/{name} [W2.1, repo-11]: list the numbers of a build; `uri` is encoded."""
     current, name = context(request), request.path_params["name"]
     permissions.require_for_builds(request, permissions.READ, name)
-    found = of_name(current, name)
+    found = of_name(current, name, permissions.project_of(request))
     if not found:
         raise error(404, f"No build was found for build name: {name}")
     real = current.real(SERVICE)
@@ -118,7 +129,7 @@ def record(request: Request) -> Response:
     started = request.query_params.get("started")
     found = [
         build
-        for build in of_number(current, name, number)
+        for build in of_number(current, name, number, permissions.project_of(request))
         if started is None or build["info"]["started"] == started
     ]
     if not found:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response
 
-from sandbox.context import context
+from sandbox.context import Context, context
 from sandbox.repo import permissions
-from sandbox.repo.answers import SERVICE, empty, error, user_name
+from sandbox.repo.answers import SERVICE, empty, error, quote, user_name
 from sandbox.repo.builds.builds import KIND, Build, carrying, key_of, of_name, of_number
 from sandbox.repo.items import trash
 from sandbox.repo.items.tree import Tree
@@ -27,10 +27,15 @@ def delete(request: Request) -> Response:
     query = request.query_params
     numbers = [number for number in query.get("buildNumbers", "").split(",") if number]
     if query.get("deleteAll") == "1":
-        numbers = sorted({build["number"] for build in of_name(current, name)})
+        numbers = _all_numbers(current, name, permissions.project_of(request))
     if not numbers:
         raise error(400, "Either buildNumbers or deleteAll is needed")
-    return _delete_numbers(request, name, numbers, artifacts=query.get("artifacts") == "1")
+    project = permissions.project_of(request)
+    return _delete_numbers(request, name, numbers, project, artifacts=query.get("artifacts") == "1")
+
+
+def _all_numbers(current: Context, name: str, project: str) -> list[str]:
+    return sorted({build["number"] for build in of_name(current, name, project)})
 
 
 async def delete_by_body(request: Request) -> Response:
@@ -41,19 +46,21 @@ async def delete_by_body(request: Request) -> Response:
     if not isinstance(body, dict) or not body.get("buildName"):
         raise error(400, "Bad Request")
     name, numbers = body["buildName"], [str(number) for number in body.get("buildNumbers") or []]
+    project = str(body.get("project") or "")
     if body.get("deleteAll"):
-        numbers = sorted({build["number"] for build in of_name(context(request), name)})
+        numbers = _all_numbers(context(request), name, project)
     if not numbers:
         raise error(400, "Either buildNumbers or deleteAll is needed")
-    return _delete_numbers(request, name, numbers, artifacts=bool(body.get("deleteArtifacts")))
+    artifacts = bool(body.get("deleteArtifacts"))
+    return _delete_numbers(request, name, numbers, project, artifacts=artifacts)
 
 
 def _delete_numbers(
-    request: Request, name: str, numbers: list[str], *, artifacts: bool
+    request: Request, name: str, numbers: list[str], project: str, *, artifacts: bool
 ) -> Response:
     current = context(request)
-    permissions.require_for_builds(request, permissions.DELETE, name)
-    runs = {number: of_number(current, name, number) for number in numbers}
+    permissions.require_for_builds(request, permissions.DELETE, name, project=project)
+    runs = {number: of_number(current, name, number, project) for number in numbers}
     missing = [number for number in numbers if not runs[number]]
     if missing:
         raise error(404, f"Could not find builds: {', '.join(f'{name}#{n}' for n in missing)}")
@@ -69,9 +76,10 @@ def _delete_runs(
 ) -> None:
     current = context(request)
     for build in runs:
-        key = key_of(name, number, build["started"])
-        current.store.delete(KIND, key)
-        current.store.put(trash.KIND, f"{permissions.builds_key(current)}/{key}", build)
+        current.store.delete(KIND, key_of(build))
+        place = f"{quote(name)}/{quote(number)}/{build['started']:015d}"
+        key = permissions.builds_key(current, build["project"])
+        current.store.put(trash.KIND, f"{key}/{place}", build)
     if artifacts:
         for node in carrying(current, name, number, None):
             if not permissions.may(request, permissions.DELETE, node["repo"]):
@@ -95,7 +103,8 @@ async def retention(request: Request) -> Response:
     count = int(body.get("count", -1))
     if count == 0:
         raise Answer(PlainTextResponse("Max count retention needs to be a positive number", 400))
-    found = sorted(of_name(current, name), key=lambda build: -build["started"])
+    project = permissions.project_of(request)
+    found = sorted(of_name(current, name, project), key=lambda build: -build["started"])
     if not found:
         raise error(404, f"No build was found for build name: {name}")
     kept = {str(number) for number in body.get("buildNumbersNotToBeDiscarded") or []}

@@ -68,11 +68,13 @@ class _Promotion:
 
     def run(self) -> None:
         permissions.require_for_builds(self._request, permissions.DEPLOY, self._name, self._number)
-        runs = of_number(self.current, self._name, self._number)
+        project = permissions.project_of(self._request)
+        runs = of_number(self.current, self._name, self._number, project)
         if not runs:
             raise error(
                 404,
-                f"Cannot find builds by the name '{self._name}' and the number '{self._number}'.",
+                f"Cannot find builds by the name '{self._name}' and the number '{self._number}' and"
+                f" buildRepo '{permissions.builds_key(self.current, project)}'.",
             )
         if self._body.get("mappings") and {"sourceRepo", "targetRepo"} & set(self._body):
             raise error(400, "Mappings cannot be combined with source or target repository.")

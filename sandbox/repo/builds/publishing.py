@@ -70,13 +70,18 @@ async def upload(request: Request) -> Response:
     if not _STARTED.fullmatch(str(info["started"])):
         raise error(400, f"Invalid format: {info['started']}")
     moment = datetime.strptime(info["started"], "%Y-%m-%dT%H:%M:%S.%f%z")
-    name, number = str(info["name"]), str(info["number"])
-    started = int(moment.timestamp() * 1000)
-    _require(request, name, number, started)
+    build: Build = {
+        "name": str(info["name"]),
+        "number": str(info["number"]),
+        "started": int(moment.timestamp() * 1000),
+        "project": permissions.project_of(request),
+    }
+    _require(request, build)
     kept = {field: info[field] for field in _FIELDS if info.get(field) not in (None, [], {})}
     modules = _modules(current, info.get("modules"))
-    kept |= {"number": number, "artifactoryPrincipal": user_name(request), "modules": modules}
-    save(current, {"name": name, "number": number, "started": started, "info": kept})
+    kept |= {"number": build["number"], "modules": modules}
+    kept["artifactoryPrincipal"] = user_name(request)
+    save(current, {**build, "info": kept})
     return Response(status_code=204)
 
 
@@ -87,11 +92,13 @@ async def _sent(request: Request) -> Any:
     return json_body(await request.body())
 
 
-def _require(request: Request, name: str, number: str, started: int) -> None:
+def _require(request: Request, build: Build) -> None:
     """Server fact [repo-29]: publishing needs DEPLOY, and DELETE if it overwrites a record."""
-    current, key = context(request), permissions.builds_key(context(request))
+    current, name, number = context(request), build["name"], build["number"]
+    key, started = permissions.builds_key(current, build["project"]), build["started"]
     wanted = [permissions.DEPLOY]
-    if any(build["started"] == started for build in of_number(current, name, number)):
+    runs = of_number(current, name, number, build["project"])
+    if any(one["started"] == started for one in runs):
         wanted.append(permissions.DELETE)
     if all(permissions.may(request, permission, key) for permission in wanted):
         return
@@ -135,7 +142,7 @@ async def append(request: Request) -> Response:
     sent = await _sent(request)
     if not isinstance(sent, list):
         raise error(400, "Bad Request")
-    found = of_number(current, name, number)
+    found = of_number(current, name, number, permissions.project_of(request))
     if not found:
         raise error(404, "No builds were found")
     build: Build = found[-1]

@@ -225,7 +225,7 @@ def _build_rows(current: Context) -> Iterator[Row]:
     for build in current.store.values(builds.KIND):
         properties = build["info"].get("properties", {})
         yield {
-            "repo": permissions.builds_key(current),
+            "repo": permissions.builds_key(current, build["project"]),
             "name": build["name"],
             "number": build["number"],
             "created": iso(build["started"]),

@@ -119,7 +119,8 @@ async def build_artifacts(request: Request) -> Response:
     name, number = str(body["buildName"]), str(body["buildNumber"])
     permissions.require_for_builds(request, permissions.READ, name, number)
     if number == "LATEST":
-        runs = sorted(of_name(current, name), key=lambda build: build["started"])
+        project = permissions.project_of(request)
+        runs = sorted(of_name(current, name, project), key=lambda build: build["started"])
         number = runs[-1]["number"] if runs else ""
     allowed = readable_repos(request, ",".join(body.get("repos") or []))
     found = [
