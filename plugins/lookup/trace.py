@@ -29,6 +29,9 @@ options:
     type: list
     elements: str
     required: true
+  project:
+    description: Key of the project (JFrog Projects) that has the build record. The default are the builds outside projects.
+    type: str
   ci:
     description: Connection options of the CI server, such as C(url), C(username) and C(password).
     type: dict
@@ -124,8 +127,12 @@ class LookupModule(LookupBase):
     def _trace(
         self, term: str, ci: Options | None, tracker: Options | None
     ) -> list[dict[str, Any]]:
+        project = self.get_option("project")
         found: trace.Origin = lookups.ask(
-            "repo", self.get_option, {"_terms": term}, lambda task: trace.origin(task, term)
+            "repo",
+            self.get_option,
+            {"_terms": term, "project": project},
+            lambda task: trace.origin(task, term, project),
         )
         run = _run(ci, found.ci_address)
         commits = _commits(found.build or {}, run)

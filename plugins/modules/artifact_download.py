@@ -42,6 +42,11 @@ options:
   build_number:
     description: Number of the build.
     type: str
+  project:
+    description:
+      - Key of the project (JFrog Projects) that has the build of O(build_name). By default, the builds outside projects are used.
+      - With a project, only files with recorded content are downloaded, because the properties of a file do not name its project.
+    type: str
   artifacts:
     description: List of files, folders or patterns.
     type: list

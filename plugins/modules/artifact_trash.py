@@ -37,13 +37,13 @@ options:
     description: Former path of the file or folder in the repository.
     type: str
     default: ""
+  project:
+    description: Key of the project (JFrog Projects) whose build records O(state=builds_clean) removes. By default, those outside projects.
+    type: str
   force:
     description: With O(state=clean) and an empty O(path), remove all items that were deleted from O(repo).
     type: bool
     default: false
-notes:
-  - Servers with projects keep the build records of projects under other keys, such as V(project-build-info). O(state=clean) with
-    O(force=true) removes these records.
 seealso:
   - module: delivery.toolchain.artifact_cleanup
 """

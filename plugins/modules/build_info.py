@@ -23,6 +23,9 @@ options:
   build_number:
     description: Number of a build whose record to read. If the number has several runs, the server returns the newest.
     type: str
+  project:
+    description: Key of the project (JFrog Projects) that has the build. By default, the builds outside projects are used.
+    type: str
 seealso:
   - module: delivery.toolchain.build_promote
   - module: delivery.toolchain.build_retention

@@ -36,6 +36,9 @@ options:
     description: Number of the build.
     type: str
     required: true
+  project:
+    description: Key of the project (JFrog Projects) that has the build. By default, the builds outside projects are used.
+    type: str
   status:
     description: Status to set, such as V(released). At least one of O(status) and O(target_repo) is required.
     type: str
@@ -103,6 +106,9 @@ options:
         required: true
       build_number:
         description: Number of the build. Omit it if the build does not exist yet.
+        type: str
+      project:
+        description: Project of the build.
         type: str
       status:
         description: Status of the promotion.

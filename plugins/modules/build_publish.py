@@ -30,6 +30,9 @@ options:
     description: Number of the build.
     type: str
     required: true
+  project:
+    description: Key of the project (JFrog Projects) that has the build. By default, the builds outside projects are used.
+    type: str
   modules:
     description:
       - Modules of the build. Set exactly one of O(modules) and O(artifacts).

@@ -11,7 +11,8 @@ short_description: Delete build records
 version_added: 1.0.0
 description:
   - Deletes the records of builds, including all runs of a number.
-  - Numbers that do not exist are skipped. If no build exists, nothing is written. A name without builds adds a warning.
+  - Numbers that do not exist are skipped. If no build exists, nothing is written.
+  - A name without builds is an error, unless O(missing_ok) is set. Deleting the last build of a name again therefore needs O(missing_ok=true).
   - The list of builds is verified afterwards. If a build still exists, the task fails.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -31,10 +32,19 @@ options:
     type: list
     elements: str
     required: true
+  project:
+    description: Key of the project (JFrog Projects) that has the build. By default, the builds outside projects are used.
+    type: str
   delete_artifacts:
     description:
       - Whether to delete the artifacts of the builds.
       - The server finds them by their properties C(build.name) and C(build.number).
+    type: bool
+    default: false
+  missing_ok:
+    description:
+      - Whether a name without builds is accepted, as before its first build. The task is then unchanged and adds a warning.
+      - With V(false) the task fails, because a wrong O(build_name) or O(project) would never delete a build.
     type: bool
     default: false
   state:

@@ -23,9 +23,12 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.repo
 options:
   build_name:
-    description: Name of the builds. A name without builds is unchanged and adds a warning.
+    description: Name of the builds. A name without builds is an error, unless O(missing_ok) is set.
     type: str
     required: true
+  project:
+    description: Key of the project (JFrog Projects) that has the build. By default, the builds outside projects are used.
+    type: str
   count:
     description: Number of builds to keep, newest first, at least 1. Builds that are kept for another reason are counted too.
     type: int
@@ -55,6 +58,12 @@ options:
       - With V(false), the server continues in the background, RV(discarded) contains the expected builds, and RV(verified) is V(false).
     type: bool
     default: true
+  missing_ok:
+    description:
+      - Whether a name without builds is accepted, as before its first build. The task is then unchanged and adds a warning.
+      - With V(false) the task fails, because a wrong O(build_name) or O(project) would never delete a build.
+    type: bool
+    default: false
 seealso:
   - module: delivery.toolchain.build_record
   - module: delivery.toolchain.build_info

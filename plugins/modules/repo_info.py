@@ -21,6 +21,9 @@ options:
       - Key of a single repository to read. For a virtual repository, the server then also returns C(defaultDeploymentRepo).
       - If the repository does not exist or is not visible to the login, the task fails.
     type: str
+  project:
+    description: Key of the project (JFrog Projects) that has the repositories. By default, all repositories are returned.
+    type: str
   storage:
     description: Whether to read the storage usage. Servers show it to administrators, and may update it only occasionally.
     type: bool

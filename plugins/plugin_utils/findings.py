@@ -144,7 +144,8 @@ def of_artifact_cleanup(result: Result) -> Iterator[Finding]:
 
 def of_build_retention(result: Result) -> Iterator[Finding]:
     """Yield the discarded builds of a name, and those that stay."""
-    name = result.get("build_name", "")
+    project = result.get("project")
+    name = f"{project}:{result['build_name']}" if project else result.get("build_name", "")
     for number in result.get("discarded") or []:
         yield unwanted("build", f"{name}/{number}", why="too old or too many")
     for number in result.get("kept") or []:

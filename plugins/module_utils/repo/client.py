@@ -72,6 +72,27 @@ class RepoClient:
         except ToolchainError:
             return False
 
+    def builds_key(self, project: str | None) -> str:
+        """Return the repository of the build records of a project, or of those outside projects.
+
+        Server fact [repo-32]: the project `default` means none.
+        """
+        self.require_projects(project)
+        if project in (None, "default"):
+            return self.dialect.builds_key
+        return f"{project}-build-info"
+
+    def require_projects(self, project: str | None) -> None:
+        """Raise `rejected` for a project on a server without projects, which would ignore it and
+        use objects outside. To save a request, call this after the first response.
+        """
+        if project is not None and not self.dialect.has_projects:
+            raise ToolchainError(
+                "rejected",
+                f"project: this server knows no projects, so '{project}' is none (check the option"
+                " dialect)",
+            )
+
     def _speaks_jfrog(self) -> bool:
         """Return whether the server identified itself; if no response did so yet, ask once."""
         with self._finding:

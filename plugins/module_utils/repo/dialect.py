@@ -43,8 +43,10 @@ class Dialect:
     relocates_items: bool
     #: Address of the pattern search.
     patterns: str
-    #: Key of the build-info repository in the trash.
-    builds_trash: str
+    #: Key of the repository of build records.
+    builds_key: str
+    #: Projects have their own build records and repositories.
+    has_projects: bool
     #: The trash lists single items, not only repositories.
     trash_shows_items: bool
     #: Properties can be read and removed, not only set.
@@ -71,7 +73,8 @@ JFROG = Dialect(
     publishes_builds=True,
     relocates_items=True,
     patterns="api/search/pattern",
-    builds_trash="artifactory-build-info",
+    builds_key="artifactory-build-info",
+    has_projects=True,
     trash_shows_items=True,
     full_properties=True,
     recursive_unless_told=True,
@@ -97,7 +100,9 @@ def generic(vendor: str) -> Dialect:
         publishes_builds=False,
         relocates_items=False,
         patterns="search/pattern",
-        builds_trash=f"{vendor.lower()}-build-info",
+        builds_key=f"{vendor.lower()}-build-info",
+        # the written interface names no projects
+        has_projects=False,
         trash_shows_items=False,
         full_properties=False,
         recursive_unless_told=False,

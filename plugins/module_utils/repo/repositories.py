@@ -101,12 +101,17 @@ def members(client: RepoClient, key: str) -> list[str]:
     return [str(member) for member in named]
 
 
-def listed(client: RepoClient) -> tuple[Response, list[Mapping[str, Any]]]:
-    """Return all repositories that the account may see. Raises `not_found` if no repository manager
-    responds.
+def listed(
+    client: RepoClient, project: str | None = None
+) -> tuple[Response, list[Mapping[str, Any]]]:
+    """Return all repositories that the account may see, or those of a project. Raises `not_found`
+    if no repository manager responds.
     """
     response = client.transport.read(
-        "reading the repositories", "api/repositories", expect=(200, 404)
+        "reading the repositories",
+        "api/repositories",
+        query={"project": project},
+        expect=(200, 404),
     )
     if response.status == 404:
         raise response.error(

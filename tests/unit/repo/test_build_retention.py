@@ -155,7 +155,7 @@ def test_a_build_to_keep_that_is_not_there_stops_the_discarding(server: Server) 
 
 def test_the_absence_of_builds_of_an_unknown_name_is_warned_of(server: Server) -> None:
     server.on[LIST] = Reply(404, {"errors": [{"message": "No build was found for 'app'"}]})
-    wanted = {"build_name": "app", "build_numbers": ["1"], "delete_artifacts": False}
+    wanted = {"build_name": "app", "build_numbers": ["1"], "missing_ok": True}
     assert not server.run(BuildRecordOperation, wanted)[0].changed
     assert server.warnings == ["there are no builds of 'app'"]
     server.on[LIST] = listed("1", "2")
@@ -215,7 +215,7 @@ def test_a_404_with_the_words_for_it_is_a_name_without_builds(server: Server) ->
     server.on[LIST] = Reply(
         404, {"errors": [{"status": 404, "message": "No build was found for app"}]}
     )
-    plan, _values = server.run(BuildRetentionOperation, retention(count=1))
+    plan, _values = server.run(BuildRetentionOperation, retention(count=1, missing_ok=True))
     assert not plan.changed
     assert server.asked == [LIST]
 
@@ -238,7 +238,7 @@ def test_nothing_to_discard_writes_nothing(server: Server) -> None:
 
 def test_a_name_without_builds_is_unchanged_with_a_warning(server: Server) -> None:
     server.on[REPOSITORIES] = Reply(body=b"[]")
-    plan, _values = server.run(BuildRetentionOperation, retention(count=1))
+    plan, _values = server.run(BuildRetentionOperation, retention(count=1, missing_ok=True))
     assert not plan.changed
     assert server.warnings == ["there are no builds of 'app'"]
 
@@ -392,7 +392,7 @@ def test_artifacts_go_along_only_where_that_is_asked_for(server: Server) -> None
 
 def test_nothing_there_writes_nothing(server: Server) -> None:
     server.on[REPOSITORIES] = Reply(body=b"[]")
-    plan, values = server.run(BuildRecordOperation, removal("1"))
+    plan, values = server.run(BuildRecordOperation, removal("1", missing_ok=True))
     assert not plan.changed
     assert values["deleted"] == []
     assert server.asked == [LIST, REPOSITORIES]

@@ -30,6 +30,7 @@ class BuildInfoOptions:
 
     build_name: str
     build_number: str | None = None
+    project: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,21 @@ class BuildList:
         return list(dict.fromkeys(run.number for run in self.runs))
 
 
-def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildList:
+def read_list(
+    client: RepoClient, name: str, project: str | None = None, *, missing: bool = False
+) -> BuildList:
     """Read all builds of a name. With `missing` a name without builds returns an empty list instead
     of `not_found`.
 
     Server fact [repo-11]: `uri` is percent-encoded, and the order is undefined.
     """
     expect = (200, 404) if missing else (200,)
-    response = client.transport.read(
-        f"reading the builds of '{name}'", f"api/build/{address.path(name)}", expect=expect
-    )
+    what, path = f"reading the builds of '{name}'", f"api/build/{address.path(name)}"
+    try:
+        response = client.transport.read(what, path, query={"project": project}, expect=expect)
+    except ToolchainError as error:
+        raise records.name_projects(error, project) from None
+    client.require_projects(project)
     if response.status == 404:
         if NO_BUILDS not in error_text(response.text).lower():
             # the name has no builds, if a repository manager responds at all
@@ -76,6 +82,16 @@ def read_list(client: RepoClient, name: str, *, missing: bool = False) -> BuildL
     runs = map(_run, objects_of(response, "buildsNumbers", "a list of builds"))
     ordered = sorted(runs, key=lambda run: run.moment or _OLDEST, reverse=True)
     return BuildList(tuple(ordered), response.date)
+
+
+def require_builds(name: str, project: str | None, missing_ok: bool) -> None:
+    """Raise `not_found` for a name without builds, unless `missing_ok`: a wrong name would discard
+    nothing, however often the task runs.
+    """
+    if not missing_ok:
+        error = ToolchainError("not_found", f"there are no builds of '{name}'")
+        records.name_projects(error, project)
+        raise error.with_hint("missing_ok: true accepts this, as before the first build")
 
 
 def _run(entry: Mapping[str, Any]) -> BuildRun:
@@ -94,16 +110,19 @@ class BuildInfoOperation(ReadOnly):
 
     def plan(self) -> Plan:
         name, number = self._options.build_name, self._options.build_number
-        listed = read_list(self._client, name)
+        project = self._options.project
+        listed = read_list(self._client, name, project)
         found: dict[str, Any] = {"builds": [run.as_dict() for run in listed.runs]}
         if number is not None:
-            found["build"] = _record(self._client, name, number, listed)
+            found["build"] = _record(self._client, name, number, project, listed)
         return unchanged(found)
 
 
-def _record(client: RepoClient, name: str, number: str, listed: BuildList) -> dict[str, Any]:
+def _record(
+    client: RepoClient, name: str, number: str, project: str | None, listed: BuildList
+) -> dict[str, Any]:
     try:
-        record = records.read_record(client, name, number)
+        record = records.read_record(client, name, number, project)
     except ToolchainError as error:
         if error.kind == "not_found":
             error.with_hint(f"the newest builds are {', '.join(listed.numbers[:5])}")

@@ -38,6 +38,7 @@ class BuildPromoteOptions:
 
     build_name: str
     build_number: str
+    project: str | None = None
     status: str | None = None
     comment: Annotated[str | None, Option(empty=True)] = None
     ci_user: str | None = None
@@ -84,7 +85,7 @@ class BuildPromoteOperation:
         }
         self._later = stages_of(
             options.followed_by or (),
-            (self._name, self._number),
+            (self._name, self._number, options.project),
             Promotion(options.status, options.target_repo),
         )
         self._client = RepoClient(task)
@@ -112,8 +113,8 @@ class BuildPromoteOperation:
 
     def _planned(self, current: BuildSnapshot, missing: Sequence[str]) -> Plan:
         wanted = Promotion(self._options.status, current.target)
-        before = {} if current.newest is None else _status_and_repository(current.newest)
-        after = {**before, **without_none(_status_and_repository(wanted))}
+        before = {} if current.newest is None else current.newest.status_and_repository()
+        after = {**before, **without_none(wanted.status_and_repository())}
         if missing:
             before["missing_files"], after["missing_files"] = list(missing), []
         result = _result(wanted, promoted=False, missing=missing)
@@ -121,7 +122,7 @@ class BuildPromoteOperation:
 
     def _read(self) -> BuildSnapshot:
         """Read the record; keep the known target repository."""
-        record = records.read_record(self._client, self._name, self._number)
+        record = records.read_record(self._client, self._name, self._number, self._options.project)
         known = self._current
         return replace(known, record=record, target=known.target or self._options.target_repo)
 
@@ -186,6 +187,7 @@ class BuildPromoteOperation:
             current.record,
             current.target,
             copied=options.copy,
+            project=options.project,
         )
         return found is True
 
@@ -258,6 +260,7 @@ class BuildPromoteOperation:
             f"rehearsing the promotion of {self._label}",
             self._path,
             method="POST",
+            query={"project": self._options.project},
             json={**self._body(), "dryRun": True},
             expect=(200, 201, 202, 204, 400),
             validate=refuse_page,
@@ -273,6 +276,7 @@ class BuildPromoteOperation:
             f"promoting {self._label}",
             "POST",
             self._path,
+            query={"project": self._options.project},
             json=self._body(),
             expect=(200, 201, 202, 204, 400),
             validate=refuse_page,
@@ -372,10 +376,6 @@ class BuildPromoteOperation:
                 f" content of {shorten(', '.join(missing), 400)}",
                 messages,
             )
-
-
-def _status_and_repository(promotion: Promotion) -> dict[str, Any]:
-    return {"status": promotion.status, "repository": promotion.repository}
 
 
 def _failed(response: Response, message: str, messages: list[dict[str, str]]) -> ToolchainError:

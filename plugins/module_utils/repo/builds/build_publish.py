@@ -67,6 +67,7 @@ class BuildPublishOptions:
 
     build_name: str
     build_number: str
+    project: str | None = None
     modules: Annotated[list[PublishedModuleOptions] | None, Option(empty=False)] = None
     artifacts: Annotated[list[PublishedFileOptions] | None, Option(empty=False)] = None
     started: str | None = None
@@ -133,7 +134,7 @@ class BuildPublishOperation:
     def _read(self) -> Mapping[str, Any] | None:
         """Return the existing record; `None` if there is none."""
         try:
-            return records.read_record(self._client, self._name, self._number)
+            return self._read_record()
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
@@ -141,6 +142,9 @@ class BuildPublishOperation:
                 # without a repository manager there are no builds either
                 repositories.listed(self._client)
             return None
+
+    def _read_record(self) -> Mapping[str, Any]:
+        return records.read_record(self._client, self._name, self._number, self._options.project)
 
     def _require_replaceable(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
         """Raise `conflict` if the existing record must not, or cannot, be replaced.
@@ -236,6 +240,7 @@ class BuildPublishOperation:
                 what,
                 "PUT",
                 "api/build",
+                query={"project": self._options.project},
                 json={name: value for name, value in self._record.items() if value is not None},
                 verify=self._is_there,
             )
@@ -244,7 +249,7 @@ class BuildPublishOperation:
                 error.with_hint("replacing a record needs the permission to delete")
             raise
         try:
-            found = records.read_record(self._client, self._name, self._number)
+            found = self._read_record()
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
@@ -263,7 +268,7 @@ class BuildPublishOperation:
 
     def _is_there(self) -> bool:
         try:
-            found = records.read_record(self._client, self._name, self._number)
+            found = self._read_record()
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise

@@ -13,7 +13,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ..client import RepoClient
-from .build_info import read_list
+from .build_info import read_list, require_builds
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class BuildRecordOptions:
 
     build_name: str
     build_numbers: list[str]
+    project: str | None = None
     delete_artifacts: bool = False
+    missing_ok: bool = False
     state: Literal["absent"] = "absent"
 
 
@@ -47,6 +49,7 @@ class BuildRecordOperation:
         present = self._present()
         self._refuse_globs(present)
         if not present:
+            require_builds(self._name, self._options.project, self._options.missing_ok)
             self._warn(f"there are no builds of '{self._name}'")
         leaving = [number for number in self._wanted if number in present]
         self._refuse_misread(leaving, present)
@@ -58,7 +61,7 @@ class BuildRecordOperation:
         return Plan(before, after, "delete", changes, {"deleted": leaving})
 
     def _present(self) -> list[str]:
-        return read_list(self._client, self._name, missing=True).numbers
+        return read_list(self._client, self._name, self._options.project, missing=True).numbers
 
     def _refuse_globs(self, present: Sequence[str]) -> None:
         for number in self._wanted:
@@ -138,6 +141,7 @@ class BuildRecordOperation:
 
     def _by_query(self, numbers: Sequence[str]) -> None:
         query = {
+            "project": self._options.project,
             "buildNumbers": ",".join(numbers),
             "artifacts": 1 if self._options.delete_artifacts else None,
         }
@@ -152,6 +156,8 @@ class BuildRecordOperation:
             "deleteArtifacts": self._options.delete_artifacts,
             "deleteAll": False,
         }
+        if self._options.project is not None:
+            body["project"] = self._options.project
         self._write(numbers, "POST", "api/build/delete", json=body)
 
     def _write(self, numbers: Sequence[str], method: str, path: str, **parts: Any) -> None:

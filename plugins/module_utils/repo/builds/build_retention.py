@@ -18,7 +18,7 @@ from ...core.plan import Change, Plan
 from ..client import RepoClient
 from ..times import age_of, moment_of
 from . import records
-from .build_info import BuildList, BuildRun, read_list
+from .build_info import BuildList, BuildRun, read_list, require_builds
 from .promotions import promotions
 
 #: Seconds before every further check of the list: a server may be configured to work
@@ -41,8 +41,10 @@ class BuildRetentionOptions:
     max_age: str | None = None
     minimum_build_date: str | None = None
     keep: list[str] | None = None
+    project: str | None = None
     delete_artifacts: bool = False
     wait: bool = True
+    missing_ok: bool = False
 
 
 class BuildRetentionOperation:
@@ -70,8 +72,9 @@ class BuildRetentionOperation:
         self._leaving: list[BuildRun] = []
 
     def plan(self) -> Plan:
-        listed = read_list(self._client, self._name, missing=True)
+        listed = self._read()
         if not listed.runs:
+            require_builds(self._name, self._options.project, self._options.missing_ok)
             self._warn(f"there are no builds of '{self._name}'")
         self._cut = self._oldest(listed.now)
         expired = self._expired(listed)
@@ -93,6 +96,9 @@ class BuildRetentionOperation:
             (Change("builds", before, kept),),
             {**result, "verified": self._options.wait},
         )
+
+    def _read(self) -> BuildList:
+        return read_list(self._client, self._name, self._options.project, missing=True)
 
     def _require_kept(self, numbers: Sequence[str]) -> None:
         """Raise `not_found` for a missing build of `keep`: a typo would cost the intended build."""
@@ -138,7 +144,9 @@ class BuildRetentionOperation:
 
         def is_promoted(number: str) -> bool:
             try:
-                record = records.read_record(self._client, self._name, number)
+                record = records.read_record(
+                    self._client, self._name, number, self._options.project
+                )
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise
@@ -165,7 +173,7 @@ class BuildRetentionOperation:
                 f"discarding builds of '{self._name}'",
                 "POST",
                 f"api/build/retention/{address.path(self._name)}",
-                query={"async": not self._options.wait},
+                query={"async": not self._options.wait, "project": self._options.project},
                 json=self._body(),
                 verify=self._have_gone,
             )
@@ -219,7 +227,7 @@ class BuildRetentionOperation:
         }
 
     def _now_present(self) -> list[BuildRun]:
-        return list(read_list(self._client, self._name, missing=True).runs)
+        return list(self._read().runs)
 
     def _wait_until_gone(self) -> list[BuildRun]:
         """Wait until the list has none of the discarded builds, or the checks are used up; return

@@ -29,10 +29,12 @@ class Promotion:
     timestamp: str | None = None
     user: str | None = None
 
+    def status_and_repository(self) -> dict[str, Any]:
+        return {"status": self.status, "repository": self.repository}
+
     def as_dict(self) -> dict[str, Any]:
         return {
-            "status": self.status,
-            "repository": self.repository,
+            **self.status_and_repository(),
             "timestamp": self.timestamp,
             "user": self.user,
         }
@@ -89,6 +91,7 @@ class LaterPromotionOptions:
 
     build_name: str
     build_number: Annotated[str | None, Option(empty=True)] = None
+    project: Annotated[str | None, Option(empty=True)] = None
     status: Annotated[str | None, Option(empty=True)] = None
     comment: Annotated[str | None, Option(empty=True)] = None
     ci_user: Annotated[str | None, Option(empty=True)] = None
@@ -102,18 +105,20 @@ class LaterPromotionOptions:
 
 
 def stages_of(
-    given: Sequence[LaterPromotionOptions], build: tuple[str, str], own: Promotion
+    given: Sequence[LaterPromotionOptions], build: tuple[str, str, str | None], own: Promotion
 ) -> list[Promotion]:
-    """Return the later promotions of a build (name and number) that its record will show. Raises
-    `invalid` for two that the record cannot distinguish.
+    """Return the later promotions of a build (name, number and project) that its record will show.
+
+    Raises `invalid` for two that the record cannot distinguish.
     """
     stages = [own]
     for place, entry in enumerate(given):
         stage = Promotion(entry.status or None, entry.target_repo or None)
-        if (entry.build_name, entry.build_number) != build or stage.status is None:
+        named = (entry.build_name, entry.build_number, entry.project or None)
+        if named != build or stage.status is None:
             continue
         if any(_hides(stage, before) for before in stages):
-            name, number = build
+            name, number, _project = build
             raise invalid(
                 f"followed_by[{place}] gives the build '{name}' #{number} the status"
                 f" '{stage.status}' again, so that its record cannot tell which of the two was"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read build records, and compare their artifacts with a repository [W2.1, repo-11]."""
+"""Read build records, and compare their artifacts with a repository [W2.1, repo-11].
+
+Builds of a project have their own records: server fact [repo-32].
+"""
 
 from __future__ import annotations
 
@@ -18,21 +21,36 @@ from ..items import listing
 _REWRITE = 0.5
 
 
-def read_record(client: RepoClient, name: str, number: str) -> Mapping[str, Any]:
+def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
+    """Add projects to a `not_found` error of a build as its possible cause, and return the
+    error.
+    """
+    if error.kind == "not_found" and project is None:
+        error.with_hint("a build of a project is found with the option project only")
+    elif error.kind == "not_found":
+        error.with_hint(f"project is '{project}'")
+    return error
+
+
+def read_record(
+    client: RepoClient, name: str, number: str, project: str | None = None
+) -> Mapping[str, Any]:
     """Return the `buildInfo` of a build. Raises `not_found` if it is missing twice."""
     for option, given in (("build_name", name), ("build_number", number)):
         if given in (".", ".."):
             raise invalid(f"{option} is '{given}', which is no build")
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
+    query = {"project": project}
     try:
-        response = client.transport.read(what, path, expect=(200, 404))
+        response = client.transport.read(what, path, query=query, expect=(200, 404))
         if response.status == 404:
             time.sleep(_REWRITE)
-            response = client.transport.read(what, path)
+            response = client.transport.read(what, path, query=query)
     except ToolchainError as error:
         if error.status == 400 and "%2F" in path:
             error.with_hint("the server may refuse an encoded slash in addresses")
-        raise
+        raise name_projects(error, project) from None
+    client.require_projects(project)
     record = object_of(response, "a build record").get("buildInfo")
     if not isinstance(record, Mapping):
         raise unexpected_body(response, "a build record")
@@ -47,9 +65,12 @@ def relocated(
     target: str,
     *,
     copied: bool,
+    project: str | None = None,
 ) -> bool | None:
     """Return whether the files of a build are in the target, and for a move nowhere else; `None` if
     unknown.
+
+    The marks of a file do not name its project: with a project, only recorded content counts.
 
     Server fact [repo-15, repo-30]: a promotion without a status leaves no entry in the record;
     files belong to a build by the properties build.name and build.number.
@@ -61,9 +82,11 @@ def relocated(
     rows = aql.ask_if_told(client, what, criteria, ["actual_sha1"])
     if rows is None:
         return None
+    recorded = {artifact["sha1"] for artifact in artifacts(record)}
+    if project is not None:
+        rows = [row for row in rows if row.get("actual_sha1") in recorded]
     there = {row.get("actual_sha1") for row in rows if row.get("repo") == target}
     elsewhere = {row.get("actual_sha1") for row in rows if row.get("repo") != target}
-    recorded = {artifact["sha1"] for artifact in artifacts(record)}
     complete = bool(there) and (elsewhere | recorded) <= there
     return complete and (copied or not elsewhere)
 

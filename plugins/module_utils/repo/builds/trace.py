@@ -38,20 +38,21 @@ class Origin:
         return str(address) if address else None
 
 
-def origin(task: Task, term: str) -> Origin:
+def origin(task: Task, term: str, project: str | None = None) -> Origin:
     """Return the item of a term, and its build record.
 
     :param term: `repo/path`, `build/number` or `repo/image:tag`; a prefix `artifact:`, `build:` or
         `image:` selects the type
+    :param project: project that has the build record
 
     Raises `not_found` if the object does not exist, `invalid` if the term names none.
     """
     client = RepoClient(task)
     kind, name = _kind(client, term)
     if kind == "build":
-        return Origin(None, _build_of_term(client, name))
+        return Origin(None, _build_of_term(client, name, project))
     artifact = _artifact(client, name) if kind == "artifact" else _image(client, name)
-    return Origin(artifact, _build_of_item(client, artifact))
+    return Origin(artifact, _build_of_item(client, artifact, project))
 
 
 def _kind(client: RepoClient, term: str) -> tuple[str, str]:
@@ -71,15 +72,15 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
     return ("artifact" if known else "build"), term
 
 
-def _build_of_term(client: RepoClient, term: str) -> dict[str, Any]:
+def _build_of_term(client: RepoClient, term: str, project: str | None) -> dict[str, Any]:
     name, _slash, number = term.rpartition("/")
     if not name.strip() or not number.strip():
         raise invalid(f"'{term}' names no build: write {_FORMS['build']}, as nightly/104")
-    return _record(client, name, number)
+    return _record(client, name, number, project)
 
 
-def _record(client: RepoClient, name: str, number: str) -> dict[str, Any]:
-    record = records.read_record(client, name, number)
+def _record(client: RepoClient, name: str, number: str, project: str | None) -> dict[str, Any]:
+    record = records.read_record(client, name, number, project)
     found = record.get("properties")
     shown = {"name": name, "number": number, **record}
     return {**shown, "properties": found if isinstance(found, Mapping) else {}}
@@ -122,7 +123,9 @@ def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:
     return {"repo": repo, "path": path, **shown, "properties": told}
 
 
-def _build_of_item(client: RepoClient, artifact: Mapping[str, Any]) -> dict[str, Any] | None:
+def _build_of_item(
+    client: RepoClient, artifact: Mapping[str, Any], project: str | None
+) -> dict[str, Any] | None:
     """Return the record that the item's properties name [repo-30]; `None` if it does not exist."""
     told = artifact["properties"] or {}
     names, numbers = told.get("build.name"), told.get("build.number")
@@ -132,9 +135,11 @@ def _build_of_item(client: RepoClient, artifact: Mapping[str, Any]) -> dict[str,
     if len(names) > 1 or len(numbers) > 1:
         client.warn(f"'{item}' names several builds; the last one is followed")
     try:
-        return _record(client, names[-1], numbers[-1])
+        return _record(client, names[-1], numbers[-1], project)
     except ToolchainError as error:
         if error.kind != "not_found":
             raise
-        client.warn(f"'{item}' is of the build '{names[-1]}' #{numbers[-1]}, which has no record")
+        where = f"in the project '{project}'" if project else "outside projects: give project"
+        label = f"the build '{names[-1]}' #{numbers[-1]}"
+        client.warn(f"'{item}' is of {label}, which has no record {where}")
         return None

@@ -34,6 +34,7 @@ class ArtifactTrashOptions:
     state: Literal["empty", "clean", "builds_clean", "listed"]
     repo: str | None = None
     path: str = ""
+    project: str | None = None
     force: bool = False
 
 
@@ -56,13 +57,17 @@ class ArtifactTrashOperation:
 
 def _operation(task: Task, options: ArtifactTrashOptions) -> Operation:
     client = RepoClient(task)
+    if options.project is not None:
+        repository_key("project", options.project)
+        if options.state != "builds_clean":
+            raise invalid("project goes with state=builds_clean")
     if options.state == "clean":
         return TrashCleaning(client, *_item(options))
     for name, given in (("repo", options.repo), ("path", options.path)):
         if given:
             raise invalid(f"{name} goes with state=clean")
     if options.state == "builds_clean":
-        return TrashCleaning(client, client.dialect.builds_trash, "", of_builds=True)
+        return TrashCleaning(client, client.builds_key(options.project), "", of_builds=True)
     if options.state == "empty":
         return TrashEmptying(client, task.warn)
     return TrashListing(client)

@@ -26,6 +26,7 @@ class RepoInfoOptions:
     """The options of `repo_info`."""
 
     repo: str | None = None
+    project: str | None = None
     storage: bool = False
 
 
@@ -43,9 +44,23 @@ class RepoInfoOperation(ReadOnly):
 
     def plan(self) -> Plan:
         client, key = self._client, self._options.repo
-        found = _all(client) if key is None else [_one(client, key)]
+        if self._options.project is not None:
+            found = _of_project(client, self._options.project, key)
+        else:
+            found = _all(client) if key is None else [_one(client, key)]
         storage = _storage(client) if self._options.storage else None
         return unchanged({"repositories": found, "storage": storage})
+
+
+def _of_project(client: RepoClient, project: str, key: str | None) -> list[dict[str, Any]]:
+    """Return the repositories of a project, or the one with this key. Server fact [repo-9]."""
+    response, entries = listed(client, project)
+    client.require_projects(project)
+    if key is None:
+        return [_shown(entry) for entry in entries]
+    if not any(entry.get("key") == key for entry in entries):
+        raise unknown(key, response).with_hint(f"project is '{project}'")
+    return [_one(client, key)]
 
 
 def _all(client: RepoClient) -> list[dict[str, Any]]:

@@ -53,13 +53,14 @@ class ArtifactDownloadOptions:
         "mutually_exclusive": [_WHAT],
         "required_one_of": [_WHAT, ("dest", "artifacts")],
         "required_together": [("build_name", "build_number")],
-        "required_by": {"path": ("repo",)},
+        "required_by": {"path": ("repo",), "project": ("build_name",)},
     }
 
     repo: str | None = None
     path: str | None = None
     build_name: str | None = None
     build_number: str | None = None
+    project: str | None = None
     artifacts: Annotated[list[FetchedArtifactOptions] | None, Option(empty=False)] = None
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
     exclude: list[str] | None = None
@@ -159,7 +160,9 @@ class ArtifactDownloadOperation:
 
     def _of_build(self, repo: str | None) -> list[RemoteFile]:
         name, number = self._options.build_name or "", self._options.build_number or ""
-        return find_build_files(self._client, name, number, repo, self._filter)
+        return find_build_files(
+            self._client, name, number, repo, self._filter, project=self._options.project
+        )
 
     def _nothing(self, wish: Wish) -> str:
         """Return the error message for a request that matches nothing."""

@@ -19,11 +19,18 @@ _AT_ONCE = 100
 
 
 def find_build_files(
-    client: RepoClient, name: str, number: str, repo: str | None, wanted: Filter
+    client: RepoClient,
+    name: str,
+    number: str,
+    repo: str | None,
+    wanted: Filter,
+    *,
+    project: str | None,
 ) -> list[RemoteFile]:
     """Return the files of a build, without duplicates of path and content. Without `repo` and
     properties, all recorded artifacts are returned: raises `not_found` if an artifact does not
-    exist.
+    exist. With a project, only recorded content is returned: the marks of a file do not name its
+    project.
     """
     if not client.dialect.query_by_property:
         raise ToolchainError(
@@ -31,10 +38,12 @@ def find_build_files(
             f"the files of the build '{name}' #{number} cannot be found: queries of this server do"
             " not know properties (check the option dialect)",
         )
-    record = records.read_record(client, name, number)
+    record = records.read_record(client, name, number, project)
     recorded = {str(one["sha1"]).lower(): one for one in records.artifacts(record)}
     search = _BuildSearch(client, f"'{name}' #{number}", wanted)
     found = search.items({"@build.name": name, "@build.number": number}, repo)
+    if project is not None:
+        found = [file for file in found if file.stored.sha1 in recorded]
     there = {file.stored.sha1 for file in found}
     unmarked = {sha1: entry for sha1, entry in recorded.items() if sha1 not in there}
     found += search.copies(unmarked, repo)
