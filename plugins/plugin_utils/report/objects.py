@@ -11,10 +11,15 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
+    Descriptor,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import Finding, Result
 
+#: Return value of the modules with the option `entries` [C11.1].
+ENTRIES = "results"
 _DONE = {"none", "unchanged", "absent", "kept", "present", "skipped"}
 _MADE = {"create", "created", "uploaded", "exploded", "checksum_deployed", "copied", "installed"}
 _GONE = {"delete", "deleted", "remove", "removed", "trashed", "uninstalled"}
@@ -41,7 +46,7 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
     listed = result.get(descriptor.listed)
     if isinstance(listed, list):
         rows = [row for row in listed if isinstance(row, Mapping)]
-        names = [_filled(descriptor.name, {**options, **row}) or task for row in rows]
+        names = [_name_of_row(descriptor, {**options, **row}) or task for row in rows]
         return [_of_row(descriptor.kind, *each) for each in zip(names, rows, strict=True)]
     return [_of_task(module, result, options, task)]
 
@@ -70,9 +75,11 @@ def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -
 
 
 def _planned_before(module: str, result: Result, options: Mapping[str, Any]) -> list[Finding]:
-    if module != "analysis_config" or not result.get("plan"):
+    if module == "analysis_config" and result.get("plan"):
+        return findings.compared({**options, **result}, module)
+    if not module or descriptor_of(module).listed != ENTRIES or not result.get(ENTRIES):
         return []
-    return findings.compared({**options, **result}, module)
+    return compared(module, result, options, "")
 
 
 def object_of(
@@ -129,7 +136,18 @@ def _expected_job(result: Result, options: Mapping[str, Any]) -> list[Finding]:
     return [findings.different("job", name, findings.differing(()), *findings.sides(result))]
 
 
+def _name_of_row(descriptor: Descriptor, values: Mapping[str, Any]) -> str:
+    """Return the name of a listed object. Entries have the name that the same object has in the
+    flat form.
+    """
+    name = values.get("name") if descriptor.listed == ENTRIES else None
+    return str(name or _filled(descriptor.name, values))
+
+
 def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:
+    error = row.get("error")
+    if isinstance(error, Mapping) and error.get("msg"):
+        return findings.failed(kind, name, str(error["msg"]))
     action = str(row.get("action") or "none")
     if action in _DONE:
         return findings.wanted(kind, name)

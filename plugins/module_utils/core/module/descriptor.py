@@ -44,7 +44,7 @@ class Descriptor(NamedTuple):
     :param name: format string over the options, and over the return value called `kind`, for the
         name of the object in reports
     :param listed: return value that lists objects with their `action`; `name` then also takes the
-        values of an entry
+        values of an entry. `results` for modules with the option `entries`
     """
 
     service: str | None

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test tasks that manage one object, or many with `entries` [C11.1]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    invalid,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.entries import (
+    EntryKind,
+    ObjectsOperation,
+    entries_of,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan, plan
+
+
+@dataclass(frozen=True)
+class Shelf:
+    key: str
+    colour: str | None = None
+    url: str | None = None
+    labels: list[str] = field(default_factory=list)
+    state: str = "present"
+
+
+@dataclass(frozen=True)
+class Options:
+    key: str | None = None
+    colour: str | None = None
+    remote_url: str | None = None
+    labels: list[str] = field(default_factory=list)
+    state: str = "present"
+    entries: list[Shelf] | None = None
+
+
+class Shelves(EntryKind[Shelf]):
+    """Shelves of a server that refuses the colour red and cannot show the shelf `hidden`."""
+
+    noun: ClassVar[str] = "shelf"
+
+    def __init__(self, **there: str) -> None:
+        self.there, self.loaded, self.log = there, 0, list[str]()
+
+    def name(self, entry: Shelf) -> str:
+        if entry.key == "*":
+            raise invalid("key is '*': name one shelf")
+        return entry.key
+
+    def load(self, entries: Sequence[Shelf]) -> None:
+        self.loaded += 1
+
+    def compare(self, entry: Shelf) -> Plan:
+        if entry.key == "hidden":
+            raise ToolchainError("permission", "reading the shelf 'hidden': 403", status=403)
+        colour = self.there.get(entry.key)
+        if colour is None and entry.colour is None and entry.state == "present":
+            raise invalid("a new shelf needs a colour")
+        current = None if colour is None else {"colour": colour}
+        wanted = None if entry.state == "absent" else {"colour": entry.colour}
+        found = plan(current, wanted)
+        return found.with_result(shelf={"key": entry.key, **found.after})
+
+    def foresee(self, entry: Shelf, plan: Plan) -> None:
+        if entry.colour == "red":
+            raise ToolchainError("rejected", "no red", status=400)
+
+    def write(self, entry: Shelf, plan: Plan) -> Mapping[str, Any]:
+        self.foresee(entry, plan)
+        self.log.append(f"{plan.action} {entry.key}")
+        return {"shelf": {"key": entry.key, **plan.after, "id": 7}}
+
+
+def operation(kind: Shelves, options: Options) -> ObjectsOperation[Shelf]:
+    entries = entries_of(options, Shelf, "remote_")
+    return ObjectsOperation(kind, entries, listed=options.entries is not None)
+
+
+def test_the_options_are_one_object() -> None:
+    kind = Shelves(a="blue")
+    one = operation(kind, Options(key="a", colour="green"))
+    found = one.plan()
+    assert (found.before, found.after) == ({"colour": "blue"}, {"colour": "green"})
+    assert found.result == {"shelf": {"key": "a", "colour": "green"}}
+    assert one.apply(found) == {"shelf": {"key": "a", "colour": "green", "id": 7}}
+
+
+def test_an_error_of_one_object_is_the_error_of_the_task() -> None:
+    one = operation(Shelves(), Options(key="a", colour="red"))
+    with pytest.raises(ToolchainError, match=r"^no red$"):
+        one.preflight(one.plan())
+    with pytest.raises(ToolchainError, match=r"^reading the shelf"):
+        operation(Shelves(), Options(key="hidden")).plan()
+    with pytest.raises(ToolchainError, match=r"^key is"):
+        operation(Shelves(), Options(key="*"))
+
+
+def test_an_option_with_the_name_of_a_connection_option_has_a_prefix() -> None:
+    assert entries_of(Options(key="a", remote_url="x"), Shelf, "remote_") == [Shelf("a", url="x")]
+
+
+def test_entries_are_compared_together() -> None:
+    kind = Shelves(a="blue", b="blue", d="blue")
+    entries = [
+        Shelf("a", "blue"),
+        Shelf("b", "green"),
+        Shelf("c", "blue"),
+        Shelf("d", state="absent"),
+    ]
+    one = operation(kind, Options(entries=entries))
+    found = one.plan()
+    assert kind.loaded == 1
+    assert found.before == {"b": {"colour": "blue"}, "c": {}, "d": {"colour": "blue"}}
+    assert found.after == {"b": {"colour": "green"}, "c": {"colour": "blue"}, "d": {}}
+    planned = found.result["results"]
+    assert [(item["name"], item["action"]) for item in planned] == [
+        ("a", "unchanged"),
+        ("b", "updated"),
+        ("c", "created"),
+        ("d", "deleted"),
+    ]
+    assert planned[1] == {
+        "key": "b",
+        "colour": "green",
+        "name": "b",
+        "action": "updated",
+        "changes": [{"field": "colour", "before": "blue", "after": "green"}],
+    }
+    assert [item.get("id") for item in one.apply(found)["results"]] == [None, 7, 7, 7]
+    assert kind.log == ["update b", "create c", "delete d"]
+
+
+def test_nothing_to_write_is_unchanged() -> None:
+    found = operation(Shelves(a="blue"), Options(entries=[Shelf("a", "blue")])).plan()
+    assert (found.changed, found.diff(), found.failure) == (False, ({}, {}), None)
+
+
+def test_a_failed_entry_does_not_stop_the_others() -> None:
+    kind = Shelves()
+    entries = [Shelf("hidden"), Shelf("a", "red"), Shelf("b", "blue")]
+    one = operation(kind, Options(entries=entries))
+    found = one.plan()
+    assert found.failure is not None
+    assert found.failure.message.startswith("1 of 3 entries failed, first entries[0] ('hidden')")
+    with pytest.raises(ToolchainError, match=r"^2 of 3 entries failed") as caught:
+        one.apply(found)
+    assert kind.log == ["create b"]
+    assert (caught.value.kind, caught.value.status) == ("permission", 403)
+    results = caught.value.result["results"]
+    assert [item.get("error", {}).get("kind") for item in results] == [
+        "permission",
+        "rejected",
+        None,
+    ]
+    assert results[1]["error"]["msg"] == "no red"
+
+
+def test_check_mode_names_every_failure() -> None:
+    one = operation(Shelves(), Options(entries=[Shelf("hidden"), Shelf("a", "red")]))
+    with pytest.raises(ToolchainError, match=r"^2 of 2 entries failed"):
+        one.preflight(one.plan())
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([Shelf("a", "blue"), Shelf("*")], r"^entries\[1\]: key is '\*'"),
+        ([Shelf("a"), Shelf("b"), Shelf("a")], r"^entries\[2\] is 'a', as entries\[0\] is"),
+    ],
+)
+def test_an_invalid_entry_ends_the_task_before_a_request(
+    entries: list[Shelf], message: str
+) -> None:
+    kind = Shelves()
+    with pytest.raises(ToolchainError, match=message):
+        operation(kind, Options(entries=entries))
+    assert kind.loaded == 0
+
+
+def test_an_entry_that_turns_out_invalid_ends_the_task_before_a_write() -> None:
+    one = operation(Shelves(), Options(entries=[Shelf("a", "blue"), Shelf("b")]))
+    with pytest.raises(ToolchainError, match=r"^entries\[1\] \('b'\): a new shelf needs") as caught:
+        one.plan()
+    assert caught.value.kind == "invalid"
+
+
+@pytest.mark.parametrize(
+    "options", [{"colour": "blue"}, {"remote_url": "x"}, {"labels": ["x"]}, {"state": "absent"}]
+)
+def test_an_option_of_one_object_does_not_go_with_entries(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ToolchainError, match=rf"^{name} does not go with entries: give") as caught:
+        entries_of(Options(entries=[Shelf("a")], **options), Shelf, "remote_")
+    assert caught.value.kind == "invalid"
