@@ -42,6 +42,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     ignored,
     since,
     switch,
+    terminal,
     texts,
     writing,
 )
@@ -49,7 +50,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
 
 _COLLECTION = Path(__file__).resolve().parents[2]
-_VARIABLES = ("drift_report", "drift_table", "drift_ignore")
+_VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output")
 
 
 class CallbackModule(CallbackBase):
@@ -112,8 +113,13 @@ class CallbackModule(CallbackBase):
         self._take(result, failed=True)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        CallbackModule._active = None
-        switch.turn_off()
+        try:
+            self._end(stats)
+        finally:
+            CallbackModule._active = None
+            switch.turn_off()
+
+    def _end(self, stats: Any) -> None:
         if self._missing:
             # a report without these results would wrongly show no differences
             Display().warning(
@@ -125,7 +131,7 @@ class CallbackModule(CallbackBase):
         contents = self._so_far()
         for warning in self._warnings():
             Display().warning(warning)
-        lines = texts.table(contents) if boolean(self._settings.get("drift_table", False)) else []
+        lines = terminal.table(contents) if switch.lists_findings() else []
         place = self._place_of_report()
         if place is not None:
             try:
@@ -134,11 +140,25 @@ class CallbackModule(CallbackBase):
                 raise AnsibleError(f"The report cannot be written to {place}: {error}") from error
             for warning in warnings:
                 Display().warning(warning)
-            lines.append(f"The report is {place / 'report.html'}")
+            lines.append(terminal.Line(f"The report is {place / 'report.html'}"))
         if lines:
-            lines.append(f"Result: {contents.result()}")
+            lines.append(terminal.result(contents))
+        if self._settings.get("drift_output") == "github":
+            lines = [*lines[:-1], *terminal.github(contents), *lines[-1:]]
+            self._add_to_step_summary(contents)
         if lines and "json" not in str(config.get_config_value("DEFAULT_STDOUT_CALLBACK")):
-            Display().display("\n".join(["", *lines]))
+            for line in (terminal.Line(""), *lines):
+                Display().display(line.text, color=line.colour or None)
+
+    def _add_to_step_summary(self, contents: Contents) -> None:
+        file = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not file:
+            return
+        try:
+            with Path(file).open("a", encoding="utf-8") as stream:
+                stream.write(texts.markdown(contents))
+        except OSError as error:
+            Display().warning(f"The step summary {file} cannot be written: {error.strerror}")
 
     def _take(
         self, result: Any, *, item: bool = False, failed: bool = False, skipped: bool = False
@@ -171,6 +191,8 @@ class CallbackModule(CallbackBase):
         self._settings.update(
             {name: templar.template(variables[name]) for name in names if name in variables}
         )
+        if boolean(self._settings.get("drift_table", False)):
+            switch.list_findings()
 
     def _take_settings(self, facts: Any) -> None:
         """Take the variables of the report that a task sets, as the answers of a survey."""

@@ -17,6 +17,10 @@ options:
     type: list
     elements: raw
     required: true
+  output:
+    description: Value of the variable C(drift_output), V(text) or V(github).
+    type: str
+    default: text
 """
 
 EXAMPLES = r"""
@@ -40,7 +44,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, terminal
 
 
 class LookupModule(LookupBase):
@@ -48,10 +52,12 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
-        return [_problem(term) for term in terms]
+        return [_problem(term, self.get_option("output")) for term in terms]
 
 
-def _problem(given: Any) -> str:
+def _problem(given: Any, output: str) -> str:
+    if output not in terminal.OUTPUTS:
+        return f"drift_output is one of {', '.join(terminal.OUTPUTS)}, not '{output}'."
     try:
         ignored.parse(given)
     except ignored.IgnoreError as error:

@@ -17,6 +17,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     links,
     objects,
+    terminal,
     texts,
     writing,
 )
@@ -444,7 +445,7 @@ def test_a_terminal_shows_the_first_findings_and_how_many_more() -> None:
     contents = Contents(check=True)
     for number in range(60):
         add(contents, str(number))
-    lines = texts.table(contents)
+    lines = [line.text for line in terminal.table(contents)]
     assert "and 10 more" in lines
     assert lines[0].split() == ["service", "server", "as", "wanted", "differ", "failed"]
     assert lines[1].split() == ["ci", SERVER, "0", "60", "0"]
@@ -457,7 +458,7 @@ def test_a_terminal_names_server_and_host() -> None:
     add(contents, "old", host="two", action="delete", text="job old: not wanted")
     for host in ("one", "two", "three"):
         add(contents, "Ask", "failed", host=host, server="", service="", text="task Ask: no")
-    lines = texts.table(contents)
+    lines = [line.text for line in terminal.table(contents)]
     assert [line.split() for line in lines[1:5]] == [
         *(["playbook", "host", host, "0", "0", "1"] for host in ("one", "three", "two")),
         ["ci", SERVER, "0", "3", "0"],
@@ -475,6 +476,7 @@ def test_a_terminal_names_server_and_host() -> None:
         "- job old: not wanted (host two)",
         "",
         "3 of 6 objects differ on 1 of 4 servers; 3 failed.",
+        "Plan: 1 to create, 1 to update, 1 to delete.",
     ]
 
 

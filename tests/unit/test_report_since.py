@@ -15,7 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.lookup import report_setting
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     ignored,
     since,
-    texts,
+    terminal,
     writing,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
@@ -133,7 +133,8 @@ def test_a_terminal_shows_ignored_findings_apart() -> None:
     for name in ("a", "b"):
         values = {"host": "h", "service": "ci", "server": SERVER, "kind": "job", "name": name}
         contents.add(**values, action="update", text=f"job {name}: differs", status="drift")
-    lines = texts.table(contents.since(accepted=ignored.parse([{"name": "a"}])))
+    found = contents.since(accepted=ignored.parse([{"name": "a"}]))
+    lines = [line.text for line in terminal.table(found)]
     assert lines[1].split() == ["ci", SERVER, "0", "1", "0", "1"]
     assert "~ job b: differs" in lines
     assert "~ job a: differs" not in lines
@@ -179,7 +180,7 @@ def test_patterns_are_globs(pattern: str, name: str, fits: bool) -> None:
 def test_an_invalid_entry_is_named(given: Any, words: str) -> None:
     with pytest.raises(ignored.IgnoreError, match=words):
         ignored.parse(given)
-    assert report_settings.LookupModule().run([given])[0].startswith("drift_ignore")
+    assert problem_of([given])[0].startswith("drift_ignore")
 
 
 def test_entries_that_ended_or_are_too_broad_are_warned_about() -> None:
@@ -197,6 +198,13 @@ def test_entries_that_ended_or_are_too_broad_are_warned_about() -> None:
         "drift_ignore: the entry with name: * is too broad: it can hide every finding",
     ]
     assert names_of(ignored.active(entries, today)) == ["b", "*", "**"]
+
+
+def problem_of(terms: list[Any], **options: Any) -> list[str]:
+    lookup = report_settings.LookupModule()
+    lookup.set_options = lambda **_given: None
+    lookup.get_option = {"output": "text", **options}.get
+    return lookup.run(terms)
 
 
 def names_of(entries: list[ignored.Ignored]) -> list[str]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 #: older releases do. A report takes the server and the name of an object from it.
 INVOCATION = "ansible_inject_invocation"
 _reporting: dict[str, Callable[[], Contents]] = {}
+_listing: set[str] = set()
 
 
 def turn_on(so_far: Callable[[], Contents]) -> None:
@@ -30,6 +31,17 @@ def turn_on(so_far: Callable[[], Contents]) -> None:
 def turn_off() -> None:
     """Turn reporting off."""
     _reporting.clear()
+    _listing.clear()
+
+
+def list_findings() -> None:
+    """Note that the end of the run lists its findings."""
+    _listing.add(INVOCATION)
+
+
+def lists_findings() -> bool:
+    """Return whether the end of the run lists its findings."""
+    return bool(_listing)
 
 
 def so_far() -> Contents | None:

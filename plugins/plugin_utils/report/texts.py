@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The report as JUnit for CI servers, as Markdown for merge requests, and for the terminal."""
+"""The report as JUnit for CI servers, as Markdown for merge requests, and for the wiki."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
     place_of,
 )
 
-#: Maximum number of findings that Markdown and the terminal list; the number of the others follows.
+#: Maximum number of findings that Markdown and the wiki list; the number of the others follows.
 MAX_LISTED = 500
-MAX_SHOWN = 50
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$]|:(?=//))")
-#: The sign of a finding on the terminal, by its action.
-_SIGNS = {"create": "+", "update": "~", "delete": "-"}
 
 
 def junit(contents: Contents) -> str:
@@ -37,7 +34,7 @@ def junit(contents: Contents) -> str:
     for one in mended.values():  # unwanted objects that are gone
         suites.setdefault(place_of(one), []).append(one)
     for place in sorted(suites):
-        root.append(_suite(" ".join(_title(place)), suites[place], contents.finished))
+        root.append(_suite(" ".join(title_of(place)), suites[place], contents.finished))
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
     ElementTree.indent(root)
@@ -45,7 +42,8 @@ def junit(contents: Contents) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _title(place: tuple[str, str, str]) -> tuple[str, str]:
+def title_of(place: tuple[str, str, str]) -> tuple[str, str]:
+    """Return service and server as people read them."""
     return Row(*place, 0, 0, 0).title()
 
 
@@ -83,12 +81,12 @@ def _add_result(case: ElementTree.Element, one: Object) -> None:
         )
         result.text = _xml(_sides(one))
     elif one["status"] == "ignored":
-        ElementTree.SubElement(case, "skipped", message=_xml(_accepted(one)))
+        ElementTree.SubElement(case, "skipped", message=_xml(accepted(one)))
     elif one.get("since") == "mended":
         ElementTree.SubElement(case, "system-out").text = _xml(f"mended: {one['text']}")
 
 
-def _accepted(one: Mapping[str, Any]) -> str:
+def accepted(one: Mapping[str, Any]) -> str:
     """Return why a finding is ignored, and how long."""
     reason = one.get("reason") or "no reason given"
     return f"ignored until {one['until']}: {reason}" if one.get("until") else f"ignored: {reason}"
@@ -126,7 +124,7 @@ def markdown(contents: Contents) -> str:
     """Return `report.md`."""
     lines = [f"# {escaped(contents.playbook)}", "", contents.sentence(), ""]
     lines += [f"Finished {contents.finished}. {escaped(contents.changes())}".rstrip(), ""]
-    titles, *cells = _overview(contents)
+    titles, *cells = overview(contents)
     lines += [f"| {' | '.join(titles)} |", f"|---|---|{'--:|' * (len(titles) - 2)}"]
     lines += [f"| {' | '.join(map(escaped, row))} |" for row in cells]
     listed = [one for one in contents.findings if one["status"] != "ignored"]
@@ -134,7 +132,7 @@ def markdown(contents: Contents) -> str:
     titles = ("host", "object", "action", "seen")
     lines += _rows("", titles, listed, lambda one: (_action(one), _seen(one)))
     lines += _rows("Mended", titles[:3], contents.mended, lambda one: (_action(one),))
-    lines += _rows("Ignored", (*titles[:2], "why"), aside, lambda one: (_accepted(one),))
+    lines += _rows("Ignored", (*titles[:2], "why"), aside, lambda one: (accepted(one),))
     return "\n".join([*lines, ""])
 
 
@@ -165,16 +163,7 @@ def escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
-def table(contents: Contents) -> list[str]:
-    """Return the lines at the end of a run: counts of each server, findings, and a summary."""
-    rows = _overview(contents)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [_aligned(row, widths) for row in rows]
-    lines += ["", *_listed(contents), contents.sentence(), contents.changes()]
-    return lines if lines[-1] else lines[:-1]
-
-
-def _overview(contents: Contents) -> list[tuple[str, ...]]:
+def overview(contents: Contents) -> list[tuple[str, ...]]:
     """Return the titles and rows of the counts of each server; `ignored` only if there are some."""
     verb = "differ" if contents.check else "changed"
     last = 6 if contents.counts["ignored"] else 5
@@ -184,42 +173,6 @@ def _overview(contents: Contents) -> list[tuple[str, ...]]:
         for row in contents.rows()
     ]
     return [row[:last] for row in (titles, *cells)]
-
-
-def _listed(contents: Contents) -> Iterator[str]:
-    """Yield a line for each finding below the line of its server, with its host if there are
-    several.
-    """
-    found = sorted(
-        (one for one in contents.findings if one["status"] != "ignored"),
-        key=lambda one: (place_of(one), one["kind"]),
-    )
-    several = len(contents.hosts) > 1
-    last = None
-    for one in found[:MAX_SHOWN]:
-        place = place_of(one)
-        if place != last:
-            yield " ".join(_title(place))
-            last = place
-        sign = "!" if one["status"] == "failed" else _SIGNS.get(one["action"], "~")
-        host = f" (host {one['host']})" if several and place[1] else ""
-        seen = f" ({one['since']})" if one["since"] and contents.last_finished else ""
-        yield f"{sign} {' '.join(one['text'].split())}{host}{seen}"
-    if len(found) > MAX_SHOWN:
-        yield f"and {len(found) - MAX_SHOWN:,} more"
-    if found:
-        yield ""
-    aside = [one for one in contents.findings if one["status"] == "ignored"]
-    for one in aside[:MAX_SHOWN]:
-        yield f". {' '.join(one['text'].split())} ({' '.join(_accepted(one).split())})"
-    if aside:
-        yield ""
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    words = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-    words += [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
-    return "  ".join(words)
 
 
 def storage(findings: Sequence[Mapping[str, Any]]) -> str:

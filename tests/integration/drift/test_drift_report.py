@@ -377,6 +377,35 @@ def test_a_slip_in_an_ignored_pattern_is_named_before_any_request(
     assert sandbox.requests("analysis") == []
 
 
+def test_the_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    quiet = {"ANSIBLE_STDOUT_CALLBACK": "delivery.toolchain.plan"}
+    summary = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    variables = {**CONFIG, "drift_output": "github"}
+    run = _run(sandbox, tmp_path, "drift", variables, settings={**quiet, **summary})
+    url = sandbox.urls["analysis"]
+    title = f"analysis {url.replace(':', '%3A')}"
+    assert run.output.split("\n\n", 2)[2].splitlines() == [
+        f"analysis {url}",
+        "+ user eve: missing",
+        "~ group quality: differs in users",
+        "- module toolchain/ui, web: not wanted",
+        "",
+        "3 of 4 objects differ on 1 of 1 server.",
+        "Plan: 1 to create, 1 to update, 1 to delete.",
+        f"::warning title={title}::+ user eve: missing",
+        f"::warning title={title}::~ group quality: differs in users",
+        f"::warning title={title}::- module toolchain/ui, web: not wanted",
+        "Result: differs",
+    ]
+    assert "group quality: differs in users" in (tmp_path / "summary.md").read_text("utf-8")
+    wrong = {**CONFIG, "drift_output": "gitlab"}
+    run = _run(fresh("real"), tmp_path, "enforce", wrong, code=2, settings=quiet)
+    assert "! task" in run.output
+    assert "drift_output is one of text, github, not 'gitlab'." in run.output
+    assert "PLAY" not in run.output
+
+
 def test_a_slip_in_the_page_is_named(fresh: Fresh, tmp_path: Path) -> None:
     wrong = {**CONFIG, "drift_page": {"space": "REL", "titel": "Drift"}}
     run = _run(fresh("real"), tmp_path, "drift", wrong, code=2)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The end of a run on the terminal, read like a plan, and as annotations of GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ansible.constants import config
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import shorten
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
+    Contents,
+    Object,
+    place_of,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.texts import (
+    accepted,
+    overview,
+    title_of,
+)
+
+#: The values of `drift_output`.
+OUTPUTS = ("text", "github")
+#: Maximum number of findings that the terminal lists; the number of the others follows.
+MAX_SHOWN = 50
+#: The sign of a finding by its action, and the setting of its colour.
+_SIGNS = {
+    "create": ("+", "COLOR_DIFF_ADD"),
+    "update": ("~", "COLOR_CHANGED"),
+    "delete": ("-", "COLOR_DIFF_REMOVE"),
+}
+_FAILED = ("!", "COLOR_ERROR")
+_IGNORED = (".", "COLOR_SKIP")
+_RESULTS = {"as wanted": "COLOR_OK", "failed": "COLOR_ERROR"}
+_GITHUB_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+
+
+class Line(NamedTuple):
+    """A line and the name of its colour, "" for no colour."""
+
+    text: str
+    colour: str = ""
+
+
+def table(contents: Contents) -> list[Line]:
+    """Return the lines at the end of a run: counts of each server, findings, and totals."""
+    rows = overview(contents)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    ends = [contents.sentence(), _totals(contents), contents.changes()]
+    return [
+        *(Line(_aligned(row, widths)) for row in rows),
+        Line(""),
+        *_listed(contents),
+        *(Line(text) for text in ends if text),
+    ]
+
+
+def result(contents: Contents) -> Line:
+    """Return the last line, which tells drift from a server that failed."""
+    word = contents.result()
+    return Line(f"Result: {word}", _colour(_RESULTS.get(word, "COLOR_CHANGED")))
+
+
+def failure(host: str, task: str, message: object) -> Line:
+    """Return the line of a failed task in a run that lists no findings."""
+    return Line(f"{_FAILED[0]} {host}: {task}: {shorten(str(message))}", _colour(_FAILED[1]))
+
+
+def _colour(setting: str) -> str:
+    return str(config.get_config_value(setting))
+
+
+def _listed(contents: Contents) -> Iterator[Line]:
+    """Yield a line for each finding below the line of its server, with its host if there are
+    several.
+    """
+    found = sorted(
+        (one for one in contents.findings if one["status"] != "ignored"),
+        key=lambda one: (place_of(one), one["kind"]),
+    )
+    several = len(contents.hosts) > 1
+    last = None
+    for one in found[:MAX_SHOWN]:
+        place = place_of(one)
+        if place != last:
+            yield Line(" ".join(title_of(place)))
+            last = place
+        host = f" (host {one['host']})" if several and place[1] else ""
+        seen = f" ({one['since']})" if one["since"] and contents.last_finished else ""
+        yield _line(_sign(one), f"{one['text']}{host}{seen}")
+    if len(found) > MAX_SHOWN:
+        yield Line(f"and {len(found) - MAX_SHOWN:,} more")
+    if found:
+        yield Line("")
+    aside = [one for one in contents.findings if one["status"] == "ignored"]
+    for one in aside[:MAX_SHOWN]:
+        yield _line(_IGNORED, f"{one['text']} ({accepted(one)})")
+    if aside:
+        yield Line("")
+
+
+def _sign(one: Object) -> tuple[str, str]:
+    return _FAILED if one["status"] == "failed" else _SIGNS.get(one["action"], _SIGNS["update"])
+
+
+def _line(sign: tuple[str, str], text: str) -> Line:
+    return Line(f"{sign[0]} {' '.join(text.split())}", _colour(sign[1]))
+
+
+def _totals(contents: Contents) -> str:
+    """Return how many objects would be, or were, created, updated and deleted."""
+    counts = dict.fromkeys(_SIGNS, 0)
+    for one in contents.findings:
+        if one["status"] == "drift":
+            counts[one["action"]] += 1
+    if contents.check:
+        return f"Plan: {', '.join(f'{count:,} to {verb}' for verb, count in counts.items())}."
+    done = ", ".join(f"{count:,} {verb}d" for verb, count in counts.items())
+    return f"Applied: {done}; failed: {contents.counts['failed']:,}."
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    words = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
+    words += [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
+    return "  ".join(words)
+
+
+def github(contents: Contents) -> list[Line]:
+    """Return a workflow command of GitHub for each finding, without ignored ones."""
+    return [Line(_annotation(one)) for one in contents.findings if one["status"] != "ignored"]
+
+
+def _annotation(one: Object) -> str:
+    level = "error" if one["status"] == "failed" else "warning"
+    title = " ".join(title_of(place_of(one)))
+    for sign, code in {**_GITHUB_DATA, ":": "%3A", ",": "%2C"}.items():
+        title = title.replace(sign, code)
+    text = f"{_sign(one)[0]} {' '.join(one['text'].split())}"
+    for sign, code in _GITHUB_DATA.items():
+        text = text.replace(sign, code)
+    return f"::{level} title={title}::{text}"

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the end of a run on the terminal and in GitHub, and the callback `plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.callback import plan, report
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch, terminal
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+
+SERVER = "https://ci.example.com"
+EVIL = "a\nb%,::c"
+
+
+def found(*statuses: str, check: bool = True) -> Contents:
+    contents = Contents("drift", check=check, hosts=["h"], finished="2026-11-24T05:00:00Z")
+    for number, status in enumerate(statuses):
+        contents.add(
+            host="h",
+            service="ci",
+            server=SERVER,
+            kind="job",
+            name=str(number),
+            action=status if status in ("create", "delete") else "update",
+            text=f"job {EVIL}",
+            status="drift" if status in ("create", "update", "delete") else status,
+        )
+    return contents
+
+
+def test_each_finding_has_its_sign_and_colour() -> None:
+    lines = terminal.table(found("create", "update", "delete", "failed"))
+    assert [line for line in lines if line.colour] == [
+        (f"{sign} job a b%,::c", colour)
+        for sign, colour in (("+", "green"), ("~", "yellow"), ("-", "red"), ("!", "red"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (True, "Plan: 2 to create, 1 to update, 1 to delete."),
+        (False, "Applied: 2 created, 1 updated, 1 deleted; failed: 1."),
+    ],
+)
+def test_one_line_has_the_totals(check: bool, words: str) -> None:
+    contents = found("create", "create", "update", "delete", "failed", check=check)
+    assert words in [line.text for line in terminal.table(contents)]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "words", "colour"),
+    [
+        (["ok"], "as wanted", "green"),
+        (["update"], "differs", "yellow"),
+        (["update", "failed"], "failed", "red"),
+    ],
+)
+def test_the_last_line_is_the_result(statuses: list[str], words: str, colour: str) -> None:
+    assert terminal.result(found(*statuses)) == (f"Result: {words}", colour)
+
+
+def test_github_gets_an_annotation_for_each_finding() -> None:
+    assert [line.text for line in terminal.github(found("ok", "create", "failed"))] == [
+        f"::warning title=ci https%3A//ci.example.com::{sign} job a b%25,::c"
+        if sign == "+"
+        else f"::error title=ci https%3A//ci.example.com::{sign} job a b%25,::c"
+        for sign in "+!"
+    ]
+
+
+def test_a_step_summary_is_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "summary.md"
+    file.write_text("before\n", encoding="utf-8")
+    monkeypatch.setattr(report.CallbackModule, "_active", None)
+    callback = report.CallbackModule()
+    callback._recorder.contents = found("create")
+    callback._settings["drift_output"] = "github"
+    callback._checks.append(True)
+    stats: Any = SimpleNamespace(processed={"h": 1})
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
+    callback.v2_playbook_on_stats(stats)
+    assert file.read_text("utf-8").startswith("before\n# drift")
+    assert "::warning title=ci" in capsys.readouterr().out
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
+    callback.v2_playbook_on_stats(stats)
+    assert "step summary" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_the_quiet_callback_shows_failures_that_nothing_else_lists(
+    listed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = SimpleNamespace(get_name=lambda: "Do it")
+    host = SimpleNamespace(get_name=lambda: "h")
+    values = {"msg": "no\nway", "warnings": ["take care"]}
+    result = SimpleNamespace(
+        **{
+            f"{dash}{name}": value
+            for dash in ("", "_")
+            for name, value in (("host", host), ("task", task), ("result", values))
+        }
+    )
+    callback = plan.CallbackModule()
+    if listed:
+        switch.list_findings()
+    callback.v2_runner_on_ok(result)
+    callback.v2_runner_item_on_ok(result)
+    callback.v2_runner_on_failed(result, ignore_errors=True)
+    callback.v2_runner_on_failed(result)
+    callback.v2_runner_on_unreachable(result)
+    callback.v2_playbook_on_stats(None)
+    switch.turn_off()
+    shown = capsys.readouterr()
+    assert shown.out == ("" if listed else "! h: Do it: no way\n" * 2)
+    assert shown.err.count("take care") <= 1
