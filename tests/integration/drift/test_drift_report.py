@@ -387,9 +387,9 @@ def test_the_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
     title = f"analysis {url.replace(':', '%3A')}"
     assert run.output.split("\n\n", 2)[2].splitlines() == [
         f"analysis {url}",
-        "+ user eve: missing",
         "~ group quality: differs in users",
         "- module toolchain/ui, web: not wanted",
+        "+ user eve: missing",
         "",
         "3 of 4 objects differ on 1 of 1 server.",
         "Plan: 1 to create, 1 to update, 1 to delete.",
