@@ -21,6 +21,7 @@ from ansible import constants
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
@@ -67,6 +68,8 @@ class Action(ansible_internals.HookedAction):
     def run(
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
+        # a folder of this run, which Ansible removes at its end
+        os.environ[predictions.FOLDER] = os.path.join(constants.DEFAULT_LOCAL_TMP, "predictions")
         if self._may_run_in_worker(task_vars or {}):
             # the module of the same name; Ansible's own search takes longer than all of this
             self.worker_module = type(self).__module__.replace(".action.", ".modules.")

@@ -152,8 +152,10 @@ class Logins:
 def kinds_of(service: str) -> list[str]:
     """Return the kinds of login of a service: single options, OAuth as a whole, and the URL."""
     options = credential_options(service)
-    single = ("token", "api_key", "password", "credentials_file", "ltoken", "ltoken_file")
-    single += ("token_json",)
+    single = (
+        *("token", "api_key", "password", "credentials_file"),
+        *("ltoken", "ltoken_file", "token_json"),
+    )
     found = [kind for kind in single if kind in options]
     oauth = ["oauth", "oauth_private_key"] if "oauth_private_key" in options else []
     return [*found, *oauth, *(["address"] if "password" in options else [])]

@@ -147,6 +147,7 @@ class AnalysisClient:
         self._retries = int(task.connection.settings["retries"])
         #: Reports progress to the user.
         self.progress = task.progress
+        self.predictions = task.predictions
         #: Error message by action, for rejected parameters of real servers. Kept with the session,
         #: so that not every item of a loop is rejected again.
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})

@@ -85,6 +85,14 @@ class Preflight(Protocol):
         """
 
 
+@runtime_checkable
+class Predicting(Protocol):
+    """An operation that creates or changes what later tasks need."""
+
+    def predict(self, plan: Plan) -> None:
+        """In check mode, add what the plan would create to the predictions of the task [C1.6]."""
+
+
 class Comparison(Protocol):
     """A function that compares a field."""
 

@@ -40,6 +40,7 @@ class RepoClient:
         self._named, self._generic = dialect_of(settings), generic(settings["vendor"])
         self._finding = threading.Lock()
         self.connections, self.warn = connections, task.warn
+        self.predictions = task.predictions
         #: Whether requests for properties or checksums are worthwhile: the written interface lists
         #: neither.
         self.tells_properties = True

@@ -19,6 +19,7 @@ from ..core.http.login_refusal import require_login
 from ..core.http.messages import Response, json_or_none, unexpected_body
 from ..core.http.writes import Verify
 from ..core.module.task import Task
+from . import predicted_pages
 from .names import composed, decomposed
 from .page import Page, member, page_of
 
@@ -88,6 +89,7 @@ class WikiClient:
         more: Sequence[str] = (),
         connections: int = 10,
     ) -> None:
+        self.predictions = task.predictions
         self._transport = task.transport(describe=describe, connections=connections)
         self._base = task.connection.url
         optional = {_LABELS: labels, _OBSTACLES: obstacles, _RIGHTS: rights and task.read_only}
@@ -118,6 +120,8 @@ class WikiClient:
 
         Servers without this read pass the check.
         """
+        if self.predictions.get("space", key.lower()) is not None:
+            return
         response = self._space(key)
         if response.status == 404 and not _is_no_route(response):
             raise response.error("not_found", f"there is no space {key}, or no right to see it")
@@ -128,7 +132,9 @@ class WikiClient:
         Raises `not_found` if it is missing or not visible, `conflict` if it is in another space,
         `rejected` if it is the page `child` itself or below it.
         """
-        found = self.get(f"reading the parent page {page_id}", page_id, None)
+        found = predicted_pages.by_id(self.predictions, page_id)
+        if found is None:
+            found = self.get(f"reading the parent page {page_id}", page_id, None)
         if found is None or found.status != "current":
             said = f"there is no page {page_id} to be the parent, or no right to see it"
             raise errors.ToolchainError("not_found", f"parent_id: {said}")

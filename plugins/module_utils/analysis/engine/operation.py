@@ -183,6 +183,13 @@ class ResourceOperation:
             raise write.error
         return self._returning(plan, write.state or {}).result
 
+    def predict(self, plan: Plan) -> None:
+        name = str(plan.after.get("name", plan.before.get("name")))
+        if plan.action == "delete":
+            self._task.predictions.remove(self._resource.noun, name)
+        else:
+            self._task.predictions.add(self._resource.noun, name)
+
     def _read(self, resource: Resource) -> State | None:
         what = f"reading {resource.title}"
         objects = resource.objects(self._client.ask(what, resource.listing))

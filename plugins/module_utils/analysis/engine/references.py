@@ -43,11 +43,13 @@ def names_on(client: AnalysisClient, limit: int) -> Callable[[Reference], Collec
     read: dict[str, list[str]] = {}
 
     def there(reference: Reference) -> Collection[str]:
-        kind = reference[0]
+        kind, name = reference
         if kind not in read:
             parameters = {} if kind == "roles" else {"limit": limit}
             records = client.ask(f"reading the {kind}", Call(kind, parameters))
             read[kind] = [record["name"] for record in named(records)]
+        if read[kind] and client.predictions.get(_NOUNS.get(kind, kind), name) is not None:
+            return [*read[kind], name]
         return read[kind]
 
     return there

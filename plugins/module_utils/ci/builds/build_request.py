@@ -113,7 +113,14 @@ class BuildRequest:
     def read(self) -> records.JobState:
         """Read the current state of the job."""
         what = f"reading the job '{self.job.name}'"
-        return records.read_job(self._server, what, self.job, self.lookback)
+        try:
+            return records.read_job(self._server, what, self.job, self.lookback)
+        except ToolchainError as error:
+            predicted = self._task.predictions.get("job", self.job.name)
+            if error.kind != "not_found" or predicted is None or "jobs" in predicted:
+                raise
+            # an earlier task would create the job, with parameters that are not known yet
+            return records.JobState(None, [], None, False, True, 1, bool(predicted["buildable"]))
 
     def compare(self, state: records.JobState) -> None:
         """Decide whether a build must be started. Raises if it cannot be started."""

@@ -70,7 +70,8 @@ class CiJobOperation:
         job = job_of(options.job, task.connection.url)
         verb = "deleting" if options.state == "absent" else "managing"
         kind = "folder" if options.folder else "job"
-        self._store = JobStore(server_of(task), job, f"{verb} the {kind} '{job.name}'")
+        what = f"{verb} the {kind} '{job.name}'"
+        self._store = JobStore(server_of(task), job, what, task.predictions)
         source = options.copy_from
         self._source = None if source is None else job_of(source, task.connection.url)
         _check(options)
@@ -93,6 +94,12 @@ class CiJobOperation:
                     error.result.setdefault("job", plan.result["job"])
                 raise
         return {"changed": False} if self._made_by_others else {}
+
+    def predict(self, plan: Plan) -> None:
+        if plan.action == "delete":
+            self._store.predict_deletion()
+        elif plan.action == "create":
+            self._store.predict(folder=self._makes_folder, enabled=self._options.enabled)
 
     def _planned(self) -> Plan:
         if self._options.state == "absent":
@@ -149,6 +156,11 @@ class CiJobOperation:
         self._refuse_marks(marked(text), "there is no such job")
         self._steps = [lambda: self._create(text), lambda: self._verify(text)]
         return Plan("", configuration.normalized(text), "create").with_result(differences=[])
+
+    @property
+    def _makes_folder(self) -> bool:
+        text = self._text
+        return self._options.folder if text is None else configuration.kind_of(text) == _FOLDER
 
     def _create(self, text: str) -> None:
         try:

@@ -13,6 +13,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
+from ...core.module.predictions import Predictions
 from .. import xml_reader
 from ..client import object_of, objects, refuse_page, require_confirmation
 from ..job_address import Job
@@ -31,8 +32,11 @@ _DEEPEST = 20
 class JobStore:
     """A job or folder; `what` is operation and object for messages."""
 
-    def __init__(self, server: Transport, job: Job, what: str) -> None:
+    def __init__(
+        self, server: Transport, job: Job, what: str, predictions: Predictions | None = None
+    ) -> None:
         self._server, self.job, self.what = server, job, what
+        self._predictions = predictions or Predictions()
 
     @property
     def url(self) -> str:
@@ -70,12 +74,26 @@ class JobStore:
     def state(self) -> Mapping[str, Any] | None:
         """Return the state of the job; `None` if it does not exist."""
         response = self._read(f"{self.job.path}/api/json", _STATE)
-        return None if response is None else object_of(response)
+        if response is None:
+            predicted: Mapping[str, Any] | None = self._predictions.get("job", self.job.name)
+            return predicted
+        return object_of(response)
+
+    def predict(self, *, folder: bool, enabled: bool | None) -> None:
+        """In check mode, remember the state of the job that the task would create."""
+        state = {"buildable": enabled is not False, **({"jobs": []} if folder else {})}
+        self._predictions.add("job", self.job.name, value=state)
+
+    def predict_deletion(self) -> None:
+        self._predictions.remove("job", self.job.name)
 
     def require_folder(self) -> None:
         """Raise unless the folder of the job exists."""
         response = self._read(f"{self._above}api/json", "_class,jobs[name]{0,1}")
         parent = self.job.name.rpartition("/")[0]
+        predicted = self._predictions.get("job", parent)
+        if response is None and predicted is not None and "jobs" in predicted:
+            return
         if response is None:
             missing = (
                 f"there is no folder '{parent}' ('{parent}' is not created by itself), or the"

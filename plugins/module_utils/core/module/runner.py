@@ -21,13 +21,14 @@ from ..accounting import Accounting
 from ..connection.options import argument_spec, resolve
 from ..errors import ToolchainError, invalid, printable
 from ..http.sessions import REQUESTS_MISSING
-from ..plan import Operation, Plan, Preflight
+from ..plan import Operation, Plan, Predicting, Preflight
 from ..secret import hidden, secrets_in_addresses
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .input_check import Options, ansible_spec, check_options
 from .masking import mask_values
 from .option_secrets import OptionSecrets
+from .predictions import Predictions
 from .task import Task
 
 Given = TypeVar("Given")
@@ -138,11 +139,15 @@ def run(
         wanted = operation(task, given)
         plan = wanted.plan()
         applied = wanted.apply(plan) if _must_apply(wanted, plan, module.check_mode) else {}
+        if module.check_mode and plan.changed and isinstance(wanted, Predicting):
+            wanted.predict(plan)
         values = _values(plan, applied, module.with_diff)
     except ToolchainError as error:
         failed = error
     if failed is not None:
         module.fail_json(**(_failure(failed) if task is None else task.failure(failed)))
+    if task is not None and task.accounting.acknowledged:
+        task.predictions.end()
     module.exit_json(**values, http=(task.accounting if task else Accounting()).as_dict())
 
 
@@ -167,7 +172,8 @@ def _task(service: str, module: _Module) -> Task:
     # the result names the server, even if its address came from a variable
     module.params["url"] = module.params["url"] or connection.url
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
-    return Task(connection, warn, module.check_mode, module.with_diff)
+    predictions = Predictions(connection.url, check_mode=module.check_mode)
+    return Task(connection, warn, module.check_mode, module.with_diff, predictions=predictions)
 
 
 def _failure(error: ToolchainError) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ..http.transport import Transport
 from ..progress import progress
 from ..secret import hidden
 from .hints import message_with_hint
+from .predictions import Predictions
 
 
 @functools.lru_cache(maxsize=1)
@@ -47,6 +48,8 @@ class Task:
     proxies: Proxies = field(default_factory=_known_proxies)
     #: Masks a secret that only the server knows, such as a password parameter.
     hide: Callable[[str], None] = hidden.add
+    #: What earlier tasks of the run in check mode would create on this server.
+    predictions: Predictions = field(default_factory=Predictions)
 
     def __post_init__(self) -> None:
         hide(self.connection)

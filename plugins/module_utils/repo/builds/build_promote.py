@@ -89,6 +89,7 @@ class BuildPromoteOperation:
             Promotion(options.status, options.target_repo),
         )
         self._client = RepoClient(task)
+        self._build = self._client, self._name, self._number, options.project
         self._current = BuildSnapshot({})
         self._resolve = functools.cache(self._read_target)  # also warns once for each target
 
@@ -107,7 +108,7 @@ class BuildPromoteOperation:
             if not missing:
                 return _nothing_to_do(newest or Promotion(None, current.target))
             self._require_copy(current, missing)
-        if options.gate:
+        if options.gate and records.predicted_record(*self._build) is None:
             self._validate(self._rehearse())
         return self._planned(current, missing)
 
@@ -122,7 +123,7 @@ class BuildPromoteOperation:
 
     def _read(self) -> BuildSnapshot:
         """Read the record; keep the known target repository."""
-        record = records.read_record(self._client, self._name, self._number, self._options.project)
+        record = records.read_record(*self._build)
         known = self._current
         return replace(known, record=record, target=known.target or self._options.target_repo)
 
@@ -243,7 +244,7 @@ class BuildPromoteOperation:
 
     def preflight(self, plan: Plan) -> None:
         """Send a dry run if the server is known to support it; otherwise rely on reads."""
-        if self._options.gate:
+        if self._options.gate or records.predicted_record(*self._build) is not None:
             return
         if self._client.rehearses_promotions():
             self._validate(self._rehearse())

@@ -220,6 +220,10 @@ class BuildPublishOperation:
             return {}, {"name": self._name, "number": self._number, **after}
         return {name: there[name] for name in names if there.get(name)}, after
 
+    def predict(self, plan: Plan) -> None:
+        project = self._options.project
+        records.predict_record(self._client, self._name, self._number, project, self._record)
+
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._is_to_be_sent:
             self._send()

@@ -127,10 +127,12 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
 def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:
     """Read the items at the paths, with a single listing if that is cheaper and has digests."""
     listed: Mapping[str, StoredItem] | None = None
+    predicted = {path: listing.predicted(client, repo, path) for path in paths}
     folder = common_folder(paths)
     if len(paths) >= _WORTH_A_LISTING and folder:
         listed = listing.listing(client, repo, folder, deep=True)
     known = {path: item for path, item in (listed or {}).items() if item.sha1 and path in paths}
+    known |= {path: item for path, item in predicted.items() if item is not None}
     unknown = [path for path in paths if path not in known]
     looks = first_alone(client.connections, lambda path: listing.head(client, repo, path), unknown)
     return {**known, **dict(zip(unknown, looks, strict=True))}

@@ -32,6 +32,21 @@ def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
     return error
 
 
+def predicted_record(
+    client: RepoClient, name: str, number: str, project: str | None = None
+) -> Mapping[str, Any] | None:
+    """Return the record that an earlier task in check mode would publish."""
+    record: Mapping[str, Any] | None = client.predictions.get("build", project or "", name, number)
+    return record
+
+
+def predict_record(
+    client: RepoClient, name: str, number: str, project: str | None, record: Mapping[str, Any]
+) -> None:
+    """In check mode, remember a record that the task would publish."""
+    client.predictions.add("build", project or "", name, number, value=record)
+
+
 def read_record(
     client: RepoClient, name: str, number: str, project: str | None = None
 ) -> Mapping[str, Any]:
@@ -39,6 +54,9 @@ def read_record(
     for option, given in (("build_name", name), ("build_number", number)):
         if given in (".", ".."):
             raise invalid(f"{option} is '{given}', which is no build")
+    predicted = predicted_record(client, name, number, project)
+    if predicted is not None:
+        return predicted
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
     query = {"project": project}
     try:

@@ -11,7 +11,7 @@ from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
-from ...core.plan import Operation, Plan
+from ...core.plan import Operation, Plan, Predicting
 from ..client import join, refuse_glob, repository_key, require_new_path, segments
 from ..globs import Exclusion
 from ..properties import properties_of
@@ -86,6 +86,10 @@ class ArtifactDeployOperation:
 
     def plan(self) -> Plan:
         return self._operation.plan()
+
+    def predict(self, plan: Plan) -> None:
+        if isinstance(self._operation, Predicting):
+            self._operation.predict(plan)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._operation.apply(plan)

@@ -16,6 +16,7 @@ from .. import properties
 from ..client import RepoClient, item_path, join
 from ..progress import TransferProgress
 from ..properties import Properties
+from . import listing
 from .archives import entries_of
 from .existing import FileState, read_moved, read_states, with_known_content
 from .sources import FileSource, LocalFile, WantedFile, read_all
@@ -99,6 +100,12 @@ class FileDeployment:
         }
         after = {self._name(file): _after(file) for file in differing}
         return Plan(before, after, "update" if before else "create", result=result)
+
+    def predict(self, plan: Plan) -> None:
+        for file in self._actions:
+            digests = file.wanted.digests
+            item = listing.StoredItem(digests.size, digests.sha256, digests.sha1)
+            listing.predict(self._client, file.repo, file.wanted.path, item)
 
     def _decide(self, actions: list[FileAction]) -> list[FileAction]:
         return actions

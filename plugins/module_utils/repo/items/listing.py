@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...core.http.messages import Response, json_or_none
@@ -52,12 +52,28 @@ class StoredItem:
 UNTOLD = StoredItem()
 
 
+def predicted(client: RepoClient, repo: str, path: str) -> StoredItem | None:
+    """Return the item that an earlier task in check mode would deploy; `None` if none would."""
+    known = client.predictions.get("item", repo, path)
+    return None if known is None else StoredItem(**known)
+
+
+def predict(client: RepoClient, repo: str, path: str, item: StoredItem) -> None:
+    """In check mode, remember an item that the task would deploy."""
+    client.predictions.add("item", repo, path, value=asdict(item))
+
+
 def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     """Return the state of an item by HEAD; `None` if it does not exist.
+
+    An item that an earlier task in check mode would deploy is read from the predictions.
 
     Server fact [repo-20]: `X-Checksum-*`. The written interface does not list this read: a server
     without it leaves the state unknown.
     """
+    known = predicted(client, repo, path)
+    if known is not None:
+        return known
     response = client.transport.read(
         f"looking at '{repo}/{path}'",
         item_path(repo, path),

@@ -113,7 +113,9 @@ class ArtifactCopyOperation:
             self._relocation(below, stored, there) for below, stored in sorted(files.items())
         ]
         needed = [one for one in self._relocations if one.is_needed]
-        spread(self._options.parallel, self._rehearse, needed)
+        # the server cannot rehearse with a file that an earlier task in check mode would deploy
+        known = [one for one in needed if not self._is_predicted(one)]
+        spread(self._options.parallel, self._rehearse, known)
         return self._planned(needed)
 
     @property
@@ -249,11 +251,18 @@ class ArtifactCopyOperation:
         verb = "moving" if self._options.move else "copying"
         return f"{verb} '{self._repo}/{one.source}' to '{self._target_repo}/{one.target}'"
 
+    def _is_predicted(self, one: Relocation) -> bool:
+        return listing.predicted(self._client, self._repo, one.source) is not None
+
     def _rehearse(self, one: Relocation) -> None:
         """Let the server check the operation before anything is changed."""
         self._client.transport.read(
             f"{self._what(one)} (rehearsal)", validate=refuse_reported, **self._parts(one, dry=1)
         )
+
+    def predict(self, plan: Plan) -> None:
+        for one in self._relocations:
+            listing.predict(self._client, self._target_repo, one.target, one.stored)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: set[str] = {one.target for one in self._relocations if not one.is_needed}

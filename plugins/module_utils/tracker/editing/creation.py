@@ -13,7 +13,7 @@ from ...core.http.messages import back_off, json_or_none, unexpected_body
 from ...core.plan import Change
 from ..client import TrackerClient
 from ..fields.field_values import same, shown
-from .fields import FieldsPart
+from .fields import FieldsPart, predicted
 from .issue_options import IssueOptions
 from .site import Site
 
@@ -73,6 +73,8 @@ class Creation:
         if not isinstance(known, list) or (not known and member == "issueTypes"):
             return name
         found = next((one for one in known if same(one, {"name": name})), None)
+        if found is None and predicted(self._site.task, option, str(self._options.project), name):
+            return name
         if found is None:
             names = ", ".join(str(shown(one)) for one in known) or "none"
             raise ToolchainError(

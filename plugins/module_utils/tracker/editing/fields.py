@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.errors import ToolchainError
+from ...core.module.task import Task
 from ...core.plan import Change
 from ..fields.field_values import missing, same, shown
 from .edits import Edit
@@ -15,6 +16,8 @@ from .site import Site, TrackerIssue
 
 #: Maximum number of allowed values in a message.
 _MOST_NAMED = 10
+#: Options with names of objects of a project, to the kind of these objects.
+_KINDS = {"fix_versions": "version", "affects_versions": "version", "components": "component"}
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,9 @@ class FieldsPart:
         for one in allowed:
             if same(one, own):
                 return {**value, **{name: one[name] for name in own}}
+        project = issue.key.rpartition("-")[0]
+        if predicted(self._site.task, field.name, project, str(shown(value))):
+            return value
         raise self._unknown_value(issue, field, value, allowed)
 
     def _unknown_value(
@@ -167,6 +173,12 @@ class FieldsPart:
         except ToolchainError as error:
             needed = _needed([name for each in members.values() for name in each])
             raise self._site.judged(error, *needed, issueKey=issue.key) from None
+
+
+def predicted(task: Task, option: str, project: str, name: str) -> bool:
+    """Return whether an earlier task in check mode would create a version or component."""
+    kind = _KINDS.get(option)
+    return kind is not None and task.predictions.get(kind, project, name.lower()) is not None
 
 
 def _needed(fields: Collection[str], first: str = "EDIT_ISSUES") -> tuple[str, ...]:

@@ -253,6 +253,14 @@ class TrackerVersionOperation:
         needs = ["ADMINISTER_PROJECTS"]
         permissions.require(self._client, what, needs, projectKey=self._options.project)
 
+    def predict(self, plan: Plan) -> None:
+        project, name = self._options.project, str({**plan.before, **plan.after}.get("name"))
+        predictions = self._task.predictions
+        if plan.action == "delete":
+            predictions.remove("version", project, name.lower())
+        else:
+            predictions.add("version", project, name.lower(), value=name)
+
     # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:

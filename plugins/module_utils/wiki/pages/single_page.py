@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
+from .. import predicted_pages
 from ..attachments import PageAttachments
 from ..client import WikiClient
 from ..labels import PageLabels
@@ -63,6 +64,7 @@ class SinglePage:
         )
         self._additions = [] if removes else _additions(self._client, options)
         self._page: Page | None = None
+        self._new: Page | None = None
         self._body = self._desired.body or ""
 
     # -- planning ------------------------------------------------------------------------------
@@ -73,7 +75,7 @@ class SinglePage:
                 f"{self._options.named}: the body looks like Markdown, and is taken as storage"
                 " format; the filter delivery.toolchain.storage_format converts Markdown"
             )
-        page = self._page = self._read()
+        page = self._page = self._predicted() or self._read()
         if page is not None:
             self._check(page)
         elif self._options.expected_version is not None:
@@ -101,8 +103,24 @@ class SinglePage:
         read = self._client.find_by_id if self._removes else self._client.require
         return read(f"reading {named}", options.page_id, options.space)
 
+    def _predicted(self) -> Page | None:
+        """Return the page if an earlier task in check mode would create it."""
+        options, predictions = self._options, self._client.predictions
+        if self._removes or not predictions.active:
+            return None
+        if options.page_id is not None:
+            return predicted_pages.by_id(predictions, options.page_id)
+        return predicted_pages.by_title(predictions, *options.space_and_title())
+
+    def predict(self) -> None:
+        """In check mode, remember the new page."""
+        if self._new is not None:
+            predicted_pages.predict(self._client.predictions, self._new)
+
     def _planned_additions(self, page: Page | None) -> list[Change]:
         """Return the changes of labels and attachments."""
+        if page is not None and predicted_pages.is_id(page.id):
+            page = None
         return [change for each in self._additions if (change := each.plan(page)) is not None]
 
     def _results(self) -> dict[str, Any]:
@@ -149,8 +167,10 @@ class SinglePage:
             )
         self._require_place(space, desired.parent or "")
         changes = (Change("body", None, desired.body), *self._planned_additions(None))
-        page = Page("", desired.title or "", space, 1, "", body=desired.body, parent=desired.parent)
-        shown = {**page.shown(), "id": None, "url": None}
+        title, parent = desired.title or "", desired.parent
+        number = predicted_pages.new_id(self._client.predictions, space, title)
+        page = self._new = Page(number, title, space, 1, "", body=desired.body, parent=parent)
+        shown = {**page.shown(), "id": page.id or None, "url": None}
         result = {"page": shown, "ignored_differences": []}
 
         def make_diff() -> tuple[str, str]:

@@ -87,6 +87,9 @@ class WikiPageOperation:
     def plan(self) -> Plan:
         return self._pages.plan()
 
+    def predict(self, plan: Plan) -> None:
+        self._pages.predict()
+
     def preflight(self, plan: Plan) -> None:
         self._pages.preflight(plan)
 
@@ -181,6 +184,11 @@ class ListedPages:
             page = item.operation.page
             if page is not None and seen.setdefault(page.id, item.name) != item.name:
                 item.error = invalid(f"{item.name} is {seen[page.id]}, too")
+
+    def predict(self) -> None:
+        """In check mode, remember the new pages."""
+        for item in self._items:
+            item.operation.predict()
 
     def preflight(self, plan: Plan) -> None:
         """Check the permissions of all pages. Raises the errors of `apply()`."""

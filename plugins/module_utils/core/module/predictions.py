@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Remember what tasks in check mode would create, for the later tasks of the same run.
+
+The action names a folder of the run on the controller in an environment variable. A module that
+runs elsewhere does not have it, and predicts nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+#: The environment variable with the folder.
+FOLDER = "TOOLCHAIN_PREDICTIONS"
+
+
+class Predictions:
+    """What earlier tasks of this run would create on one server.
+
+    Without check mode nothing is predicted: a prediction never changes a task that writes.
+    """
+
+    def __init__(self, server: str = "", *, check_mode: bool = False) -> None:
+        above = os.environ.get(FOLDER)
+        self._check_mode = check_mode
+        self._folder = Path(above, _digest(server.rstrip("/"))) if above and server else None
+
+    @property
+    def active(self) -> bool:
+        """Return whether later tasks get what is added."""
+        return self._folder is not None and self._check_mode
+
+    def add(self, kind: str, *name: str, value: Any = True) -> None:
+        """Remember an object.
+
+        :param value: what later tasks need to know of it, a JSON value without secrets
+        """
+        if self._folder is None or not self.active:
+            return
+        # a prediction that cannot be written is one that later tasks do not have
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self._folder / _digest(kind, *name)).write_text(json.dumps(value), "utf-8")
+
+    def get(self, kind: str, *name: str) -> Any:
+        """Return what an earlier task would create; `None` if none would."""
+        if self._folder is None or not self.active:
+            return None
+        try:
+            return json.loads((self._folder / _digest(kind, *name)).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def remove(self, kind: str, *name: str) -> None:
+        """Forget an object that a later task would delete."""
+        if self._folder is not None and self.active:
+            with contextlib.suppress(OSError):
+                (self._folder / _digest(kind, *name)).unlink()
+
+    def end(self) -> None:
+        """Forget all objects of the server: a task has changed it."""
+        if self._folder is not None and not self._check_mode:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

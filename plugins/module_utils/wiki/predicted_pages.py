@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages that earlier tasks in check mode would create.
+
+They have ids that no wiki gives, which later tasks can use as `parent_id` and `page_id`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from typing import Any
+
+from ..core.module.predictions import Predictions
+from .page import Page
+
+_PREFIX = "predicted-"
+
+
+def new_id(predictions: Predictions, space: str, title: str) -> str:
+    """Return the predicted id of a page to create; "" if later tasks could not use it."""
+    if not predictions.active:
+        return ""
+    return _PREFIX + hashlib.sha256(_name(space, title).encode()).hexdigest()[:16]
+
+
+def predict(predictions: Predictions, page: Page) -> None:
+    """In check mode, remember a page to create, which has its predicted id."""
+    predictions.add("page", page.id, value=asdict(page))
+    predictions.add("title", _name(str(page.space), page.title), value=page.id)
+
+
+def by_title(predictions: Predictions, space: str, title: str) -> Page | None:
+    """Return a predicted page of a space."""
+    page_id = predictions.get("title", _name(space, title))
+    return None if page_id is None else by_id(predictions, page_id)
+
+
+def by_id(predictions: Predictions, page_id: str) -> Page | None:
+    """Return a predicted page."""
+    parts: dict[str, Any] | None = predictions.get("page", page_id) if is_id(page_id) else None
+    return None if parts is None else Page(**parts)
+
+
+def is_id(page_id: str) -> bool:
+    """Return whether an id is that of a predicted page."""
+    return page_id.startswith(_PREFIX)
+
+
+def _name(space: str, title: str) -> str:
+    return f"{space}/{title}".lower()

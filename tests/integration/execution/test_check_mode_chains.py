@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that tasks in check mode count what earlier tasks of the same run would create."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+Chain = list[tuple[str, dict[str, Any]]]
+
+FILES = [{"repo": "generic-staging-local", "path": "p/new.bin"}]
+PROJECT = "<project><builders/></project>"
+#: Chains of tasks, each of which needs the one before.
+CHAINS: dict[str, Chain] = {
+    "release": [
+        (
+            "artifact_deploy",
+            {"repo": "generic-staging-local", "path": "p/new.bin", "content": "new"},
+        ),
+        ("artifact_properties", {**FILES[0], "properties": {"tested": "yes"}}),
+        (
+            "build_publish",
+            {"build_name": "new", "build_number": "1", "artifacts": FILES},
+        ),
+        (
+            "build_promote",
+            {
+                "build_name": "new",
+                "build_number": "1",
+                "status": "released",
+                "target_repo": "generic-release-local",
+                "copy": True,
+            },
+        ),
+        (
+            "artifact_copy",
+            {**FILES[0], "target_repo": "generic-release-local", "target_path": "copied/new.bin"},
+        ),
+    ],
+    "jobs": [
+        ("ci_job", {"job": "new", "folder": True}),
+        ("ci_job", {"job": "new/inner", "config": PROJECT}),
+        ("ci_job", {"job": "new/inner", "enabled": False}),
+        ("ci_job", {"job": "new/built", "config": PROJECT}),
+        ("ci_job_build", {"job": "new/built", "wait": False}),
+    ],
+    "pages": [
+        ("wiki_page", {"space": "REL", "title": "New", "body": "<p>x</p>"}),
+        (
+            "wiki_page",
+            {"space": "REL", "title": "Below", "body": "", "parent_id": "{{ run_0.page.id }}"},
+        ),
+        ("wiki_page", {"space": "REL", "title": "Below", "labels": ["added"]}),
+    ],
+    "versions": [
+        ("tracker_version", {"project": "REL", "name": "7.7"}),
+        ("tracker_version", {"project": "REL", "name": "7.7", "new_name": "7.8"}),
+        (
+            "tracker_issue",
+            {
+                "match": "summary ~ nothing",
+                "project": "REL",
+                "type": "Task",
+                "summary": "New",
+                "fix_versions": ["7.8"],
+            },
+        ),
+        ("tracker_issue", {"issue": "REL-1", "add": {"fix_versions": ["7.8"]}}),
+    ],
+    "accounts": [
+        ("analysis_user", {"name": "newcomer", "password": "pass-word-12345"}),
+        ("analysis_group", {"name": "new", "users": ["newcomer"]}),
+        ("analysis_role", {"name": "reader"}),
+        ("analysis_role_assignment", {"name": "reader", "account": "new", "group": True}),
+    ],
+}
+
+
+def _run(folder: Path, sandbox: Sandbox, chain: Chain, **play: Any) -> list[dict[str, Any]]:
+    tasks = []
+    for number, (module, options) in enumerate(chain):
+        task = playbook.task(module, options, f"{number}")
+        tasks.append({**task, "register": f"run_{number}"})
+    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
+    run = playbook.run(folder, [playbook.play(tasks, module_defaults=defaults, **play)])
+    assert run.code == 0, run.output
+    return [event.result for event in run.events]
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+@pytest.mark.parametrize("name", CHAINS)
+def test_check_mode_shows_the_changes_of_a_chain(
+    name: str, in_process: bool, fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox, chain = fresh("real"), CHAINS[name]
+    begin = sandbox.mark()
+    variables = {"toolchain_in_process": in_process}
+    checked = _run(tmp_path, sandbox, chain, check_mode=True, vars=variables)
+    assert [one.get("msg") for one in checked] == [None] * len(chain)
+    assert [one["changed"] for one in checked] == [True] * len(chain)
+    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    done = _run(tmp_path, sandbox, chain)
+    assert [(one.get("msg"), one["changed"]) for one in done] == [(None, True)] * len(chain)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_task_alone_counts_what_is_on_the_server_only(
+    name: str, fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    _run(tmp_path, sandbox, CHAINS[name][:-1], check_mode=True)
+    defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
+    last = playbook.task(*CHAINS[name][-1], "alone", check_mode=True)
+    run = playbook.run(tmp_path, [playbook.play([last], module_defaults=defaults)])
+    assert run.event("alone").status == "failed"
+
+
+def test_a_write_ends_the_predictions_of_its_server(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    folder, inner = CHAINS["jobs"][:2]
+    tasks = [
+        playbook.task(*folder, "predicted", check_mode=True),
+        playbook.task("ci_job", {"job": "other", "folder": True}, "written"),
+        playbook.task(*inner, "inner", check_mode=True),
+    ]
+    defaults = connections.module_defaults(sandbox.urls)
+    run = playbook.run(tmp_path, [playbook.play(tasks, module_defaults=defaults)])
+    assert "there is no folder 'new'" in run.event("inner").result["msg"]
+
+
+def test_drift_below_a_missing_folder_is_missing(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    login = connections.connection("ci", sandbox.urls["ci"])
+    jobs = [{"job": "new", "folder": True}, *({"job": f"new/{n}", "config": PROJECT} for n in "ab")]
+    variables = {"desired_state_jobs": jobs, "enforce_connections": {"ci": login}}
+    play = {"import_playbook": "delivery.toolchain.drift", "vars": variables}
+    run = playbook.run(tmp_path, [play])
+    assert run.code == 0, run.output
+    assert [run.output.count(f"+ job new{n}: missing") for n in ("", "/a", "/b")] == [1, 1, 1]

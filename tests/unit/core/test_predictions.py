@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the predictions of a run in check mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.predictions import (
+    Predictions,
+)
+
+URL = "https://ci.example.com"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    found = tmp_path / "predictions"
+    monkeypatch.setenv(predictions.FOLDER, str(found))
+    return found
+
+
+def checking(url: str = URL) -> Predictions:
+    return Predictions(url, check_mode=True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_later_task_gets_what_an_earlier_one_added() -> None:
+    checking().add("job", "a/b", value={"jobs": []})
+    assert checking(f"{URL}/").get("job", "a/b") == {"jobs": []}
+    assert checking().get("job", "a") is None
+    assert checking().get("view", "a/b") is None
+    assert checking("https://other.example.com").get("job", "a/b") is None
+    checking().remove("job", "a/b")
+    checking().remove("job", "a/b")
+    assert checking().get("job", "a/b") is None
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_with_other_borders_are_other_objects() -> None:
+    checking().add("item", "a", "b/c")
+    assert checking().get("item", "a/b", "c") is None
+
+
+def test_a_task_that_writes_sees_nothing_and_ends_the_predictions(folder: Path) -> None:
+    checking().add("job", "a")
+    writing = Predictions(URL)
+    assert not writing.active
+    assert writing.get("job", "a") is None
+    writing.add("job", "b")
+    checking("https://other.example.com").add("job", "a")
+    writing.end()
+    assert checking().get("job", "a") is None
+    assert checking("https://other.example.com").get("job", "a") is True
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_only_the_own_account_may_read_them(folder: Path) -> None:
+    checking().add("job", "a")
+    (of_server,) = folder.iterdir()
+    assert of_server.stat().st_mode & 0o077 == 0
+
+
+def test_without_a_folder_nothing_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(predictions.FOLDER, raising=False)
+    checking().add("job", "a")
+    checking().remove("job", "a")
+    Predictions(URL).end()
+    assert not checking().active
+    assert checking().get("job", "a") is None
+
+
+def test_a_prediction_that_cannot_be_stored_or_read_is_none(folder: Path) -> None:
+    folder.write_text("no folder", encoding="utf-8")
+    checking().add("job", "a")
+    assert checking().get("job", "a") is None
+    folder.unlink()
+    checking().add("job", "a")
+    (of_server,) = folder.iterdir()
+    (file,) = of_server.iterdir()
+    file.write_text("{", encoding="utf-8")
+    assert checking().get("job", "a") is None
