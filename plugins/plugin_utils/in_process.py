@@ -21,7 +21,7 @@ from ansible import constants
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,

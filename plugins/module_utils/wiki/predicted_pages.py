@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import asdict
 from typing import Any
 
-from ..core.module.predictions import Predictions
+from ..core.plans.predictions import Predictions
 from .page import Page
 
 _PREFIX = "predicted-"

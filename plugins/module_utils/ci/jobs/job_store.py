@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
-from ...core.module.predictions import Predictions
+from ...core.plans.predictions import Predictions
 from .. import xml_reader
 from ..client import object_of, objects, refuse_page, require_confirmation
 from ..job_address import Job

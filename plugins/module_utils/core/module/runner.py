@@ -22,13 +22,13 @@ from ..connection.options import argument_spec, resolve
 from ..errors import ToolchainError, invalid, printable
 from ..http.sessions import REQUESTS_MISSING
 from ..plan import Operation, Plan, Predicting, Preflight
+from ..plans.predictions import Predictions
 from ..secret import hidden, secrets_in_addresses
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .input_check import Options, ansible_spec, check_options
 from .masking import mask_values
 from .option_secrets import OptionSecrets
-from .predictions import Predictions
 from .task import Task
 
 Given = TypeVar("Given")

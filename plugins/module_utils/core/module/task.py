@@ -16,10 +16,10 @@ from ..errors import ToolchainError, printable, single_line
 from ..http.messages import Response
 from ..http.sessions import Proxies
 from ..http.transport import Transport
+from ..plans.predictions import Predictions
 from ..progress import progress
 from ..secret import hidden
 from .hints import message_with_hint
-from .predictions import Predictions
 
 
 @functools.lru_cache(maxsize=1)
