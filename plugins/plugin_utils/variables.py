@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,6 +40,9 @@ def from_variables(
             for option in options
             if option not in named and variables.get(variable_name(service, option)) is not None
         }
+        # ansible-core before 2.19 parses the JSON that a template returns
+        for option, value in found.items():
+            found[option] = json.dumps(value) if isinstance(value, Mapping) else value
         unset = (None, "", variables.get("omit"))
         return {option: value for option, value in found.items() if value not in unset}
 

@@ -56,6 +56,11 @@ def test_on_the_analysis_server_a_user_alone_is_no_login() -> None:
     assert found({"ltoken": "own"}, variables, "analysis") == {}
 
 
+def test_json_that_ansible_has_parsed_is_a_string_again() -> None:
+    variables = {"toolchain_analysis_token_json": {"user": "me", "token": "t1"}}
+    assert found({}, variables, "analysis") == {"token_json": '{"user": "me", "token": "t1"}'}
+
+
 def test_a_variable_that_is_not_needed_is_not_templated() -> None:
     def template(value: Any) -> Any:
         raise AssertionError(f"templated {value}")

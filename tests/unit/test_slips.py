@@ -117,6 +117,8 @@ def arguments(spec: Spec, spot: Spot, value: Any) -> dict[str, Any]:
 
 def single(option: Mapping[str, Any], value: Any) -> Any:
     """Return the expected result for a single value."""
+    if isinstance(value, dict) and option.get("values") == "json":
+        return json.dumps(value)
     kind = option.get("type", "str")
     choices = option.get("choices")
     if choices and kind != "list":

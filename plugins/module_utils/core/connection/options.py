@@ -153,6 +153,8 @@ def argument_spec(service: str) -> dict[str, dict[str, Any]]:
         elif name in ("ltoken_file", "oauth_consumer_key", "oauth_signature_method"):
             spec[name]["no_log"] = False
     spec["username"]["aliases"] = ["user"]
+    if "token_json" in spec:
+        spec["token_json"]["values"] = "json"
     if "oauth_signature_method" in spec:
         spec["oauth_signature_method"]["choices"] = ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"]
     return spec

@@ -7,7 +7,7 @@ An argument spec may contain keys that Ansible does not know (:data:`EXTRA_KEYS`
   dropped: it comes from a file or the output of a command, and no name ends with one.
 - `empty`: whether the option may be empty. A string may not, unless its default is; a list may.
 - `values`: content of a `dict` without `options`, or of a `raw` option: `text` for strings that
-  the service gets unchanged, `json` for values with types.
+  the service gets unchanged, `json` for values with types; `json` for a string that is JSON.
 - `private`: names in the option, or the account that reads it, decide which values are secrets;
   see :mod:`option_secrets`.
 """
@@ -168,7 +168,7 @@ def _text(option: Mapping[str, Any], value: Any, place: Place) -> str:
     choices = option.get("choices") or ()
     if isinstance(value, bool) and str(value).lower() in choices:
         return str(value).lower()
-    if isinstance(value, Mapping) and place.name.endswith("_json"):
+    if isinstance(value, Mapping) and option.get("values") == "json":
         # ansible-core before 2.19 parses the JSON that a template returns
         value = json.dumps(value)
     empty = option.get("empty", option.get("default") == "")

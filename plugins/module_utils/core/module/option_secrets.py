@@ -52,7 +52,7 @@ class OptionSecrets:
             return HIDDEN
         if option.get("no_log"):
             # the user in a token_json that Ansible has parsed is no secret
-            named = name.endswith("_json") and isinstance(value, Mapping)
+            named = option.get("values") == "json" and isinstance(value, Mapping)
             self._mask(_secrets_by_name(value) if named else _texts_in(value))
             return HIDDEN
         if option.get("private") and option.get("type", "str") == "str":
