@@ -120,6 +120,17 @@ class Beans:
     def component(self, project: str, name: str) -> Json:
         return self._named("component", self.world.named("component", f"{project}/{name}"), name)
 
+    def whole_component(self, project: str, entry: Json) -> Json:
+        """Return a component as the requests for components show it [tracker-29]."""
+        kind = entry.get("assigneeType", "PROJECT_DEFAULT")
+        shown: Json = {**self.component(project, entry["name"]), "name": entry["name"]}
+        shown |= {"assigneeType": kind, "isAssigneeTypeValid": True, "project": project}
+        if entry.get("description"):
+            shown["description"] = entry["description"]
+        if entry.get("lead"):
+            shown["lead"] = self.user(entry["lead"])
+        return shown if self.cloud else {**shown, "archived": bool(entry.get("archived"))}
+
     def attachment(self, item: Json) -> Json:
         """Server fact [tracker-6]: there is no checksum, and names need not be unique."""
         return {

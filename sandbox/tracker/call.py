@@ -116,6 +116,17 @@ class Call:
                 return project
         raise refusal(404, f"No project could be found with key '{wanted}'.")
 
+    def readable(self, wanted: str) -> str:
+        """Return the key of a project whose parts the account may read, or raise a 404.
+
+        This needs the permission to browse or to administer the project.
+        """
+        for key, project in self.store.items("tracker.project"):
+            seen = key in self.world.projects or self.administers(key)
+            if seen and wanted in (key, project["id"]):
+                return key
+        raise refusal(404, f"No project could be found with key '{wanted}'.")
+
     def now(self) -> str:
         moment = datetime.fromtimestamp(self.world.now_ms / 1000, timezone.utc)
         return f"{moment:%Y-%m-%dT%H:%M:%S}.{self.world.now_ms % 1000:03d}+0000"

@@ -5,7 +5,8 @@
 - `users`: {name: {displayName, active?}}
 - `projects`: [{key, name, anonymous?, lead?, screens?: {create, edit}, required?}]
 - `versions`: {PROJECT: {name: {released, ...}}}
-- `components`: {PROJECT: [name]}
+- `components`: {PROJECT: [name]}, or {PROJECT: {name: {description, lead, ...}}}
+- `groups`: {name: [member]}; `roles`: {PROJECT: {role: {users: [name], groups: [name]}}}
 - `fields`: {customfield_N: {name, type, items?, options?, projects?}}
 - `link_types`: {name: {inward, outward}}
 - `workflows`: see `sandbox.tracker.issues.workflow`
@@ -38,12 +39,7 @@ def seed(context: Context, data: Json) -> None:
     seeding.declarations(data)
     for project in data.get("projects", []):
         seeding.project(project)
-    for project, versions in data.get("versions", {}).items():
-        for name, version in versions.items():
-            seeding.declare("version", f"{project}/{name}", version)
-    for project, names in data.get("components", {}).items():
-        for name in names:
-            seeding.declare("component", f"{project}/{name}", {})
+    seeding.of_projects(data)
     for issue in data.get("issues", []):
         seeding.issue(issue)
     for series in data.get("series", []):
@@ -111,6 +107,21 @@ class _Seeding:
         known = self.store.get("tracker.project", project["key"])
         number = known["id"] if known is not None else str(self._next("project"))
         self.store.put("tracker.project", project["key"], {"id": number, **project})
+
+    def of_projects(self, data: Json) -> None:
+        """Register versions, components, groups and the actors of roles."""
+        for project, versions in data.get("versions", {}).items():
+            for name, version in versions.items():
+                self.declare("version", f"{project}/{name}", version)
+        for project, names in data.get("components", {}).items():
+            for name in names:
+                component = names[name] if isinstance(names, dict) else {}
+                self.declare("component", f"{project}/{name}", component)
+        for name, members in data.get("groups", {}).items():
+            self.store.put("tracker.group", name, {"members": members})
+        for project, roles in data.get("roles", {}).items():
+            for role, actors in roles.items():
+                self.store.put("tracker.role", f"{project}/{role}", actors)
 
     def issue(self, data: Json) -> None:
         """Store an issue: `{key, summary, type?, status?, resolution?, priority?, fixVersions?,

@@ -19,7 +19,7 @@ from sandbox.tracker.fields import meta
 from sandbox.tracker.issues import comments, editing, links, reading, uploads, workflow
 from sandbox.tracker.issues.attachments import LOGIN_PAGE, MEDIA, Attachments
 from sandbox.tracker.issues.views import Views
-from sandbox.tracker.projects import people, versions
+from sandbox.tracker.projects import components, people, roles, versions
 from sandbox.tracker.search.search import Search, read_search, xml_status
 from sandbox.tracker.seeding import seed
 from sandbox.tracker.world import World
@@ -50,6 +50,7 @@ _DEFAULTS: dict[str, Any] = {
     "index_lag_searches": 0,
     "version_post_ignores_states": False,
     "remove_and_swap": True,
+    "component_archive": True,
     "transition_fields_ignored": False,
     "linking": True,
     "upload_limit": 10 * 1024 * 1024,
@@ -72,6 +73,7 @@ class TrackerService(Service):
       nor by this number of searches
     - `version_post_ignores_states`: ignore `released` in a POST, like old servers
     - `remove_and_swap`: false: no such endpoint, like old servers
+    - `component_archive`: false: ignore `archived` of a component, like old servers
     - `transition_fields_ignored`: ignore the fields of a transition without a screen (else: error)
     - `linking`: false: issue linking is disabled
     - `upload_limit`: maximum number of bytes; `empty_uploads`: accept empty files
@@ -120,6 +122,7 @@ class TrackerService(Service):
             *self._issue_routes(),
             *self._detail_routes(),
             *self._version_routes(),
+            *self._project_routes(),
             *self._list_routes(),
             self._api("/attachment/content/{id}", self.attachments.content, real=True, cloud=True),
             self._on("/attachment/{id}", uploads.attachment, "GET", "DELETE"),
@@ -168,7 +171,6 @@ class TrackerService(Service):
             on("/project/{key}", reading.project),
             on("/project/{key}/versions", versions.listed),
             on("/project/{key}/version", versions.paged),
-            on("/project/{key}/components", versions.components),
             on("/version", versions.create, "POST"),
             on("/version/{id}", versions.version),
             on("/version/{id}", versions.update, "PUT"),
@@ -178,6 +180,23 @@ class TrackerService(Service):
             on("/version/{id}/move", versions.move, "POST"),
             on("/version/{id}/unresolvedIssueCount", versions.unresolved),
             on("/version/{id}/relatedIssueCounts", versions.related),
+        ]
+
+    def _project_routes(self) -> list[Route]:
+        on = self._on
+        return [
+            on("/project/{key}/components", components.listed),
+            on("/project/{key}/component", components.paged, cloud=True),
+            on("/component", components.create, "POST"),
+            on("/component/{id}", components.component),
+            on("/component/{id}", components.update, "PUT"),
+            on("/component/{id}", components.delete, "DELETE"),
+            on("/component/{id}/relatedIssueCounts", components.related),
+            on("/project/{key}/role", roles.listed),
+            on("/project/{key}/role/{id}", roles.role),
+            on("/project/{key}/role/{id}", roles.replace, "PUT"),
+            on("/project/{key}/role/{id}", roles.add, "POST"),
+            on("/project/{key}/role/{id}", roles.remove, "DELETE"),
         ]
 
     def _list_routes(self) -> list[Route]:

@@ -73,7 +73,12 @@ def myself(call: Call) -> Response:
     """Return the account of the request. Clients check their login with this request."""
     if call.rights.user is None:
         raise refusal(401, "You are not authenticated.")
-    return JSONResponse(call.views.user(call.rights.user))
+    shown = call.views.user(call.rights.user)
+    if "groups" in call.query_list("expand") and shown is not None:
+        groups = call.store.items("tracker.group")
+        names = [{"name": name} for name, one in groups if call.rights.user in one["members"]]
+        shown["groups"] = {"size": len(names), "items": names}
+    return JSONResponse(shown)
 
 
 def user(call: Call) -> Response:

@@ -23,12 +23,12 @@ _STATES = ("released", "archived", "unreleased")
 
 def listed(call: Call) -> Response:
     """GET /project/{key}/versions: a list without paging."""
-    return JSONResponse(call.views.versions(_readable(call, call.part("key"))))
+    return JSONResponse(call.views.versions(call.readable(call.part("key"))))
 
 
 def paged(call: Call) -> Response:
     """GET /project/{key}/version: a paged list. The cloud supports `query` and `status`."""
-    found = call.views.versions(_readable(call, call.part("key")))
+    found = call.views.versions(call.readable(call.part("key")))
     if call.cloud:
         text, states = call.query("query").lower(), call.query_list("status")
         found = [
@@ -46,18 +46,6 @@ def _state(version: Json) -> str:
     if version["archived"]:
         return "archived"
     return "released" if version["released"] else "unreleased"
-
-
-def _readable(call: Call, wanted: str) -> str:
-    """Return the key of a project whose versions the account may read.
-
-    This needs the permission to browse or to administer the project.
-    """
-    for key, project in call.store.items("tracker.project"):
-        seen = key in call.world.projects or call.administers(key)
-        if seen and wanted in (key, project["id"]):
-            return key
-    raise refusal(404, f"No project could be found with key '{wanted}'.")
 
 
 def _found(call: Call) -> tuple[str, Json]:
@@ -277,10 +265,3 @@ def related(call: Call) -> Response:
 
 def _address(call: Call, entry: Json) -> str:
     return f"{call.views.base}/rest/api/2/version/{entry['id']}"
-
-
-def components(call: Call) -> Response:
-    """GET /project/{key}/components."""
-    project = call.project(call.part("key"))["key"]
-    known = call.store.values("tracker.component", f"{project}/")
-    return JSONResponse([call.views.component(project, one["name"]) for one in known])

@@ -101,6 +101,59 @@ def test_jira_makes_changes_orders_and_deletes_versions(client: Any, sandbox: Sa
         client.search_issues("fixVersion = 2.0.0")
 
 
+def test_jira_makes_changes_counts_and_deletes_components(client: Any) -> None:
+    made = client.create_component(
+        "installer", "REL", "first", leadUserName="alice", assigneeType="COMPONENT_LEAD"
+    )
+    assert (made.name, made.lead.name, made.assigneeType) == (
+        "installer",
+        "alice",
+        "COMPONENT_LEAD",
+    )
+    made.update(name="setup", description="then")
+    assert (made.name, made.description) == ("setup", "then")
+    names = {one.name: one for one in client.project_components("REL")}
+    assert set(names) == {"client", "documentation", "server", "setup"}
+    count = client.component_count_related_issues(names["server"].id)
+    names["server"].delete(moveIssuesTo=made.id)
+    assert client.component_count_related_issues(made.id) == count
+    client.delete_component(made.id)
+    with pytest.raises(JIRAError) as caught:
+        client.component(made.id)
+    assert caught.value.status_code == 404
+
+
+def test_atlassian_handles_components(sandbox: Sandbox) -> None:
+    client: Any = Jira(sandbox.urls["tracker"], username=LOGIN[0], password=LOGIN[1], cloud=False)
+    made = client.create_component({"name": "installer", "project": "REL"})
+    client.update_component_lead(made["id"], "boris")
+    assert client.component(made["id"])["lead"]["name"] == "boris"
+    client.delete_component(made["id"])
+    names = [one["name"] for one in client.get_project_components("REL")]
+    assert names == ["client", "documentation", "server"]
+
+
+def test_jira_sets_the_actors_of_a_role(client: Any) -> None:
+    number = client.project_roles("REL")["Developers"]["id"]
+    role = client.project_role("REL", number)
+    assert [one.name for one in role.actors] == ["alice", "developers"]
+    role.update(users=["boris"], groups=["developers"])
+    assert [one.name for one in role.actors] == ["boris", "developers"]
+    role.add_user(users=["chloé"])
+    actors = client.project_role("REL", number).actors
+    assert [one.name for one in actors] == ["boris", "chloé", "developers"]
+
+
+def test_atlassian_adds_and_removes_the_actors_of_a_role(sandbox: Sandbox) -> None:
+    client: Any = Jira(sandbox.urls["tracker"], username=LOGIN[0], password=LOGIN[1], cloud=False)
+    number = client.get_project_roles("REL")["Users"].rpartition("/")[2]
+    client.add_user_into_project_role("REL", number, "alice")
+    client.add_group_into_project_role("REL", number, "developers")
+    client.delete_project_actors("REL", number, "alice", "user")
+    actors = client.get_project_actors_for_role_project("REL", number)
+    assert [one["name"] for one in actors] == ["developers"]
+
+
 def test_atlassian_handles_versions(sandbox: Sandbox) -> None:
     client: Any = Jira(sandbox.urls["tracker"], username=LOGIN[0], password=LOGIN[1], cloud=False)
     project = client.project("REL")["id"]

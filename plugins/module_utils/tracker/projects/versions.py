@@ -161,7 +161,7 @@ class ProjectVersions:
             )
         except ToolchainError as error:
             if error.status == 404:
-                raise _as_permission(error) from None
+                raise as_permission(error) from None
             found = named(self.all(), name) if error.status in (400, 409) else None
             if found is None:
                 raise
@@ -209,7 +209,7 @@ class ProjectVersions:
         if now is None:
             return error
         error.result["changed"] = now != version
-        return _as_permission(error) if error.status == 404 else error
+        return as_permission(error) if error.status == 404 else error
 
     def delete(self, version: Version, target: Version | None) -> None:
         """Delete a version; its issues get `target`, or lose the version."""
@@ -256,7 +256,7 @@ def _stored(value: Any) -> Any:
     return None if value == NO_DATE else value
 
 
-def _as_permission(error: ToolchainError) -> ToolchainError:
+def as_permission(error: ToolchainError) -> ToolchainError:
     error.kind = "permission"
     return error.with_hint(
         "what it does not find is there: the account may not administer the project"

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read, create, change and delete the components of a project [tracker-29]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.address import path
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response, json_or_none, unexpected_body
+from ..client import TrackerClient
+from ..fields.documents import plain_lines
+from .versions import as_permission, same_name
+
+_API = "rest/api/2"
+#: Our names of the members that are sent unchanged, and the server's.
+_MEMBERS = {"name": "name", "description": "description", "archived": "archived"}
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component. `lead` has the names of the account, the one that requests take first. The
+    server omits members without a value.
+    """
+
+    id: str
+    name: str
+    description: str
+    lead: tuple[str, ...]
+    assignee_type: str
+    archived: bool
+
+    @classmethod
+    def of(cls, record: Any) -> Component | None:
+        """Parse a component; `None` if the object is not a component."""
+        if not isinstance(record, Mapping) or not {"id", "name"} <= set(record):
+            return None
+        lead = record.get("lead")
+        shown = lead if isinstance(lead, Mapping) else {}
+        names = ("accountId", "name", "key", "displayName", "emailAddress")
+        return cls(
+            str(record["id"]),
+            str(record["name"]),
+            str(record.get("description") or ""),
+            tuple(str(shown[name]) for name in names if shown.get(name)),
+            str(record.get("assigneeType") or "PROJECT_DEFAULT").lower(),
+            bool(record.get("archived", False)),
+        )
+
+    def settable(self) -> dict[str, Any]:
+        """Return the settable members by our names."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "lead": self.lead[0] if self.lead else "",
+            "assignee_type": self.assignee_type,
+            "archived": self.archived,
+        }
+
+    def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the entries of `wanted` that differ."""
+        have = {**self.settable(), "description": plain_lines(self.description)}
+        adapted = {**wanted, "description": plain_lines(wanted.get("description", ""))}
+        same = {name for name in wanted if have[name] == adapted[name]}
+        same |= {"lead"} if self.is_led_by(wanted.get("lead", "")) else set()
+        return {name: value for name, value in wanted.items() if name not in same}
+
+    def is_led_by(self, account: str) -> bool:
+        """Return whether an account, by any of its names, leads the component; empty for none."""
+        wanted = account.casefold()
+        return wanted in (one.casefold() for one in self.lead) if wanted else not self.lead
+
+
+def named(components: list[Component], name: str) -> Component | None:
+    return next((one for one in components if same_name(one.name, name)), None)
+
+
+class ProjectComponents:
+    """The components of a project."""
+
+    def __init__(self, client: TrackerClient, project: str) -> None:
+        self._client, self._project = client, project
+
+    def all(self) -> list[Component]:
+        """Return all components. Raises `not_found` for a missing project."""
+        what = f"reading the components of the project '{self._project}'"
+        place = f"{_API}/project/{path(self._project)}/components"
+        try:
+            response = self._client.read(what, place)
+        except ToolchainError as error:
+            if error.status == 404:
+                error.with_hint("there is no such project for this account")
+            raise
+        beans = response.json()
+        found = [Component.of(record) for record in beans] if isinstance(beans, list) else [None]
+        components = [component for component in found if component is not None]
+        if len(components) < len(found):
+            raise unexpected_body(response, "a list of components")
+        return components
+
+    def issues(self, component: Component) -> int:
+        """Return the number of issues with the component, invisible ones included."""
+        what = f"counting the issues of the component '{component.name}'"
+        response = self._client.read(what, self._place(component, "relatedIssueCounts"))
+        told = response.json()
+        count = told.get("issueCount") if isinstance(told, Mapping) else None
+        if not isinstance(count, int):
+            raise unexpected_body(response, "a number of issues")
+        return count
+
+    def create(self, wanted: Mapping[str, Any], lead: Mapping[str, str]) -> Component:
+        """Create a component. If someone else created it at the same time, return that one.
+
+        :param wanted: members by our names; the lead is not sent from here
+        :param lead: the member of the request for the lead; empty if it is not managed
+        """
+        name = wanted["name"]
+        members = {**_sent(wanted), **lead, "project": self._project}
+        members.pop("archived", None)  # the creation does not take it
+        try:
+            response = self._client.write(
+                f"creating the component '{name}' of the project '{self._project}'",
+                "POST",
+                f"{_API}/component",
+                json=members,
+                verify=lambda: named(self.all(), name) is not None,
+            )
+        except ToolchainError as error:
+            if error.status == 404:
+                raise as_permission(error) from None
+            found = named(self.all(), name) if error.status in (400, 409) else None
+            if found is None:
+                raise
+            return found
+        made = Component.of(json_or_none(response.body)) or named(self.all(), name)
+        if made is None:
+            raise response.error("protocol", "the server does not show the component that it made")
+        return made
+
+    def update(
+        self, component: Component, wanted: Mapping[str, Any], lead: Mapping[str, str]
+    ) -> Component:
+        """Set the wanted members. Raises `rejected` for a member that the server does not keep."""
+
+        def left(now: Component | None) -> list[str]:
+            return list(wanted if now is None else now.differing(wanted))
+
+        response = self._client.write(
+            f"changing the component '{component.name}' of the project '{self._project}'",
+            "PUT",
+            self._place(component),
+            json={**_sent(wanted), **(lead if "lead" in wanted else {})},
+            verify=lambda: not left(self.read(component)),
+            repeatable=True,
+        )
+        now = Component.of(json_or_none(response.body)) or self.read(component)
+        missing = left(now)
+        if now is None or missing:
+            said = f"the server took it, but does not show what was set: {', '.join(missing)}"
+            error = response.error("rejected", said)
+            error.result["changed"] = now is not None and now != component
+            raise error
+        return now
+
+    def delete(self, component: Component, target: Component | None) -> None:
+        """Delete a component; its issues get `target`, or lose the component."""
+        self._client.write(
+            f"deleting the component '{component.name}' of the project '{self._project}'",
+            "DELETE",
+            self._place(component),
+            query={} if target is None else {"moveIssuesTo": target.id},
+            verify=lambda: self.read(component) is None,
+            repeatable=True,
+        )
+
+    def read(self, component: Component) -> Component | None:
+        """Return the current component; `None` if it does not exist."""
+        what = f"reading the component '{component.name}'"
+        response = self._client.read(what, self._place(component), expect=(200, 404))
+        return None if response.status == 404 else _read(response)
+
+    def _place(self, component: Component, *below: str) -> str:
+        return f"{_API}/component/{path(component.id, *below)}"
+
+
+def _read(response: Response) -> Component:
+    found = Component.of(response.json())
+    if found is None:
+        raise unexpected_body(response, "a component")
+    return found
+
+
+def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request."""
+    sent = {_MEMBERS[name]: value for name, value in wanted.items() if name in _MEMBERS}
+    if "assignee_type" in wanted:
+        sent["assigneeType"] = wanted["assignee_type"].upper()
+    return sent

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read and change the actors of a role of a project [tracker-30]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.address import path
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response, unexpected_body
+from ..client import TrackerClient
+from .versions import same_name
+
+_API = "rest/api/2"
+USERS, GROUPS = "users", "groups"
+_TYPES = {"atlassian-user-role-actor": USERS, "atlassian-group-role-actor": GROUPS}
+_QUERY = {USERS: "user", GROUPS: "group"}
+#: The id of the role on a new server, and its name.
+_ADMINISTRATORS = ("10002", "administrators")
+
+
+@dataclass(frozen=True)
+class ProjectRole:
+    """A role of a project. Actors of other types, which plugins define, are kept by type."""
+
+    id: str
+    name: str
+    users: tuple[str, ...]
+    groups: tuple[str, ...]
+    others: Mapping[str, list[str]]
+
+    @property
+    def administers(self) -> bool:
+        """Return whether the role is that of the project's administrators."""
+        return self.id == _ADMINISTRATORS[0] or self.name.casefold() == _ADMINISTRATORS[1]
+
+    def actors(self) -> dict[str, list[str]]:
+        """Return users and groups, sorted: their order has no meaning."""
+        return {USERS: sorted(self.users), GROUPS: sorted(self.groups)}
+
+
+def same_actor(kind: str, one: str, other: str) -> bool:
+    """Compare names; user names without regard to case, as servers do."""
+    return one.casefold() == other.casefold() if kind == USERS else one == other
+
+
+def actor_in(kind: str, name: str, actors: Iterable[str]) -> bool:
+    return any(same_actor(kind, name, one) for one in actors)
+
+
+class ProjectRoles:
+    """The roles of a project."""
+
+    def __init__(self, client: TrackerClient, project: str) -> None:
+        self._client, self._project = client, project
+
+    def ids(self) -> dict[str, str]:
+        """Return name to id. Raises `not_found` for a missing project."""
+        what = f"reading the roles of the project '{self._project}'"
+        response = self._client.read(what, f"{_API}/project/{path(self._project)}/role")
+        told = response.json()
+        if not isinstance(told, Mapping):
+            raise unexpected_body(response, "a mapping of roles")
+        return {str(name): str(address).rpartition("/")[2] for name, address in told.items()}
+
+    def named(self, name: str) -> ProjectRole:
+        """Return a role by its name. Raises `not_found`."""
+        known = self.ids()
+        number = next((known[one] for one in known if same_name(one, name)), None)
+        if number is None:
+            raise ToolchainError(
+                "not_found",
+                f"the project '{self._project}' has no role '{name}', but {', '.join(known)}",
+            )
+        return self.read(name, number)
+
+    def read(self, name: str, number: str) -> ProjectRole:
+        """Return a role by its id; `name` is for messages."""
+        what = f"reading the role '{name}' of the project '{self._project}'"
+        response = self._client.read(what, self._place(number))
+        return _role(response)
+
+    def replace(self, role: ProjectRole, wanted: Mapping[str, list[str]]) -> None:
+        """Set all users and groups with one request."""
+        actors = {category: wanted[kind] for category, kind in _TYPES.items()}
+        self._client.write(
+            self._changing(role),
+            "PUT",
+            self._place(role.id),
+            json={"id": int(role.id), "categorisedActors": {**role.others, **actors}},
+            verify=lambda: not _differing(self.read(role.name, role.id), wanted),
+            repeatable=True,
+        )
+
+    def add(self, role: ProjectRole, kind: str, names: list[str]) -> None:
+        """Add users or groups. An actor that someone else has added since is no error."""
+
+        def done() -> bool:
+            now = self.read(role.name, role.id).actors()[kind]
+            return all(actor_in(kind, name, now) for name in names)
+
+        try:
+            self._client.write(
+                self._changing(role),
+                "POST",
+                self._place(role.id),
+                json={_QUERY[kind]: names},
+                verify=done,
+            )
+        except ToolchainError as error:
+            if error.status != 400 or not done():
+                raise
+
+    def remove(self, role: ProjectRole, kind: str, name: str) -> None:
+        """Take away a user or a group."""
+
+        def done() -> bool:
+            return not actor_in(kind, name, self.read(role.name, role.id).actors()[kind])
+
+        self._client.write(
+            self._changing(role),
+            "DELETE",
+            self._place(role.id),
+            query={_QUERY[kind]: name},
+            verify=done,
+            repeatable=True,
+        )
+
+    def require(self, role: ProjectRole, wanted: Mapping[str, list[str]]) -> ProjectRole:
+        """Return the role as read again. Raises `rejected` if the server did not keep an actor."""
+        now = self.read(role.name, role.id)
+        left = _differing(now, wanted)
+        if left:
+            message = (
+                f"{self._changing(role)}: the server took it, but does not show what was set:"
+                f" {', '.join(left)}"
+            )
+            changed = now.actors() != role.actors()
+            raise ToolchainError("rejected", message, result={"changed": changed})
+        return now
+
+    def _changing(self, role: ProjectRole) -> str:
+        return f"changing the role '{role.name}' of the project '{self._project}'"
+
+    def _place(self, number: str) -> str:
+        return f"{_API}/project/{path(self._project)}/role/{path(number)}"
+
+
+def _differing(role: ProjectRole, wanted: Mapping[str, list[str]]) -> list[str]:
+    """Return the kinds of actors that differ."""
+    have = role.actors()
+    return [
+        kind
+        for kind, names in wanted.items()
+        if len(names) != len(have[kind])
+        or not all(actor_in(kind, name, have[kind]) for name in names)
+    ]
+
+
+def _role(response: Response) -> ProjectRole:
+    told = response.json()
+    actors = told.get("actors") if isinstance(told, Mapping) else None
+    if not isinstance(told, Mapping) or "id" not in told or not isinstance(actors, list):
+        raise unexpected_body(response, "a role")
+    found: dict[str, list[str]] = {USERS: [], GROUPS: []}
+    for actor in actors:
+        if not isinstance(actor, Mapping):
+            raise unexpected_body(response, "a role")
+        category = str(actor.get("type"))
+        found.setdefault(_TYPES.get(category, category), []).append(_name(actor))
+    users, groups = tuple(found.pop(USERS)), tuple(found.pop(GROUPS))
+    return ProjectRole(str(told["id"]), str(told.get("name", "")), users, groups, found)
+
+
+def _name(actor: Mapping[str, Any]) -> str:
+    """Return the name of an actor: the account id of a user in the cloud."""
+    user, group = actor.get("actorUser"), actor.get("actorGroup")
+    if isinstance(user, Mapping) and user.get("accountId"):
+        return str(user["accountId"])
+    if isinstance(group, Mapping) and group.get("name"):
+        return str(group["name"])
+    return str(actor.get("name") or actor.get("displayName"))

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Manage components of a project: the module `tracker_component` [tracker-29]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan, unchanged, without_none
+from .. import permissions
+from ..client import TrackerClient
+from ..editing.site import Site
+from ..fields.documents import plain_lines
+from .components import Component, ProjectComponents, named
+from .versions import same_name
+
+_LONGEST = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_OF_COMPONENTS_THAT_STAY = ("new_name", "description", "lead", "assignee_type", "archived")
+_OF_A_REMOVAL = ("move_issues_to", "force")
+_ASSIGNEES = Literal["project_default", "component_lead", "project_lead", "unassigned"]
+
+
+@dataclass(frozen=True)
+class TrackerComponentOptions:
+    """The options of `tracker_component`."""
+
+    project: str
+    name: str
+    new_name: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    lead: Annotated[str | None, Option(empty=True)] = None
+    assignee_type: _ASSIGNEES | None = None
+    archived: bool | None = None
+    move_issues_to: str | None = None
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        for option in ("name", "new_name"):
+            given = (getattr(self, option) or "").strip()
+            if len(given) > _LONGEST:
+                raise invalid(f"{option} has more than {_LONGEST} characters")
+            if _CONTROL.search(given):
+                raise invalid(f"{option} has a line break, a tab or another control character")
+        others = _OF_COMPONENTS_THAT_STAY if self.state == "absent" else _OF_A_REMOVAL
+        given_ones = [name for name in others if getattr(self, name) not in (None, False)]
+        if self.state == "absent" and self.archived is not None:
+            given_ones.append("archived")
+        if given_ones:
+            raise invalid(f"{given_ones[0]} has no meaning with state '{self.state}': leave it out")
+        if self.move_issues_to is not None and same_name(self.move_issues_to, self.name):
+            raise invalid(
+                f"move_issues_to is '{self.name}', the component that is to be deleted:"
+                " name another component"
+            )
+
+
+class TrackerComponentOperation:
+    """A component of a project. Raises `invalid`."""
+
+    descriptor: ClassVar = Descriptor(
+        "tracker",
+        {
+            "read": reads(),
+            **dict.fromkeys(("create", "update", "delete"), writes("administer")),
+        },
+        kind="component",
+        name="{project}/{name}",
+    )
+
+    def __init__(self, task: Task, options: TrackerComponentOptions) -> None:
+        options.require_sense()
+        self._task, self._options = task, options
+        self._client = TrackerClient(task)
+        self._components = ProjectComponents(self._client, options.project)
+        self._current: Component | None = None
+        self._target: Component | None = None
+        self._wanted: dict[str, Any] = {}
+        #: The member of a request for the lead.
+        self._lead: dict[str, str] = {}
+
+    def plan(self) -> Plan:
+        known = self._components.all()
+        if self._options.state == "absent":
+            return self._removal(known)
+        self._current = self._managed(known)
+        self._wanted = self._desired()
+        before = None if self._current is None else self._current.settable()
+        comparisons = {"description": _same_lines, "lead": self._same_lead}
+        found = plan(before, self._wanted, comparisons)
+        if self._current is None and self._options.lead:
+            found.after["lead"] = self._account(self._options.lead)
+        return found.with_result(component=self._predicted(found))
+
+    def _removal(self, known: list[Component]) -> Plan:
+        options = self._options
+        self._current = named(known, options.name)
+        if self._current is None:
+            return unchanged({"component": None})
+        if options.move_issues_to is not None:
+            self._target = named(known, options.move_issues_to)
+            if self._target is None:
+                raise ToolchainError(
+                    "not_found",
+                    f"move_issues_to: the project '{options.project}' has no component"
+                    f" '{options.move_issues_to}'",
+                )
+        elif not options.force:
+            self._require_no_issues(self._current)
+        return plan(self._current.settable(), None).with_result(component=None)
+
+    def _require_no_issues(self, component: Component) -> None:
+        count = self._components.issues(component)
+        if count:
+            has = "1 issue has" if count == 1 else f"{count} issues have"
+            raise ToolchainError(
+                "conflict",
+                f"{has} the component '{component.name}' of the project"
+                f" '{self._options.project}': name another one in move_issues_to, or set force",
+            )
+
+    def _managed(self, known: list[Component]) -> Component | None:
+        """Return the component to change. Raises `conflict` if both the old and the new name
+        exist.
+        """
+        options = self._options
+        found = named(known, options.name)
+        if options.new_name is None:
+            return found
+        renamed = named(known, options.new_name)
+        if found is not None and renamed is not None and found != renamed:
+            raise ToolchainError(
+                "conflict",
+                f"renaming the component '{options.name}' of the project '{options.project}':"
+                f" there is a component '{renamed.name}', too",
+            )
+        return found or renamed
+
+    def _desired(self) -> dict[str, Any]:
+        options, current = self._options, self._current
+        name = options.new_name or (options.name if current is None else current.name)
+        return without_none(
+            {
+                "name": name.strip(),
+                "description": options.description,
+                "lead": options.lead,
+                "assignee_type": options.assignee_type,
+                "archived": options.archived,
+            }
+        )
+
+    def _same_lead(self, current: Any, wanted: Any) -> tuple[bool, Any]:
+        if self._current is not None and self._current.is_led_by(wanted):
+            return True, current
+        account = self._account(wanted)
+        return account == current, account
+
+    def _account(self, name: str) -> str:
+        """Return the account of a lead, and prepare the member of the request."""
+        site = Site(self._task, self._client, knows_cloud=True)
+        account = next(iter(site.account(name, "lead").values())) if name else ""
+        self._lead = {"leadAccountId" if site.cloud else "leadUserName": account}
+        return account
+
+    def _predicted(self, found: Plan) -> dict[str, Any]:
+        """Return the component after the task, as far as it can be predicted."""
+        blank = Component("", "", "", (), "project_default", archived=False).settable()
+        number = None if self._current is None else self._current.id
+        return {"id": number, **blank, **found.before, **found.after}
+
+    def preflight(self, plan: Plan) -> None:
+        what = f"the component '{self._options.name}' of the project '{self._options.project}'"
+        needs = ["ADMINISTER_PROJECTS"]
+        permissions.require(self._client, what, needs, projectKey=self._options.project)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if plan.action == "delete" and self._current is not None:
+            self._components.delete(self._current, self._target)
+            return {}
+        current = self._current
+        if current is None:
+            current = self._components.create(self._wanted, self._lead)
+        lead = {"lead": plan.after["lead"]} if "lead" in self._wanted else {}
+        left = current.differing({**self._wanted, **lead})
+        if left:
+            current = self._components.update(current, left, self._lead)
+        return {"component": {"id": current.id, **current.settable()}}
+
+
+def _same_lines(current: Any, wanted: Any) -> tuple[bool, Any]:
+    return plain_lines(current or "") == plain_lines(wanted), wanted

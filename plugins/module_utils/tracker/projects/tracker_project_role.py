@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Manage the actors of a role of a project: the module `tracker_project_role` [tracker-30]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.http.messages import unexpected_body
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan
+from .. import permissions
+from ..client import TrackerClient
+from ..editing.site import Site
+from .project_roles import GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
+
+_Names = Annotated[list[str] | None, Option(empty=True)]
+
+
+@dataclass(frozen=True)
+class TrackerProjectRoleOptions:
+    """The options of `tracker_project_role`."""
+
+    project: str
+    role: str
+    users: _Names = None
+    groups: _Names = None
+    mode: Literal["exact", "add", "remove"] = "exact"
+    force: bool = False
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for a role without actors to manage."""
+        if self.users is None and self.groups is None:
+            raise invalid(
+                f"the role '{self.role}' has neither users nor groups: give one of them"
+                " (an empty list removes all)"
+            )
+
+
+class TrackerProjectRoleOperation:
+    """The users and groups of a role of a project. Raises `invalid`."""
+
+    descriptor: ClassVar = Descriptor(
+        "tracker",
+        {
+            "read": reads("administer"),
+            **dict.fromkeys(("replace", "add", "remove"), writes("administer")),
+        },
+        kind="role",
+        name="{project}/{role}",
+    )
+
+    def __init__(self, task: Task, options: TrackerProjectRoleOptions) -> None:
+        options.require_sense()
+        self._task, self._options = task, options
+        self._client = TrackerClient(task)
+        self._roles = ProjectRoles(self._client, options.project)
+        self._current: ProjectRole | None = None
+
+    def plan(self) -> Plan:
+        role = self._current = self._roles.named(self._options.role)
+        before = role.actors()
+        wanted = {
+            kind: self._wanted(role, kind, names)
+            for kind, names in ((USERS, self._options.users), (GROUPS, self._options.groups))
+            if names is not None
+        }
+        found = plan(before, wanted)
+        if not self._options.force and role.administers and _loses(before, found.after):
+            self._require_own(before, found.after)
+        return found.with_result(role={"name": role.name, **found.after})
+
+    def _wanted(self, role: ProjectRole, kind: str, names: list[str]) -> list[str]:
+        """Return the actors after the task, by the names of the server."""
+        have = role.actors()[kind]
+        mode = self._options.mode
+        if mode == "remove":
+            gone = [self._actor(kind, name, have, must=False) for name in names]
+            return [one for one in have if not actor_in(kind, one, gone)]
+        given = [self._actor(kind, name, have) for name in names]
+        kept = have if mode == "add" else [one for one in have if actor_in(kind, one, given)]
+        added = [one for one in given if not actor_in(kind, one, have)]
+        return sorted({*kept, *added})
+
+    def _actor(self, kind: str, name: str, have: list[str], *, must: bool = True) -> str:
+        """Return the server's name of an actor: the account id of a user in the cloud.
+
+        :param must: raise `not_found` for an account that does not exist
+        """
+        if kind == GROUPS or actor_in(kind, name, have):
+            return name
+        try:
+            site = Site(self._task, self._client, knows_cloud=True)
+            return next(iter(site.account(name, USERS).values()))
+        except ToolchainError as error:
+            if must or error.kind != "not_found":
+                raise
+            return name
+
+    def _require_own(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """Raise `invalid` if the account of the task would no longer be an administrator."""
+        query = {"expand": "groups"}
+        response = self._client.read("asking who the account is", "rest/api/2/myself", query=query)
+        told = response.json()
+        if not isinstance(told, Mapping):
+            raise unexpected_body(response, "an account")
+        shown = told.get("groups")
+        items = shown.get("items") if isinstance(shown, Mapping) else None
+        own = {
+            USERS: [str(told[name]) for name in ("accountId", "name", "key") if told.get(name)],
+            GROUPS: [str(one.get("name")) for one in items or () if isinstance(one, Mapping)],
+        }
+        if _has(before, own) and not _has(after, own):
+            raise invalid(
+                f"the own account would no longer be in the role '{self._options.role}' of the"
+                f" project '{self._options.project}': keep it in users or groups, or set force"
+            )
+
+    def preflight(self, plan: Plan) -> None:
+        what = f"the role '{self._options.role}' of the project '{self._options.project}'"
+        needs = ["ADMINISTER_PROJECTS"]
+        permissions.require(self._client, what, needs, projectKey=self._options.project)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        role = self._current
+        if role is None:
+            raise AssertionError("the plan has read the role")
+        if self._options.mode == "exact":
+            self._roles.replace(role, plan.after)
+        for change in plan.changes if self._options.mode != "exact" else ():
+            kind = change.field
+            added = [one for one in change.after if not actor_in(kind, one, change.before)]
+            if added:
+                self._roles.add(role, kind, added)
+            for name in change.before:
+                if not actor_in(kind, name, change.after):
+                    self._roles.remove(role, kind, name)
+        wanted = {change.field: change.after for change in plan.changes}
+        now = self._roles.require(role, wanted)
+        return {"role": {"name": now.name, **now.actors()}}
+
+
+def _loses(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    return any(set(before[kind]) - set(after[kind]) for kind in (USERS, GROUPS))
+
+
+def _has(actors: Mapping[str, Any], own: Mapping[str, list[str]]) -> bool:
+    return any(actor_in(kind, one, actors[kind]) for kind in (USERS, GROUPS) for one in own[kind])

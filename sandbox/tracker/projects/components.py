@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Components: create, update, delete and count [tracker-29]."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from sandbox.tracker.beans import account_name
+from sandbox.tracker.call import Call, Json, require
+from sandbox.tracker.errors import refusal
+from sandbox.tracker.issues.changes import save
+from sandbox.tracker.projects.moves import issues_of
+
+_TAKEN = "A component with the name {} already exists in this project."
+_EMPTY = "The component name specified is invalid - cannot be an empty string."
+_UNRIGHTFUL = "The user {} does not have permission to complete this operation."
+_TYPES = ("PROJECT_DEFAULT", "COMPONENT_LEAD", "PROJECT_LEAD", "UNASSIGNED")
+_FIELD = "components"
+
+
+def listed(call: Call) -> Response:
+    """GET /project/{key}/components: a list without paging."""
+    return JSONResponse(_of(call, call.readable(call.part("key"))))
+
+
+def paged(call: Call) -> Response:
+    """GET /project/{key}/component (cloud): a paged list."""
+    return JSONResponse(call.page(_of(call, call.readable(call.part("key")))))
+
+
+def _of(call: Call, project: str) -> list[Json]:
+    known = call.store.values("tracker.component", f"{project}/")
+    return [call.views.whole_component(project, one) for one in known]
+
+
+def _found(call: Call) -> tuple[str, Json]:
+    """Return (project key, entry) of the component in the request path."""
+    number = call.part("id")
+    for key, entry in call.store.items("tracker.component"):
+        project = key.partition("/")[0]
+        if entry["id"] == number and (project in call.world.projects or call.administers(project)):
+            return project, entry
+    raise refusal(404, f"The component with id {number} does not exist.")
+
+
+def _administered(call: Call, project: str) -> None:
+    require(call.administers(project), refusal(403, _UNRIGHTFUL.format(call.user)))
+
+
+def component(call: Call) -> Response:
+    return JSONResponse(call.views.whole_component(*_found(call)))
+
+
+def create(call: Call) -> Response:
+    """POST /component: 201."""
+    members = call.members()
+    wanted = str(members.get("project") or "")
+    require(wanted, refusal(400, errors={"project": "Project must be specified."}))
+    project = call.readable(wanted)
+    _administered(call, project)
+    entry: Json = {"id": call.next_id("component")}
+    entry["name"] = _name(call, project, members.get("name"), None)
+    _take(call, entry, members)
+    call.store.put("tracker.component", f"{project}/{entry['name']}", entry)
+    return JSONResponse(call.views.whole_component(project, entry), 201)
+
+
+def update(call: Call) -> Response:
+    """PUT /component/{id}: absent members leave the component unchanged."""
+    project, entry = _found(call)
+    _administered(call, project)
+    members, former = call.members(), entry["name"]
+    if members.get("name") is not None:
+        entry["name"] = _name(call, project, members["name"], entry["id"])
+    _take(call, entry, members)
+    call.store.delete("tracker.component", f"{project}/{former}")
+    call.store.put("tracker.component", f"{project}/{entry['name']}", entry)
+    for issue in issues_of(call, project, former, _FIELD) if former != entry["name"] else ():
+        names = [entry["name"] if one == former else one for one in issue[_FIELD]]
+        call.store.put("tracker.issue", issue["key"], {**issue, _FIELD: names})
+    return JSONResponse(call.views.whole_component(project, entry))
+
+
+def _name(call: Call, project: str, given: object, own: str | None) -> str:
+    name = str(given or "").strip()
+    require(name, refusal(400, errors={"name": _EMPTY}))
+    for known in call.store.values("tracker.component", f"{project}/"):
+        if known["name"].lower() == name.lower() and known["id"] != own:
+            raise refusal(400, errors={"name": _TAKEN.format(name)})
+    return name
+
+
+def _take(call: Call, entry: Json, members: Json) -> None:
+    """Update an entry with all members except the name."""
+    if members.get("description") is not None:
+        entry["description"] = members["description"]
+    kind = members.get("assigneeType")
+    require(kind in (None, *_TYPES), refusal(400, f"Unrecognized assignee type {kind}"))
+    entry["assigneeType"] = kind or entry.get("assigneeType", _TYPES[0])
+    lead = "leadAccountId" if call.cloud else "leadUserName"
+    if lead in members:
+        entry["lead"] = _lead(call, lead, members[lead]) if members[lead] else None
+    if members.get("archived") is not None and call.settings["component_archive"]:
+        entry["archived"] = members["archived"] is True
+
+
+def _lead(call: Call, member: str, given: object) -> str:
+    wanted = str(given)
+    wanted = (account_name(wanted) or wanted) if call.cloud else wanted
+    known = call.store.get("tracker.user", wanted)
+    require(known is not None, refusal(400, errors={member: f"The user {wanted} does not exist."}))
+    return wanted
+
+
+def delete(call: Call) -> Response:
+    """DELETE /component/{id}: its issues get the component `moveIssuesTo`, or lose it."""
+    project, entry = _found(call)
+    _administered(call, project)
+    target = call.query("moveIssuesTo")
+    known = call.store.values("tracker.component", f"{project}/")
+    names = [one["name"] for one in known if one["id"] == target != entry["id"]]
+    require(names or not target, refusal(404, f"The component with id {target} does not exist."))
+    for issue in issues_of(call, project, entry["name"], _FIELD):
+        kept = [one for one in issue[_FIELD] if one != entry["name"]]
+        save(call, issue, {**issue, _FIELD: list(dict.fromkeys([*kept, *names]))})
+    call.store.delete("tracker.component", f"{project}/{entry['name']}")
+    return Response(status_code=204)
+
+
+def related(call: Call) -> Response:
+    """GET /component/{id}/relatedIssueCounts, including issues the account cannot see."""
+    project, entry = _found(call)
+    address = f"{call.views.base}/rest/api/2/component/{entry['id']}"
+    count = len(issues_of(call, project, entry["name"], _FIELD))
+    return JSONResponse({"self": address, "issueCount": count})

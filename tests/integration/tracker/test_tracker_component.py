@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test components of a project, on servers and in the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects.tracker_component import (
+    TrackerComponentOperation,
+    TrackerComponentOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers.tracker import DEVELOPER, Done, Tracker
+
+SERVERS: dict[str, dict[str, Any]] = {"server": {}, "cloud": {"deployment": "Cloud"}}
+
+
+@pytest.fixture
+def tracker(fresh: Callable[[str], Sandbox]) -> Iterator[Tracker]:
+    sandbox = fresh("real")
+    yield Tracker(sandbox, TrackerComponentOperation, TrackerComponentOptions)
+    sandbox.clear_faults()
+
+
+def rel(tracker: Tracker, name: str, **options: Any) -> Done:
+    return tracker(project="REL", name=name, **options)
+
+
+def shown(tracker: Tracker, name: str) -> dict[str, Any] | None:
+    found = tracker.get("project/REL/components")
+    return next((one for one in found if one["name"] == name), None)
+
+
+@pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
+def test_a_component_lives_from_creation_to_deletion(
+    tracker: Tracker, settings: dict[str, Any]
+) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    life: list[dict[str, Any]] = [
+        {"description": "größe", "lead": "alice", "assignee_type": "component_lead"},
+        {"new_name": "setup", "lead": ""},
+        {"new_name": "SETUP", "assignee_type": "unassigned", "description": ""},
+        {"new_name": "setup", "state": "present", "lead": "boris"},
+    ]
+    if settings:
+        life[0]["lead"], life[3]["lead"] = "Alice Example", "account-boris"
+    for step in life:
+        predicted = rel(tracker, "installer", check=True, **step)
+        done = rel(tracker, "installer", **step)
+        assert (predicted.changed, done.changed) == (True, True)
+        assert predicted.diff == done.diff
+        assert {**done.values["component"], "id": None} == {
+            **predicted.values["component"],
+            "id": None,
+        }
+        assert len(done.writes) == 1
+        again = rel(tracker, "installer", **step)
+        assert not again.changed
+        assert len(again.requests) == 1
+    rel(tracker, "setup", state="absent")
+    assert shown(tracker, "setup") is None
+
+
+def test_issues_get_another_component_or_lose_it(tracker: Tracker) -> None:
+    issues = [{"key": "REL-90", "summary": "x", "components": ["server"]}]
+    tracker.sandbox.seed({"tracker": {"issues": issues}})
+    server, client = shown(tracker, "server"), shown(tracker, "client")
+    assert server is not None
+    assert client is not None
+    count = tracker.get(f"component/{server['id']}/relatedIssueCounts")["issueCount"]
+    assert count
+    for check in (True, False):
+        refusal = {"name": "server", "state": "absent", "check": check}
+        error = tracker.refused("conflict", "move_issues_to", project="REL", **refusal)
+        assert "force" in error.message
+    done = rel(tracker, "server", state="absent", move_issues_to="Client")
+    assert done.changed
+    assert tracker.get(f"component/{client['id']}/relatedIssueCounts")["issueCount"] >= count
+    assert rel(tracker, "client", state="absent", force=True).changed
+    tracker.refused(
+        "not_found",
+        "no component 'nowhere'",
+        project="REL",
+        name="documentation",
+        state="absent",
+        move_issues_to="nowhere",
+    )
+
+
+def test_a_server_that_does_not_archive_is_reported(tracker: Tracker) -> None:
+    assert rel(tracker, "server", archived=True).values["component"]["archived"]
+    tracker.sandbox.settings("tracker", component_archive=False)
+    tracker.refused("rejected", "archived", project="REL", name="client", archived=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("has no meaning with state 'absent'", {"state": "absent", "archived": False}),
+        ("has no meaning with state 'present'", {"force": True}),
+        ("has no meaning with state 'present'", {"move_issues_to": "server"}),
+        ("name another component", {"state": "absent", "move_issues_to": "CLIENT"}),
+        ("more than 255 characters", {"new_name": "x" * 256}),
+        ("a line break", {"new_name": "x\ty"}),
+    ],
+)
+def test_options_that_contradict_each_other(
+    tracker: Tracker, words: str, options: dict[str, Any]
+) -> None:
+    tracker.refused("invalid", words, project="REL", name="client", **options)
+
+
+def test_what_does_not_exist_is_named_in_both_modes(tracker: Tracker) -> None:
+    for check in (True, False):
+        lead = {"project": "REL", "name": "client", "lead": "nobody", "check": check}
+        tracker.refused("not_found", "lead: there is no such account", **lead)
+        hidden = {"project": "NONE", "name": "client", "check": check}
+        tracker.refused("not_found", "no such project", **hidden)
+
+
+def test_both_names_are_a_conflict_and_developers_may_not(tracker: Tracker) -> None:
+    tracker.refused("conflict", "'server'", project="REL", name="client", new_name="server")
+    tracker.refused("permission", project="REL", name="new", login=DEVELOPER)
