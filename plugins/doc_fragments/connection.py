@@ -137,6 +137,32 @@ options:
     type: str
 """
 
+_CLOUD = """
+options:
+  cloud_id:
+    description:
+      - Id of an Atlassian Cloud site. Requests then go to the gateway, which scoped tokens and service accounts need.
+      - V(auto) reads the id from C(/_edge/tenant_info) of the site, whose address is O(url).
+      - Also C(toolchain_{service}_cloud_id), E(TOOLCHAIN_{prefix}_CLOUD_ID).
+    type: str
+  cloud_gateway:
+    description: Base URL of the gateway. Also C(toolchain_{service}_cloud_gateway), E(TOOLCHAIN_{prefix}_CLOUD_GATEWAY).
+    type: str
+    default: https://api.atlassian.com
+"""
+
+_WIKI = """
+options:
+  dialect:
+    description:
+      - Interface of the server. V(server) is that of a server of your own, V(cloud_v1) and V(cloud_v2) are those of Atlassian Cloud.
+      - V(auto) detects the cloud from the host in O(url) or from O(cloud_id), and asks once whether it has version 2.
+      - Also C(toolchain_wiki_dialect), E(TOOLCHAIN_WIKI_DIALECT).
+    type: str
+    choices: [auto, server, cloud_v1, cloud_v2]
+    default: auto
+"""
+
 _ANALYSIS = """
 options:
   username:
@@ -160,8 +186,8 @@ options:
 
 _PARTS = {
     "repo": (_SETTINGS, _LOGIN, _TOKEN, _REPO),
-    "tracker": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH, _TRACKER),
-    "wiki": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH),
+    "tracker": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH, _TRACKER, _CLOUD),
+    "wiki": (_SETTINGS, _LOGIN, _TOKEN, _OAUTH, _WIKI, _CLOUD),
     "ci": (_SETTINGS, _LOGIN),
     "analysis": (_SETTINGS, _ANALYSIS),
 }
@@ -182,6 +208,8 @@ _SETTINGS_BY_ENVIRONMENT = (
     "vendor",
     "platform_url",
     "accept_language",
+    "cloud_id",
+    "cloud_gateway",
 )
 
 

@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     credential_options,
     is_credential,
-    settings_options,
     variable_name,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+    settings_options,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     without_user_info,

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import functools
 import html
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core import errors
-from ..core.address import Query, origin
+from ..core.address import Query, origin, path_of
 from ..core.errors import Kind, ToolchainError
 from ..core.http.download import download
-from ..core.http.login_refusal import require_login
+from ..core.http.login_refusal import require_login, require_scope
 from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from ..core.module.task import Task
+from .scopes import scopes_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
@@ -23,6 +26,8 @@ Taken = TypeVar("Taken")
 
 #: Anti-forgery header [tracker-12].
 _UNFORGED = {"X-Atlassian-Token": "no-check"}
+#: Statuses of a side question that the task can go on without.
+_REFUSED = frozenset({401, 403, 404})
 
 
 def describe(response: Response) -> str:
@@ -40,12 +45,17 @@ class TrackerClient:
     """Requests to the tracker, with its rules for logins and errors."""
 
     def __init__(self, task: Task, *, connections: int = 4) -> None:
-        self._transport = task.transport(describe=describe, connections=connections)
+        self._task, self._connections = task, connections
         self._headers = {"Accept": "application/json"}
         self._accepted = False
         language = task.connection.settings.get("accept_language")
         if language is not None:
             self._headers |= {"Accept-Language": language, "X-Force-Accept-Language": "true"}
+
+    @functools.cached_property
+    def _transport(self) -> Transport:
+        """Return the transport. With `cloud_id: auto` it reads the id of the site first."""
+        return self._task.transport(describe=describe, connections=self._connections)
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -54,8 +64,13 @@ class TrackerClient:
 
     @property
     def url(self) -> str:
-        """Return the base address."""
+        """Return the base address of requests."""
         return self._transport.connection.url
+
+    @property
+    def site(self) -> str:
+        """Return the base address for people."""
+        return self._transport.connection.site or self.url
 
     def length(self, path: str, query: Query) -> int:
         """Return the length of a request's address in characters."""
@@ -121,7 +136,21 @@ class TrackerClient:
                 )
             raise
 
+    def aside(self, what: str, path: str, **parts: Any) -> Any:
+        """Return the JSON of a side question; None if the account may not ask it, or the server
+        does not know it. The task goes on without it [tracker-40].
+        """
+        try:
+            return json_or_none(self.read(what, path, **parts).body)
+        except ToolchainError as error:
+            if error.status not in _REFUSED:
+                raise
+            return None
+
     def _require_login(self, response: Response) -> None:
+        asked = response.request
+        scopes = scopes_of(asked.method, path_of(asked.url), reads=asked.reads)
+        require_scope(response, scopes)
         require_login(response, self._transport.connection)
 
     def _require_taken(self, response: Response) -> None:

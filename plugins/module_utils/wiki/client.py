@@ -7,21 +7,24 @@ follow the server facts [wiki-0].
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from ..core import errors
-from ..core.address import path
+from ..core.address import path, path_of
 from ..core.http.download import Taken, download
 from ..core.http.file_download import RemoteContent, download_into
-from ..core.http.login_refusal import require_login
+from ..core.http.login_refusal import require_login, require_scope
 from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from ..core.module.task import Task
 from . import predicted_pages
+from .error_text import describe
 from .names import composed, decomposed
 from .page import Page, member, page_of
+from .scopes import scopes_of
 
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
@@ -47,26 +50,6 @@ _NO_LOOKUP = (
     " only page_id finds a page there"
 )
 _NO_LISTING = "the written interface of the wiki knows neither labels nor attachments"
-_JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
-
-
-def describe(response: Response) -> str:
-    """Return the error message without the Java package of its exception ([wiki-2])."""
-    decoded = json_or_none(response.body)
-    if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
-        return errors.error_text(response.text)
-    lines = [_JAVA_PACKAGE.sub("", decoded["message"]).strip(), *_details(decoded.get("data"))]
-    return "; ".join(dict.fromkeys(filter(None, lines)))
-
-
-def _details(data: Any) -> Iterator[str]:
-    entries = data.get("errors") if isinstance(data, Mapping) else None
-    for entry in entries if isinstance(entries, list) else []:
-        message = entry.get("message") if isinstance(entry, Mapping) else None
-        if isinstance(message, Mapping):
-            message = message.get("translation") or message.get("key")
-        if isinstance(message, str):
-            yield message
 
 
 class WikiClient:
@@ -90,11 +73,21 @@ class WikiClient:
         connections: int = 10,
     ) -> None:
         self.predictions = task.predictions
-        self._transport = task.transport(describe=describe, connections=connections)
-        self._base = task.connection.url
+        self._task, self._connections = task, connections
         optional = {_LABELS: labels, _OBSTACLES: obstacles, _RIGHTS: rights and task.read_only}
         chosen = [name for name, wanted in optional.items() if wanted]
         self._expand = ",".join([_EXPAND, *chosen, *more])
+
+    @functools.cached_property
+    def _transport(self) -> Transport:
+        """Return the transport. With `cloud_id: auto` it reads the id of the site first."""
+        return self._task.transport(describe=describe, connections=self._connections)
+
+    @property
+    def _base(self) -> str:
+        """Return the base address for people."""
+        connection = self._transport.connection
+        return connection.site or connection.url
 
     def get(self, what: str, page_id: str, space: str | None) -> Page | None:
         """Return a page by id; None if it is missing or not visible.
@@ -342,6 +335,8 @@ class WikiClient:
         return self.send(what, method, place, expect, query=query, json=content, verify=verify)
 
     def _require_login(self, response: Response) -> None:
+        asked = response.request
+        require_scope(response, scopes_of(asked.method, path_of(asked.url)))
         require_login(response, self._transport.connection)
         if response.status == 410:
             said = errors.shorten(describe(response))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import netrc
 import os
 import re
@@ -17,6 +16,8 @@ from ansible.module_utils.errors import AnsibleFallbackNotFound
 from ..address import require_address
 from ..errors import invalid
 from ..secret import Secret, clean_url
+from . import cloud
+from .settings import check_settings, settings_options
 from .token_file import login_of_auth_info, login_of_token_file
 
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
@@ -46,27 +47,6 @@ _SECRET_OPTIONS = (
     "oauth_access_token_secret",
 )
 _PATH_OPTIONS = ("credentials_file", "ltoken_file", "ca_path", "client_cert", "client_key")
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "url": {"type": "str", "empty": True, "whole": True},
-    "validate_certs": {"type": "bool", "default": True},
-    "ca_path": {"type": "path"},
-    "client_cert": {"type": "path"},
-    "client_key": {"type": "path", "no_log": False},
-    "timeout": {"type": "float", "default": 30},
-    "retries": {"type": "int", "default": 3},
-    "retry_max_wait": {"type": "float", "default": 60},
-}
-_SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
-    "repo": {
-        "dialect": {"type": "str", "choices": ["auto", "generic", "jfrog"], "default": "auto"},
-        "vendor": {"type": "str", "default": "Vendor"},
-        "platform_url": {"type": "str"},
-    },
-    "tracker": {
-        "dialect": {"type": "str", "choices": ["auto", "server", "cloud"], "default": "auto"},
-        "accept_language": {"type": "str"},
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -97,6 +77,8 @@ class Connection:
     #: The credentials that are sent, and their source, for messages.
     login: str = field(default="", compare=False)
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    #: Base address for people if requests go to a gateway.
+    site: str = ""
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -124,11 +106,6 @@ def credential_options(service: str) -> tuple[str, ...]:
     no such option.
     """
     return _CREDENTIALS[service]
-
-
-def settings_options(service: str) -> dict[str, dict[str, Any]]:
-    """Return the options that are no credentials, as an argument spec without fallbacks."""
-    return {**_SETTINGS, **_SERVICE_SETTINGS.get(service, {})}
 
 
 def _variable(name: str) -> str:
@@ -186,9 +163,9 @@ def resolve(
     if named and named.items() <= from_env.items():
         source = "the environment"
     settings = {name: get(name) for name in settings_options(service) if name != "url"}
-    _check_files(service, settings)
-    _check_numbers(service, settings)
-    _check_platform(settings)
+    check_settings(service, settings)
+    _check_bases(settings)
+    cloud.check(service, address, settings)
     login = _login(service, address, named)
     described = _described(login, named, source)
     return Connection(service=service, url=address, settings=settings, login=described, **login)
@@ -209,35 +186,15 @@ def _described(login: Mapping[str, Any], named: Mapping[str, Any], source: str) 
     return f"{what}{who}, from {source}"
 
 
-def _check_files(service: str, settings: Mapping[str, Any]) -> None:
-    for name in ("ca_path", "client_cert", "client_key"):
-        file = settings.get(name)
-        if file is not None and not os.access(file, os.R_OK):
-            whole = os.path.abspath(file)
-            why = "cannot be read" if os.path.exists(file) else "is not there"
-            raise invalid(f"{name} of the {service} service: {whole} {why}")
-
-
-def _check_platform(settings: Mapping[str, Any]) -> None:
-    """Raise `invalid` for a `platform_url` that cannot be a base address."""
-    if settings.get("platform_url") is None:
-        return
-    name = "of platform_url"
-    clean, user, _secret = _base_address(str(settings["platform_url"]), name)
-    if user is not None:
-        raise invalid(
-            f"the address {clean} {name} must not have user info: the login of url is used"
-        )
-
-
-def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
-    timeout = settings.get("timeout")
-    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
-        raise invalid(f"timeout of the {service} service is {timeout:g}: give more than 0 seconds")
-    for name in ("retries", "retry_max_wait"):
-        value = settings.get(name)
-        if value is not None and not value >= 0:
-            raise invalid(f"{name} of the {service} service is {value:g}: give 0 or more")
+def _check_bases(settings: Mapping[str, Any]) -> None:
+    """Raise `invalid` for another base address that cannot be one."""
+    for name in ("platform_url", "cloud_gateway"):
+        if settings.get(name) is None:
+            continue
+        clean, user, _secret = _base_address(str(settings[name]), f"of {name}")
+        if user is not None:
+            said = "must not have user info: the login of url is used"
+            raise invalid(f"the address {clean} of {name} {said}")
 
 
 def is_credential(service: str, named: Collection[str]) -> bool:

@@ -13,6 +13,10 @@ from ..connection.options import Connection
 from ..errors import ToolchainError, shorten
 from .messages import Response
 
+#: Headers and words of a gateway about a missing scope.
+_SCOPE_HEADER = "X-Failure-Category"
+_SCOPE_CATEGORY = "FAILURE_CLIENT_SCOPE_CHECK"
+_SCOPE_WORDS = "scope does not match"
 _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"
 _REFUSED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
@@ -42,6 +46,22 @@ def require_login(response: Response, connection: Connection) -> None:
             f"the server returned {response.status}, but did not accept the credentials ({seen})",
             seen,
         )
+
+
+def require_scope(response: Response, scopes: str) -> None:
+    """Raise `permission` if the token lacks a scope: the server returns 401, although the login is
+    right [tracker-40].
+
+    :param scopes: the scopes that the request needs
+    """
+    if response.status not in (401, 403):
+        return
+    category = response.headers.get(_SCOPE_HEADER, "")
+    if _SCOPE_CATEGORY not in category.upper() and _SCOPE_WORDS not in response.text.lower():
+        return
+    said = f"the token lacks a scope: the request needs {scopes}"
+    detail = shorten(response.text) or category
+    raise response.error("permission", f"the server returned {response.status}, {said}", detail)
 
 
 def _seen(response: Response) -> str | None:

@@ -19,6 +19,7 @@ from ..http.transport import Transport
 from ..plans.predictions import Predictions
 from ..progress import progress
 from ..secret import hidden
+from .gateway import server_of
 from .hints import message_with_hint
 
 
@@ -60,6 +61,14 @@ class Task:
                 " and others may read the requests"
             )
 
+    @functools.cached_property
+    def server(self) -> Connection:
+        """Return the connection that requests are sent to, which may be a gateway.
+
+        It may read the id of the site first.
+        """
+        return server_of(self.connection, self.accounting, self.proxies)
+
     def transport(
         self,
         *,
@@ -74,7 +83,7 @@ class Task:
 
         :param base: base address of another interface of the service, with the same login
         """
-        connection = self.connection if base is None else replace(self.connection, url=base)
+        connection = self.server if base is None else replace(self.connection, url=base)
         return Transport(
             connection,
             login_of(connection, *api_key_headers),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.address import path
+from ...core.connection.cloud import is_cloud
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none, unexpected_body
 from ...core.module.task import Task
@@ -43,12 +44,11 @@ class Site:
 
     def _is_cloud(self) -> bool:
         dialect = str(self.task.connection.settings["dialect"])
-        if dialect != "auto":
-            return dialect == "cloud"
+        if dialect != "auto" or is_cloud(self.task.connection):
+            return dialect != "server"
         if _KIND not in self.client.memory:
             what = "asking which kind of tracker this is"
-            response = self.client.read(what, "rest/api/2/serverInfo", expect=(200, 404))
-            told = json_or_none(response.body)
+            told = self.client.aside(what, "rest/api/2/serverInfo")
             kind = told.get("deploymentType") if isinstance(told, Mapping) else None
             self.client.memory[_KIND] = str(kind)
         return bool(self.client.memory[_KIND] == "Cloud")

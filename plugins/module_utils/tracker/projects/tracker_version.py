@@ -244,7 +244,7 @@ class TrackerVersionOperation:
     def _shown(self, number: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the return value `version`."""
         names = ("name", "released", "archived", "release_date", "start_date", "description")
-        place = f"{self._client.url}/projects/{self._options.project}/versions/{number}"
+        place = f"{self._client.site}/projects/{self._options.project}/versions/{number}"
         shown = {name: fields[name] for name in names}
         return {"id": number, **shown, "url": None if number is None else place}
 

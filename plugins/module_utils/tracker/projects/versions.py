@@ -122,10 +122,7 @@ class ProjectVersions:
         """Return the server's date. Server fact [tracker-16]: dates are in the server's
         time zone.
         """
-        response = self._client.read(
-            "asking for the server's day", f"{_API}/serverInfo", expect=(200, 404)
-        )
-        told = json_or_none(response.body)
+        told = self._client.aside("asking for the server's day", f"{_API}/serverInfo")
         day = str(told.get("serverTime") if isinstance(told, Mapping) else "")[:10]
         try:
             return date.fromisoformat(day).isoformat()

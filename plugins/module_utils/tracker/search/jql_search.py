@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from ...core.connection.cloud import is_cloud
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response, unexpected_body
 from ...core.module.descriptor import Descriptor, reads
@@ -118,7 +119,8 @@ class JqlSearchOperation:
 
     def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
         dialect = self._task.connection.settings["dialect"]
-        if dialect == "cloud" or (dialect == "auto" and _CLOUD in self._client.memory):
+        known = _CLOUD in self._client.memory or is_cloud(self._task.connection)
+        if dialect == "cloud" or (dialect == "auto" and known):
             return self._by_token(take)
         try:
             parallel = self._options.parallel

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Addresses of issue tracker and wiki in the cloud: sites and gateway [tracker-40]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from ..address import origin
+from ..errors import invalid
+
+if TYPE_CHECKING:
+    from .options import Connection
+
+#: Option of a connection that reads the id from the site.
+AUTO = "auto"
+GATEWAY = "https://api.atlassian.com"
+_GATEWAY_HOST = "api.atlassian.com"
+_SITE_HOST = re.compile(r".+\.(?:atlassian\.net|atlassian-us-gov-mod\.net|jira\.com)")
+_CLOUD_ID = re.compile(r"[A-Za-z0-9-]+")
+_PRODUCTS = {"tracker": "jira", "wiki": "confluence"}
+#: Path of the wiki on a site, and below its product at the gateway.
+_WIKI = "/wiki"
+_ABOVE_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?")
+
+
+def is_cloud(connection: Connection) -> bool:
+    """Return whether address or options of a connection show that its server is in the cloud."""
+    named = connection.settings.get("cloud_id") is not None
+    return named or is_cloud_host(connection.url)
+
+
+def is_cloud_host(url: str) -> bool:
+    host = origin(url)[1]
+    return host == _GATEWAY_HOST or _SITE_HOST.fullmatch(host) is not None
+
+
+def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
+    """Raise `invalid` for an id that cannot be one, and for an address above that of the wiki."""
+    cloud_id = settings.get("cloud_id")
+    if cloud_id is not None:
+        if _CLOUD_ID.fullmatch(str(cloud_id)) is None:
+            said = "give the id in /_edge/tenant_info of the site, or auto"
+            raise invalid(f"cloud_id of the {service} service is no id of a site: {said}")
+        if settings.get("dialect") == "server":
+            raise invalid(f"cloud_id of the {service} service goes with the cloud, not with server")
+        return
+    cloud = is_cloud_host(url) or str(settings.get("dialect")).startswith("cloud_")
+    if service == "wiki" and cloud and _ABOVE_WIKI.fullmatch(urlsplit(url).path):
+        raise invalid(f"the wiki of the cloud is not at {url}: set url to {url}{_WIKI}")
+
+
+def site_of(connection: Connection) -> str:
+    """Return the origin of the configured address as text."""
+    parts = urlsplit(connection.url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def at_gateway(connection: Connection, cloud_id: str) -> Connection:
+    """Return the connection to the gateway. The addresses for people stay those of the site."""
+    gateway = str(connection.settings.get("cloud_gateway") or GATEWAY).rstrip("/")
+    product, below = _PRODUCTS[connection.service], _WIKI if connection.service == "wiki" else ""
+    url = f"{gateway}/ex/{product}/{quote(cloud_id, safe='')}{below}"
+    return replace(connection, url=url, site=f"{site_of(connection)}{below}")

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scopes that a token of the cloud needs for a request [tracker-40]."""
+
+from __future__ import annotations
+
+import re
+
+_READ, _WRITE = "read:jira-work", "write:jira-work"
+_VERSION = re.compile(r"/rest/api/[^/]+/version\b")
+_USER = re.compile(r"/rest/api/[^/]+/(?:user|myself)\b")
+
+
+def scopes_of(method: str, path: str, *, reads: bool) -> str:
+    """Return the scopes of a request for messages.
+
+    :param reads: whether the request changes nothing; some searches are POST
+    """
+    if _USER.search(path):
+        return "read:jira-user"
+    if method == "GET" or reads:
+        return _READ
+    return "manage:jira-project" if _VERSION.search(path) else _WRITE
