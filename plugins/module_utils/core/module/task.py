@@ -10,17 +10,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..accounting import Accounting
-from ..connection.auth import hide, login_of
+from ..connection.auth import Anonymous, hide, login_of
+from ..connection.cloud import AUTO, at_gateway, site_of
 from ..connection.options import Connection
 from ..errors import ToolchainError, printable, single_line
-from ..http.messages import Response
+from ..http.messages import Response, json_or_none, unexpected_body
 from ..http.sessions import Proxies
 from ..http.transport import Transport
 from ..plans.predictions import Predictions
 from ..progress import progress
 from ..secret import hidden
-from .gateway import server_of
 from .hints import message_with_hint
+
+#: Address and memory of the id of a site in the cloud [tracker-40].
+_TENANT, _ID = "_edge/tenant_info", "cloud.id"
 
 
 @functools.lru_cache(maxsize=1)
@@ -67,7 +70,7 @@ class Task:
 
         It may read the id of the site first.
         """
-        return server_of(self.connection, self.accounting, self.proxies)
+        return _server_of(self.connection, self.accounting, self.proxies)
 
     def transport(
         self,
@@ -116,3 +119,38 @@ class Task:
             "msg": single_line(message_with_hint(error, self.connection)),
             "error": described,
         }
+
+
+def _server_of(connection: Connection, accounting: Accounting, proxies: Proxies) -> Connection:
+    """Return the connection that requests are sent to: with `cloud_id` that to the gateway."""
+    cloud_id = connection.settings.get("cloud_id")
+    if cloud_id is None:
+        return connection
+    if cloud_id == AUTO:
+        cloud_id = _id_of(connection, accounting, proxies)
+    return at_gateway(connection, cloud_id)
+
+
+def _id_of(connection: Connection, accounting: Accounting, proxies: Proxies) -> str:
+    """Read the id of the site, without the login: once per server and process."""
+    site = replace(
+        connection,
+        url=site_of(connection),
+        username=None,
+        password=None,
+        token=None,
+        oauth=None,
+    )
+    transport = Transport(site, Anonymous(), read_only=True, accounting=accounting, proxies=proxies)
+    if _ID not in transport.memory:
+        what = f"reading the id of the site {site.url}"
+        try:
+            response = transport.read(what, _TENANT, headers={"Accept": "application/json"})
+        except ToolchainError as error:
+            raise error.with_hint("give the id in cloud_id instead of auto") from None
+        told = json_or_none(response.body)
+        found = told.get("cloudId") if isinstance(told, dict) else None
+        if not isinstance(found, str) or not found.strip():
+            raise unexpected_body(response, "the id of a site")
+        transport.memory[_ID] = found
+    return str(transport.memory[_ID])
