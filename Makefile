@@ -7,8 +7,8 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help quick demo sandbox test lint unit faults secrets bench matrix docs build changelog \
-	lock clean
+.PHONY: help quick demo sandbox test lint unit faults secrets bench acceptance matrix docs build \
+	changelog 	lock clean
 
 help:
 	@echo 'make quick     check what you have changed since main, in about a minute'
@@ -20,6 +20,7 @@ help:
 	@echo 'make faults    run every module against every failing or incomplete response'
 	@echo 'make secrets   put secrets in every input and search all outputs for them'
 	@echo 'make bench     measure wall time and number of requests'
+	@echo 'make acceptance SERVICE=... URL=...  try the modules of a service on a server of your own'
 	@echo 'make matrix    run the checks on every supported ansible-core and Python'
 	@echo 'make docs      build the documentation site in dist/docs'
 	@echo 'make build     build the archive, its digest and its bill of materials in dist'
@@ -64,6 +65,11 @@ secrets:
 bench:
 	@tools/setup bench
 	@$(VENV_PYTHON) -m tests.benchmarks
+
+# WRITE=--write also creates, changes and deletes; VALUES names what the suite needs, as space=REL.
+acceptance:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.acceptance $(SERVICE) $(URL) $(WRITE) $(VALUES)
 
 matrix:
 	@tools/setup dev

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the acceptance suites on the sandbox, and their parts on servers that others wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, hudson, nginx
+from tools import acceptance, maven
+
+Fresh = Callable[[str], Sandbox]
+
+VALUES = {
+    "analysis": {},
+    "ci": {},
+    "repo": {"repo": "generic-staging-local"},
+    "tracker": {"project": "REL"},
+    "wiki": {"space": "REL", "title": "Handbook"},
+}
+
+
+def failed(outcomes: list[acceptance.Outcome]) -> list[acceptance.Outcome]:
+    assert outcomes
+    return [one for one in outcomes if not one.passed]
+
+
+def test_every_service_has_a_suite() -> None:
+    assert {file.stem for file in acceptance.SUITES.glob("*.yml")} == set(VALUES)
+
+
+@pytest.mark.parametrize("service", VALUES)
+def test_the_sandbox_passes(service: str, fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    login = connections.connection(service, sandbox.urls[service])
+    begin = sandbox.mark()
+    assert failed(acceptance.run(service, login, VALUES[service], write=False)) == []
+    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    outcomes = acceptance.run(service, login, VALUES[service], write=True)
+    assert failed(outcomes) == []
+    assert any(one.step.name == "delete again" for one in outcomes)
+
+
+def test_objects_are_deleted_after_a_failure(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    sandbox.fault(service="wiki", method="PUT", status=403, times=9)
+    login = connections.connection("wiki", sandbox.urls["wiki"])
+    outcomes = acceptance.run("wiki", login, VALUES["wiki"], write=True, only=["wiki_page"])
+    names = [one.step.name for one in failed(outcomes)]
+    assert names == ["update", "update again"]
+    assert "| wiki_page | update | FAILED | permission: " in acceptance.table(
+        outcomes, sandbox.urls["wiki"]
+    )
+
+
+@pytest.mark.skipif(maven.fetched("hudson") is None, reason="no Java and Maven on this machine")
+def test_another_ci_server_passes(tmp_path: Path) -> None:
+    with hudson.running(tmp_path) as server:
+        login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}
+        assert failed(acceptance.run("ci", login, {}, write=True, only=["ci_job"])) == []
+
+
+@pytest.mark.skipif(nginx.PROGRAM is None, reason="no nginx on this machine")
+def test_a_plain_store_passes(tmp_path: Path) -> None:
+    with nginx.running(tmp_path) as store:
+        (store.files / "store").mkdir()
+        login = {"username": nginx.USER, "password": nginx.PASSWORD, "dialect": "generic"}
+        outcomes = acceptance.run(
+            "repo",
+            {"url": store.url, **login},
+            {"repo": "store"},
+            write=True,
+            only=["artifact_deploy"],
+        )
+        # such a store shows no digests, and no list by which a deletion could be verified
+        assert {one.step.name for one in failed(outcomes)} == {
+            *("create again", "update again"),
+            *("delete", "delete again"),
+        }
+
+
+def test_missing_and_unknown_values_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    for given, said in (
+        (["wiki", "http://127.0.0.1:1", "title=x"], "give space=..., the key of a space"),
+        (["ci", "http://127.0.0.1:1", "space=REL"], "space: not known"),
+    ):
+        with pytest.raises(SystemExit):
+            acceptance.main(given)
+        assert said in capsys.readouterr().err
+
+
+def test_a_server_that_does_not_answer_fails_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert acceptance.main(["wiki", "http://127.0.0.1:1", "space=REL", "title=x"]) == 1
+    printed = capsys.readouterr().out
+    assert "| FAILED | " in printed
+    assert "127.0.0.1:1" not in printed.splitlines()[2]

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Try the modules of a service on a server of your own, and print a table for an issue.
+
+    python -m tools.acceptance wiki https://wiki.example.com --write space=REL
+
+Logins come from the environment variables of the service (docs/connections.md). Without `--write`
+only modules that read are run. With it, each object gets a name with a random prefix. It is created
+and updated in check mode, in a run and once again, and deleted at the end, also after an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible import release
+
+from tests.helpers import playbook
+from tools import tree
+
+SUITES = tree.ROOT / "tests" / "acceptance"
+#: Seconds for all steps of a service.
+_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Step:
+    """A task, and whether it has to report a change; `None`: either."""
+
+    name: str
+    module: str
+    options: Mapping[str, Any]
+    changed: bool | None
+    check: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step reported."""
+
+    step: Step
+    text: str
+    requests: int
+    passed: bool
+
+
+def steps_of(
+    suite: Mapping[str, Any], *, write: bool, only: Collection[str] = ()
+) -> tuple[list[Step], list[Step]]:
+    """Return the steps of a suite, and those that delete its objects.
+
+    :param only: the modules to try; by default all
+    """
+    chosen = {
+        kind: [one for one in suite[kind] if not only or one["module"] in only]
+        for kind in ("read", "write")
+    }
+    reads = [Step("read", one["module"], one["options"], changed=False) for one in chosen["read"]]
+    objects = chosen["write"] if write else []
+    kept = [step for one in objects for step in _of_object(one)]
+    return [*reads, *kept], [step for one in reversed(objects) for step in _of_deletion(one)]
+
+
+def _of_object(one: Mapping[str, Any]) -> Iterator[Step]:
+    module = one["module"]
+    for name in ("create", "update"):
+        if name in one:
+            yield Step(f"{name} in check mode", module, one[name], changed=True, check=True)
+            yield Step(name, module, one[name], changed=True)
+            yield Step(f"{name} again", module, one[name], changed=False)
+
+
+def _of_deletion(one: Mapping[str, Any]) -> Iterator[Step]:
+    module = one.get("remove", one["module"])
+    yield Step("delete", module, one["delete"], changed=True)
+    yield Step("delete again", module, one["delete"], changed=False)
+
+
+def run(
+    service: str,
+    connection: Mapping[str, Any],
+    values: Mapping[str, str],
+    *,
+    write: bool,
+    only: Collection[str] = (),
+) -> list[Outcome]:
+    """Run the suite of a service.
+
+    :param connection: connection options of the server, in addition to the environment
+    :param values: the values that the suite needs
+    """
+    tree.make_importable()
+    steps, deletions = steps_of(_suite(service), write=write, only=only)
+    named = [(f"{number} {step.name}", step) for number, step in enumerate([*steps, *deletions])]
+    tasks = [
+        playbook.task(step.module, step.options, name, check_mode=step.check)
+        for name, step in named
+    ]
+    play = playbook.play(
+        [
+            {
+                "name": "Try",
+                "block": tasks[: len(steps)] or [_nothing()],
+                "always": tasks[len(steps) :],
+            }
+        ],
+        vars={"prefix": f"toolchain-acceptance-{secrets.token_hex(3)}", **values},
+        module_defaults={f"group/{playbook.NAMESPACE}.{service}": dict(connection)},
+    )
+    logins = {name: text for name, text in os.environ.items() if name.startswith("TOOLCHAIN_")}
+    with tempfile.TemporaryDirectory(prefix="toolchain-acceptance-") as folder:
+        done = playbook.run(Path(folder), [play], variables=logins, seconds=_SECONDS)
+    events = {event.task: event for event in done.events}
+    return [_outcome(step, events.get(name)) for name, step in named]
+
+
+def _nothing() -> dict[str, Any]:
+    return {"ansible.builtin.meta": "noop"}
+
+
+def _suite(service: str) -> dict[str, Any]:
+    suite: dict[str, Any] = yaml.safe_load((SUITES / f"{service}.yml").read_text("utf-8"))
+    return suite
+
+
+def _outcome(step: Step, event: playbook.Event | None) -> Outcome:
+    if event is None:
+        return Outcome(step, "not run", 0, passed=False)
+    requests = (event.result.get("http") or {}).get("requests", 0)
+    if event.status != "ok":
+        error = event.result.get("error") or {}
+        text = f"{error.get('kind', 'failed')}: {event.result.get('msg')}"
+        return Outcome(step, text, requests, passed=False)
+    changed = bool(event.result.get("changed"))
+    text = "changed" if changed else "unchanged"
+    return Outcome(step, text, requests, passed=step.changed in (None, changed))
+
+
+def table(outcomes: Sequence[Outcome], url: str) -> str:
+    """Return the outcomes as Markdown, without the address of the server."""
+    rows = [
+        f"| {one.step.module} | {one.step.name} | {'passed' if one.passed else 'FAILED'} |"
+        f" {_cell(one.text.replace(url.rstrip('/'), 'URL'))} | {one.requests} |"
+        for one in outcomes
+    ]
+    head = ["| module | step | result | server | requests |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rows])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a suite, and print its table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("service", choices=sorted(file.stem for file in SUITES.glob("*.yml")))
+    parser.add_argument("url", help="address of the server")
+    parser.add_argument("--write", action="store_true", help="also create, change and delete")
+    parser.add_argument("--only", action="append", default=[], help="a module; may be repeated")
+    parser.add_argument("values", nargs="*", help="what the suite needs, as space=REL")
+    given = parser.parse_args(arguments)
+    values = dict(each.partition("=")[::2] for each in given.values)
+    needs = _suite(given.service)["needs"]
+    missing = {name: text for name, text in needs.items() if not values.get(name)}
+    unknown = sorted(values.keys() - needs.keys())
+    if missing:
+        parser.error("; ".join(f"give {name}=..., the {text}" for name, text in missing.items()))
+    if unknown:
+        parser.error(f"{', '.join(unknown)}: not known; {given.service} needs {', '.join(needs)}")
+    outcomes = run(given.service, {"url": given.url}, values, write=given.write, only=given.only)
+    print(table(outcomes, given.url))
+    failed = sum(not one.passed for one in outcomes)
+    passed = f"{len(outcomes) - failed} of {len(outcomes)} steps passed"
+    print(f"\n{passed}, ansible-core {release.__version__}")
+    print("Add the product, edition and version of the server.")
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
