@@ -20,13 +20,11 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.tracker
 options:
   project:
-    description: Key of the project.
+    description: Key of the project. Needed without O(entries).
     type: str
-    required: true
   name:
     description: Name of the component.
     type: str
-    required: true
   new_name:
     description:
       - New name of the component. If only the new name exists, the component is already renamed. If neither name exists, the component is
@@ -58,6 +56,50 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  entries:
+    description: Several components instead of one, each with the options above. They are compared with one request for each project.
+    type: list
+    elements: dict
+    suboptions:
+      project:
+        description: Key of the project.
+        type: str
+        required: true
+      name:
+        description: Name of the component.
+        type: str
+        required: true
+      new_name:
+        description:
+          - New name of the component. If only the new name exists, the component is already renamed. If neither name exists, the component is
+            created with the new name. If both exist, the task fails.
+        type: str
+      description:
+        description: Description of the component. An empty string removes it.
+        type: str
+      lead:
+        description:
+          - Account that leads the component. On Jira Cloud an account ID, a display name or an email address. An empty string removes the lead.
+        type: str
+      assignee_type:
+        description: Account that new issues with the component are assigned to by default.
+        type: str
+        choices: [project_default, component_lead, project_lead, unassigned]
+      archived:
+        description: Whether the component is archived. The task fails on a server that cannot archive components.
+        type: bool
+      move_issues_to:
+        description: Name of the component that the issues get with O(state=absent).
+        type: str
+      force:
+        description: Whether O(state=absent) also deletes a component that issues have. The issues lose it. Not needed with O(move_issues_to).
+        type: bool
+        default: false
+      state:
+        description: V(absent) deletes the component.
+        type: str
+        choices: [present, absent]
+        default: present
 seealso:
   - module: delivery.toolchain.tracker_version
   - module: delivery.toolchain.tracker_project_role
@@ -78,6 +120,12 @@ EXAMPLES = r"""
     name: client
     state: absent
     move_issues_to: server
+
+- name: Manage the components of a project in one task
+  delivery.toolchain.tracker_component:
+    entries:
+      - {project: REL, name: client, lead: alice}
+      - {project: REL, name: server, lead: boris}
 """
 
 RETURN = r"""
@@ -85,7 +133,7 @@ component:
   description:
     - Component as id, name, description, lead, assignee_type and archived. Null if it is absent.
     - In check mode, a component that would be created has no ID.
-  returned: success
+  returned: success, without O(entries)
   type: dict
   sample:
     id: "10003"
@@ -94,6 +142,12 @@ component:
     lead: alice
     assignee_type: component_lead
     archived: false
+results:
+  description: With O(entries), an item for each entry, with the keys of RV(component), C(name), C(action), C(changes), and C(error) if it failed.
+  returned: success, with O(entries)
+  type: list
+  elements: dict
+  sample: [{name: REL/installer, action: created, changes: []}]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

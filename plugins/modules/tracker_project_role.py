@@ -20,13 +20,11 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.tracker
 options:
   project:
-    description: Key of the project.
+    description: Key of the project. Needed without O(entries).
     type: str
-    required: true
   role:
     description: Name of the role, such as V(Developers). Letter case is ignored.
     type: str
-    required: true
   users:
     description:
       - Names of users. On Jira Cloud account IDs, display names or email addresses.
@@ -46,6 +44,38 @@ options:
     description: Whether the own account may lose the role of the administrators.
     type: bool
     default: false
+  entries:
+    description: Several roles instead of one, each with the options above. One that fails does not stop the others.
+    type: list
+    elements: dict
+    suboptions:
+      project:
+        description: Key of the project.
+        type: str
+        required: true
+      role:
+        description: Name of the role, such as V(Developers). Letter case is ignored.
+        type: str
+        required: true
+      users:
+        description:
+          - Names of users. On Jira Cloud account IDs, display names or email addresses.
+          - Users stay as they are if this option is not given. An empty list removes all users with O(mode=exact).
+        type: list
+        elements: str
+      groups:
+        description: Names of groups. Groups stay as they are if this option is not given. An empty list removes all groups with O(mode=exact).
+        type: list
+        elements: str
+      mode:
+        description: V(exact) sets the lists. V(add) only adds, V(remove) only removes.
+        type: str
+        choices: [exact, add, remove]
+        default: exact
+      force:
+        description: Whether the own account may lose the role of the administrators.
+        type: bool
+        default: false
 seealso:
   - module: delivery.toolchain.tracker_component
   - module: delivery.toolchain.tracker_project_info
@@ -65,17 +95,29 @@ EXAMPLES = r"""
     role: Developers
     users: [boris]
     mode: remove
+
+- name: Manage several roles in one task
+  delivery.toolchain.tracker_project_role:
+    entries:
+      - {project: REL, role: Developers, groups: [developers]}
+      - {project: REL, role: Users, users: [chloé], mode: add}
 """
 
 RETURN = r"""
 role:
   description: Role as name, users and groups. On Jira Cloud users are account IDs.
-  returned: success
+  returned: success, without O(entries)
   type: dict
   sample:
     name: Developers
     users: [alice, boris]
     groups: [developers]
+results:
+  description: With O(entries), an item for each entry, with the keys of RV(role), C(name), C(action), C(changes), and C(error) if it failed.
+  returned: success, with O(entries)
+  type: list
+  elements: dict
+  sample: [{name: REL/Developers, action: created, changes: []}]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

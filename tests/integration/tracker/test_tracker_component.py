@@ -124,3 +124,42 @@ def test_what_does_not_exist_is_named_in_both_modes(tracker: Tracker) -> None:
 def test_both_names_are_a_conflict_and_developers_may_not(tracker: Tracker) -> None:
     tracker.refused("conflict", "'server'", project="REL", name="client", new_name="server")
     tracker.refused("permission", project="REL", name="new", login=DEVELOPER)
+
+
+def test_entries_are_compared_with_one_request_for_each_project(tracker: Tracker) -> None:
+    entries = [
+        {"project": "REL", "name": "client", "description": "all that users see"},
+        {"project": "REL", "name": "server"},
+        {"project": "OPS", "name": "network", "lead": "boris"},
+        {"project": "REL", "name": "documentation", "state": "absent"},
+    ]
+    predicted = tracker(entries=entries, check=True)
+    done = tracker(entries=entries)
+    assert predicted.diff == done.diff
+    assert [(one["name"], one["action"]) for one in done.values["results"]] == [
+        ("REL/client", "updated"),
+        ("REL/server", "unchanged"),
+        ("OPS/network", "created"),
+        ("REL/documentation", "deleted"),
+    ]
+    assert done.values["results"][2]["lead"] == "boris"
+    again = tracker(entries=entries)
+    assert not again.changed
+    assert len(again.requests) == 2
+
+
+def test_an_entry_that_fails_does_not_stop_the_others(tracker: Tracker) -> None:
+    entries = [
+        {"project": "NONE", "name": "client"},
+        {"project": "REL", "name": "client", "lead": "nobody"},
+        {"project": "REL", "name": "server", "description": "new"},
+    ]
+    error = tracker.refused("not_found", "entries[0]", "2 of 3 entries failed", entries=entries)
+    actions = [one["action"] for one in error.result["results"]]
+    assert actions == ["unchanged", "unchanged", "updated"]
+    found = shown(tracker, "server")
+    assert found is not None
+    assert found["description"] == "new"
+    twins = [{"project": "REL", "name": "x"}] * 2
+    tracker.refused("invalid", "name an object once", entries=twins)
+    tracker.refused("invalid", "project of the component 'x'", name="x")

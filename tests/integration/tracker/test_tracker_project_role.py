@@ -95,3 +95,16 @@ def test_what_does_not_exist_is_named(tracker: Tracker) -> None:
     tracker.refused("not_found", "directory", project="REL", role="Users", groups=["nobody"])
     tracker.refused("invalid", "users nor groups", project="REL", role="Users")
     tracker.refused("permission", project="REL", role="Users", users=[], login=DEVELOPER)
+
+
+def test_entries_need_a_list_for_each_project_and_a_read_for_each_role(tracker: Tracker) -> None:
+    entries = [
+        {"project": "REL", "role": "Developers", "users": ["boris"]},
+        {"project": "REL", "role": "Users", "groups": ["developers"], "mode": "add"},
+    ]
+    done = tracker(entries=entries)
+    assert [one["action"] for one in done.values["results"]] == ["updated", "updated"]
+    again = tracker(entries=entries)
+    assert not again.changed
+    assert len(again.requests) == 3
+    tracker.refused("invalid", "project of the role 'x'", role="x", users=[])

@@ -65,9 +65,8 @@ class ProjectRoles:
             raise unexpected_body(response, "a mapping of roles")
         return {str(name): str(address).rpartition("/")[2] for name, address in told.items()}
 
-    def named(self, name: str) -> ProjectRole:
-        """Return a role by its name. Raises `not_found`."""
-        known = self.ids()
+    def named(self, name: str, known: Mapping[str, str]) -> ProjectRole:
+        """Return one of the known roles by its name. Raises `not_found`."""
         number = next((known[one] for one in known if same_name(one, name)), None)
         if number is None:
             raise ToolchainError(

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan, unchanged, without_none
@@ -17,6 +18,7 @@ from .. import permissions
 from ..client import TrackerClient
 from ..editing.site import Site
 from ..fields.documents import plain_lines
+from .by_project import ByProject
 from .components import Component, ProjectComponents, named
 from .versions import same_name
 
@@ -28,8 +30,8 @@ _ASSIGNEES = Literal["project_default", "component_lead", "project_lead", "unass
 
 
 @dataclass(frozen=True)
-class TrackerComponentOptions:
-    """The options of `tracker_component`."""
+class ComponentEntry:
+    """The options of a component."""
 
     project: str
     name: str
@@ -56,6 +58,8 @@ class TrackerComponentOptions:
             given_ones.append("archived")
         if given_ones:
             raise invalid(f"{given_ones[0]} has no meaning with state '{self.state}': leave it out")
+        if not self.project:
+            raise invalid(f"project of the component '{self.name}' is missing: give its key")
         if self.move_issues_to is not None and same_name(self.move_issues_to, self.name):
             raise invalid(
                 f"move_issues_to is '{self.name}', the component that is to be deleted:"
@@ -63,8 +67,27 @@ class TrackerComponentOptions:
             )
 
 
-class TrackerComponentOperation:
-    """A component of a project. Raises `invalid`."""
+@dataclass(frozen=True)
+class TrackerComponentOptions:
+    """The options of `tracker_component`."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["name", "entries"]]}
+
+    project: str | None = None
+    name: str | None = None
+    new_name: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    lead: Annotated[str | None, Option(empty=True)] = None
+    assignee_type: _ASSIGNEES | None = None
+    archived: bool | None = None
+    move_issues_to: str | None = None
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+    entries: Annotated[list[ComponentEntry] | None, Option(empty=False)] = None
+
+
+class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
+    """Components of projects. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -74,21 +97,61 @@ class TrackerComponentOperation:
         },
         kind="component",
         name="{project}/{name}",
+        listed="results",
     )
 
     def __init__(self, task: Task, options: TrackerComponentOptions) -> None:
-        options.require_sense()
-        self._task, self._options = task, options
-        self._client = TrackerClient(task)
-        self._components = ProjectComponents(self._client, options.project)
+        entries = entries_of(options, ComponentEntry)
+        super().__init__(ComponentKind(task), entries, listed=options.entries is not None)
+
+
+class ComponentKind(EntryKind[ComponentEntry]):
+    """Components, with one listing for each project."""
+
+    noun = "component"
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._client = task, TrackerClient(task)
+        self._projects = ByProject(lambda key: ProjectComponents(self._client, key).all())
+        self._managed: dict[str, ManagedComponent] = {}
+
+    def name(self, entry: ComponentEntry) -> str:
+        entry.require_sense()
+        return f"{entry.project}/{entry.name}"
+
+    def load(self, entries: Sequence[ComponentEntry]) -> None:
+        self._projects.load(entry.project for entry in entries)
+
+    def compare(self, entry: ComponentEntry) -> Plan:
+        known = self._projects.of(entry.project)
+        managed = self._managed[self.name(entry)] = ManagedComponent(
+            self._task, self._client, entry
+        )
+        return managed.plan(known)
+
+    def foresee(self, entry: ComponentEntry, plan: Plan) -> None:
+        what = f"the component '{entry.name}' of the project '{entry.project}'"
+        needs = ["ADMINISTER_PROJECTS"]
+        permissions.require(self._client, what, needs, projectKey=entry.project)
+
+    def write(self, entry: ComponentEntry, plan: Plan) -> Mapping[str, Any]:
+        return self._managed[self.name(entry)].apply(plan)
+
+
+class ManagedComponent:
+    """A component that is compared, and written."""
+
+    def __init__(self, task: Task, client: TrackerClient, options: ComponentEntry) -> None:
+        self._task, self._options, self._client = task, options, client
+        self._components = ProjectComponents(client, options.project)
         self._current: Component | None = None
         self._target: Component | None = None
         self._wanted: dict[str, Any] = {}
         #: The member of a request for the lead.
         self._lead: dict[str, str] = {}
 
-    def plan(self) -> Plan:
-        known = self._components.all()
+    def plan(self, known: list[Component]) -> Plan:
+        """Return the plan, given the components of the project."""
         if self._options.state == "absent":
             return self._removal(known)
         self._current = self._managed(known)
@@ -176,12 +239,8 @@ class TrackerComponentOperation:
         number = None if self._current is None else self._current.id
         return {"id": number, **blank, **found.before, **found.after}
 
-    def preflight(self, plan: Plan) -> None:
-        what = f"the component '{self._options.name}' of the project '{self._options.project}'"
-        needs = ["ADMINISTER_PROJECTS"]
-        permissions.require(self._client, what, needs, projectKey=self._options.project)
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        """Carry out the plan."""
         if plan.action == "delete" and self._current is not None:
             self._components.delete(self._current, self._target)
             return {}

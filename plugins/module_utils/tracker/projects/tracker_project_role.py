@@ -3,27 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import unexpected_body
 from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
 from .. import permissions
 from ..client import TrackerClient
 from ..editing.site import Site
+from .by_project import ByProject
 from .project_roles import GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
 
 _Names = Annotated[list[str] | None, Option(empty=True)]
 
 
 @dataclass(frozen=True)
-class TrackerProjectRoleOptions:
-    """The options of `tracker_project_role`."""
+class ProjectRoleEntry:
+    """The options of a role of a project."""
 
     project: str
     role: str
@@ -34,6 +36,8 @@ class TrackerProjectRoleOptions:
 
     def require_sense(self) -> None:
         """Raise `invalid` for a role without actors to manage."""
+        if not self.project:
+            raise invalid(f"project of the role '{self.role}' is missing: give its key")
         if self.users is None and self.groups is None:
             raise invalid(
                 f"the role '{self.role}' has neither users nor groups: give one of them"
@@ -41,8 +45,23 @@ class TrackerProjectRoleOptions:
             )
 
 
-class TrackerProjectRoleOperation:
-    """The users and groups of a role of a project. Raises `invalid`."""
+@dataclass(frozen=True)
+class TrackerProjectRoleOptions:
+    """The options of `tracker_project_role`."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["role", "entries"]]}
+
+    project: str | None = None
+    role: str | None = None
+    users: _Names = None
+    groups: _Names = None
+    mode: Literal["exact", "add", "remove"] = "exact"
+    force: bool = False
+    entries: Annotated[list[ProjectRoleEntry] | None, Option(empty=False)] = None
+
+
+class TrackerProjectRoleOperation(ObjectsOperation[ProjectRoleEntry]):
+    """The users and groups of roles of projects. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "tracker",
@@ -52,17 +71,66 @@ class TrackerProjectRoleOperation:
         },
         kind="role",
         name="{project}/{role}",
+        listed="results",
     )
 
     def __init__(self, task: Task, options: TrackerProjectRoleOptions) -> None:
-        options.require_sense()
-        self._task, self._options = task, options
-        self._client = TrackerClient(task)
-        self._roles = ProjectRoles(self._client, options.project)
-        self._current: ProjectRole | None = None
+        entries = entries_of(options, ProjectRoleEntry)
+        super().__init__(ProjectRoleKind(task), entries, listed=options.entries is not None)
+
+
+class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
+    """Roles of projects: a list of roles for each project, and a read for each role."""
+
+    noun = "role"
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._client = task, TrackerClient(task)
+        self._projects = ByProject(lambda key: ProjectRoles(self._client, key).ids())
+        self._managed: dict[str, ManagedProjectRole] = {}
+
+    def name(self, entry: ProjectRoleEntry) -> str:
+        entry.require_sense()
+        return f"{entry.project}/{entry.role}"
+
+    def load(self, entries: Sequence[ProjectRoleEntry]) -> None:
+        self._projects.load(entry.project for entry in entries)
+
+    def compare(self, entry: ProjectRoleEntry) -> Plan:
+        known = self._projects.of(entry.project)
+        managed = ManagedProjectRole(self._task, self._client, entry, known)
+        self._managed[self.name(entry)] = managed
+        return managed.plan()
+
+    def foresee(self, entry: ProjectRoleEntry, plan: Plan) -> None:
+        what = f"the role '{entry.role}' of the project '{entry.project}'"
+        needs = ["ADMINISTER_PROJECTS"]
+        permissions.require(self._client, what, needs, projectKey=entry.project)
+
+    def write(self, entry: ProjectRoleEntry, plan: Plan) -> Mapping[str, Any]:
+        return self._managed[self.name(entry)].apply(plan)
+
+
+class ManagedProjectRole:
+    """A role that is compared, and written.
+
+    :param known: the roles of the project, name to id
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        client: TrackerClient,
+        options: ProjectRoleEntry,
+        known: Mapping[str, str],
+    ) -> None:
+        self._task, self._options, self._client = task, options, client
+        self._roles = ProjectRoles(client, options.project)
+        self._current = self._roles.named(options.role, known)
 
     def plan(self) -> Plan:
-        role = self._current = self._roles.named(self._options.role)
+        """Return the plan."""
+        role = self._current
         before = role.actors()
         wanted = {
             kind: self._wanted(role, kind, names)
@@ -120,15 +188,9 @@ class TrackerProjectRoleOperation:
                 f" project '{self._options.project}': keep it in users or groups, or set force"
             )
 
-    def preflight(self, plan: Plan) -> None:
-        what = f"the role '{self._options.role}' of the project '{self._options.project}'"
-        needs = ["ADMINISTER_PROJECTS"]
-        permissions.require(self._client, what, needs, projectKey=self._options.project)
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        """Carry out the plan."""
         role = self._current
-        if role is None:
-            raise AssertionError("the plan has read the role")
         if self._options.mode == "exact":
             self._roles.replace(role, plan.after)
         for change in plan.changes if self._options.mode != "exact" else ():
