@@ -35,7 +35,11 @@ _ROLES = {
     "repo": ("repo_housekeeping", {"parallel", "force"}),
 }
 #: Service to the lists of the role `desired_state` itself.
-_OWN = {"ci": ("jobs",), "tracker": ("versions",), "wiki": ("pages", "trees")}
+_OWN = {
+    "ci": ("jobs",),
+    "tracker": ("versions", "components", "project_roles"),
+    "wiki": ("pages", "trees"),
+}
 _TYPES = {
     "str": "string",
     "path": "string",

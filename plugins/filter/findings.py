@@ -70,7 +70,15 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.findings import
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
 
-_MODULES = (*READERS, "ci_job", "tracker_version", "wiki_page", "wiki_tree")
+_MODULES = (
+    *READERS,
+    "ci_job",
+    "tracker_version",
+    "tracker_component",
+    "tracker_project_role",
+    "wiki_page",
+    "wiki_tree",
+)
 
 
 def findings(result: Any, module: Any) -> list[Finding]:

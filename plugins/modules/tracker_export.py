@@ -7,11 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: tracker_export
-short_description: Export the versions of the issue tracker as a desired state
+short_description: Export versions, components and roles of projects as a desired state
 version_added: 1.0.0
 description:
-  - Writes C(tracker.yml) with the versions of projects into a folder that the role C(desired_state) and the playbooks C(enforce) and
+  - Writes C(tracker.yml) with the versions, components and roles of projects into a folder that the role C(desired_state) and the playbooks C(enforce) and
     C(drift) read. Missing values of a version (a date, a description) are not managed.
+  - Only an administrator of a project sees the users and groups of its roles. For other accounts they are left out.
   - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
   - Everything is read before anything is written. The server is not changed.
   - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
@@ -44,6 +45,8 @@ notes:
   - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.tracker_version
+  - module: delivery.toolchain.tracker_component
+  - module: delivery.toolchain.tracker_project_role
 """
 
 EXAMPLES = r"""

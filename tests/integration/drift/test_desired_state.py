@@ -26,6 +26,10 @@ users:
 """
 CI = "plugins:\n  - name: git\ncheck_java: false\njobs:\n  - job: desired\n    src: desired.xml\n"
 TRACKER = "versions:\n  - project: REL\n    name: '9.9'\n"
+PARTS = (
+    "components:\n  - {project: REL, name: client, lead: alice}\n  - {project: REL, name: new}\n"
+)
+PARTS += "project_roles:\n  - {project: REL, role: Developers, users: [boris]}\n"
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
 WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
 SERVICES = ("analysis", "ci", "tracker", "wiki")
@@ -58,7 +62,7 @@ def _describe(folder: Path, **files: str) -> None:
 
 def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    _describe(tmp_path, analysis=ANALYSIS, ci=CI, tracker=TRACKER, wiki=WIKI)
+    _describe(tmp_path, analysis=ANALYSIS, ci=CI, tracker=TRACKER + PARTS, wiki=WIKI)
     (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
     (tmp_path / "desired/team").mkdir()
     (tmp_path / "desired/team/index.xml").write_text("<h1>Team</h1>", encoding="utf-8")
@@ -75,6 +79,9 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
         ("analysis", "group", "quality"),
         ("analysis", "user", "eve"),
         ("ci", "job", "desired"),
+        ("tracker", "component", "REL/client"),
+        ("tracker", "component", "REL/new"),
+        ("tracker", "role", "REL/Developers"),
         ("tracker", "version", "REL/9.9"),
         ("wiki", "page", "REL/Desired"),
         ("wiki", "page", "REL/Team"),

@@ -27,6 +27,21 @@ VERSIONS: list[dict[str, Any]] = [
     {"id": "6", "name": "odd", "startDate": "yesterday"},
     {"id": "7", "name": "seven", "releaseDate": 7},
 ]
+COMPONENTS: list[dict[str, Any]] = [
+    {"id": "1", "name": "client", "lead": {"name": "alice"}, "assigneeType": "COMPONENT_LEAD"},
+    {"id": "2", "name": "server", "description": "x", "archived": False},
+    {"id": "3", "name": "a\tb"},
+]
+USER, GROUP = "atlassian-user-role-actor", "atlassian-group-role-actor"
+ROLE = {
+    "id": 7,
+    "name": "Users",
+    "actors": [
+        {"type": USER, "name": "boris"},
+        {"type": USER, "name": "alice"},
+        {"type": GROUP, "actorGroup": {"name": "devs"}},
+    ],
+}
 EMPTY = {"description": "", "start_date": "none", "release_date": "none"}
 
 
@@ -49,6 +64,9 @@ def test_versions_are_written_as_the_module_takes_them(tmp_path: Path) -> None:
     replies = {
         "/project": Reply(body=json.dumps([{"key": "REL"}, {"key": "HID"}])),
         "/project/REL/versions": Reply(body=json.dumps(VERSIONS)),
+        "/project/REL/components": Reply(body=json.dumps(COMPONENTS)),
+        "/project/REL/role": Reply(body=json.dumps({"Users": "https://x/project/REL/role/7"})),
+        "/project/REL/role/7": Reply(body=json.dumps(ROLE)),
         "/project/HID/versions": Reply(403),
     }
     result = export(tmp_path, replies)
@@ -64,7 +82,27 @@ def test_versions_are_written_as_the_module_takes_them(tmp_path: Path) -> None:
             },
             {"project": "REL", "name": "2.0", **EMPTY, "state": "unreleased"},
             {"project": "REL", "name": "old", **EMPTY, "state": "archived"},
-        ]
+        ],
+        "components": [
+            {
+                "project": "REL",
+                "name": "client",
+                "description": "",
+                "lead": "alice",
+                "assignee_type": "component_lead",
+            },
+            {
+                "project": "REL",
+                "name": "server",
+                "description": "x",
+                "lead": "",
+                "assignee_type": "project_default",
+                "archived": False,
+            },
+        ],
+        "project_roles": [
+            {"project": "REL", "role": "Users", "users": ["alice", "boris"], "groups": ["devs"]}
+        ],
     }
     kinds = [(one["kind"], one["reason"][:11]) for one in result["left_out"]]
     assert kinds == [
@@ -72,6 +110,7 @@ def test_versions_are_written_as_the_module_takes_them(tmp_path: Path) -> None:
         ("version", "its name is"),
         ("version", "start_date "),
         ("version", "it has some"),
+        ("component", "name has a "),
         ("project", "reading the"),
     ]
 
@@ -81,3 +120,13 @@ def test_a_named_project_that_is_refused_writes_nothing(tmp_path: Path) -> None:
         export(tmp_path / "desired", {"/versions": Reply(403)}, projects=["HID"])
     assert caught.value.kind == "permission"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_roles_that_the_account_may_not_see_are_left_out(tmp_path: Path) -> None:
+    replies = {
+        "/project/REL/versions": Reply(body="[]"),
+        "/project/REL/components": Reply(body="[]"),
+        "/project/REL/role": Reply(403),
+    }
+    result = export(tmp_path, replies, projects=["REL"])
+    assert [(one["kind"], one["name"]) for one in result["left_out"]] == [("roles", "REL")]

@@ -22,7 +22,7 @@ _MEMBERS = {"name": "name", "description": "description", "archived": "archived"
 @dataclass(frozen=True)
 class Component:
     """A component. `lead` has the names of the account, the one that requests take first. The
-    server omits members without a value.
+    server omits members without a value, and older servers know no `archived`.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Component:
     description: str
     lead: tuple[str, ...]
     assignee_type: str
-    archived: bool
+    archived: bool | None
 
     @classmethod
     def of(cls, record: Any) -> Component | None:
@@ -46,7 +46,7 @@ class Component:
             str(record.get("description") or ""),
             tuple(str(shown[name]) for name in names if shown.get(name)),
             str(record.get("assigneeType") or "PROJECT_DEFAULT").lower(),
-            bool(record.get("archived", False)),
+            record.get("archived") if isinstance(record.get("archived"), bool) else None,
         )
 
     def settable(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Component:
             "description": self.description,
             "lead": self.lead[0] if self.lead else "",
             "assignee_type": self.assignee_type,
-            "archived": self.archived,
+            "archived": bool(self.archived),
         }
 
     def differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:

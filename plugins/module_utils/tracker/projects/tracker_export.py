@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export the versions of projects as `tracker.yml` of a desired state."""
+"""Export versions, components and roles of projects as `tracker.yml` of a desired state."""
 
 from __future__ import annotations
 
@@ -13,15 +13,31 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
+from .components import Component, ProjectComponents
+from .project_roles import ProjectRole, ProjectRoles
+from .tracker_component import ComponentEntry
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
 from .tracker_version import TrackerVersionOptions
 from .versions import NO_DATE, ProjectVersions, Version, same_name
 
 _UNTOLD = (
-    "Versions alone are here: issues, workflows and schemes are no part of a desired state.",
+    "Versions, components and roles are here: issues, workflows and schemes are no part of it.",
 )
 #: Error kinds for a single project that the account cannot read.
 _REFUSED = ("not_found", "permission")
+
+
+#: The lists of `tracker.yml`.
+_LISTS = ("versions", "components", "project_roles")
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a project has; an error if the account may not see its roles."""
+
+    versions: list[Version]
+    components: list[Component]
+    roles: list[ProjectRole] | ToolchainError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +49,7 @@ class TrackerExportOptions(ExportOptions):
 
 
 class TrackerExportOperation(ServiceExport):
-    """Export the versions of all projects, or of the given projects."""
+    """Export the versions, components and roles of all projects, or of the given projects."""
 
     descriptor: ClassVar = Descriptor("tracker", {"read": reads()})
 
@@ -52,13 +68,11 @@ class TrackerExportOperation(ServiceExport):
         state = ServiceState(untold=_UNTOLD)
         keys = self._options.projects
         chosen = self._all() if keys is None else list(dict.fromkeys(keys))
-        count = ProgressCounter(
-            self._task.progress, "reading the versions of projects", len(chosen)
-        )
+        count = ProgressCounter(self._task.progress, "reading the parts of projects", len(chosen))
 
-        def of_project(key: str) -> tuple[str, list[Version] | ToolchainError]:
+        def of_project(key: str) -> tuple[str, _Parts | ToolchainError]:
             try:
-                return key, ProjectVersions(self._client, key).all()
+                return key, self._parts(key)
             except ToolchainError as error:
                 if keys is not None or error.kind not in _REFUSED:
                     raise
@@ -66,14 +80,29 @@ class TrackerExportOperation(ServiceExport):
             finally:
                 count.add()
 
-        versions: list[dict[str, Any]] = []
+        found_entries: dict[str, list[dict[str, Any]]] = {name: [] for name in _LISTS}
         for key, found in first_alone(self._options.parallel, of_project, chosen):
             if isinstance(found, ToolchainError):
                 state.leave_out("project", key, found.message)
             else:
-                versions += _entries(key, found, state)
-        state.values = {"versions": versions}
+                found_entries["versions"] += _entries(key, found.versions, state)
+                found_entries["components"] += _components(key, found.components, state)
+                found_entries["project_roles"] += _roles(key, found.roles, state)
+        state.values = dict(found_entries)
         return state
+
+    def _parts(self, key: str) -> _Parts:
+        """Read a project. Only its administrators see its roles."""
+        versions = ProjectVersions(self._client, key).all()
+        components = ProjectComponents(self._client, key).all()
+        store = ProjectRoles(self._client, key)
+        try:
+            roles = [store.read(name, number) for name, number in store.ids().items()]
+        except ToolchainError as error:
+            if error.kind not in _REFUSED:
+                raise
+            return _Parts(versions, components, error)
+        return _Parts(versions, components, roles)
 
     def _all(self) -> list[str]:
         shown = TrackerProjectInfoOperation(self._task, TrackerProjectInfoOptions()).all()
@@ -94,6 +123,33 @@ def _entries(project: str, versions: list[Version], state: ServiceState) -> list
         else:
             state.leave_out("version", f"{project}/{version.name}", wrong)
     return found
+
+
+def _components(
+    project: str, components: list[Component], state: ServiceState
+) -> list[dict[str, Any]]:
+    """Return components as entries for `tracker_component`, with their empty fields."""
+    found = []
+    for component in components:
+        entry = {"project": project, **component.settable()}
+        if component.archived is None:
+            del entry["archived"]  # the server does not know it
+        try:
+            ComponentEntry(**entry).require_sense()
+            found.append(entry)
+        except ToolchainError as error:
+            state.leave_out("component", f"{project}/{component.name}", error.message)
+    return found
+
+
+def _roles(
+    project: str, roles: list[ProjectRole] | ToolchainError, state: ServiceState
+) -> list[dict[str, Any]]:
+    """Return roles as entries for `tracker_project_role`."""
+    if isinstance(roles, ToolchainError):
+        state.leave_out("roles", project, roles.message)
+        return []
+    return [{"project": project, "role": role.name, **role.actors()} for role in roles]
 
 
 def _entry(project: str, version: Version) -> dict[str, Any]:
