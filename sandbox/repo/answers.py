@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
+from sandbox.repo.access import accounts
 from sandbox.service import Answer
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def user_name(request: Request) -> str:
 
 def account(request: Request) -> dict[str, Any]:
     """Return the account of the user: `password`, optional `admin` and `permissions`."""
-    users: dict[str, dict[str, Any]] = context(request).credentials(SERVICE).get("users", {})
-    return users.get(user_name(request), {})
+    return accounts.find(context(request), user_name(request)) or {}
 
 
 def require_admin(request: Request) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sandbox import object_store
 from sandbox.repo import overview, repositories, system
+from sandbox.repo.access import accounts, tokens
 from sandbox.repo.access import answers as access
 from sandbox.repo.access import routes as access_routes
-from sandbox.repo.access import tokens
 from sandbox.repo.answers import SERVICE, error
 from sandbox.repo.builds import builds, discarding, promotion, publishing
 from sandbox.repo.images import blobs, containers, image_promotion
@@ -55,6 +55,9 @@ class RepoService(Service):
     - `trash`: deleted files, with the same keys as `files`
     - `builds`: list of `name`, `number`, `properties`, `started`, `modules`, `project`
     - `images`: list of `repo`, `image`, `tag`, `content`
+    - `groups`: list of `name`, `description`, `external_id`, `auto_join`, `admin_privileges`,
+      `realm`, `members`
+    - `accounts`: list of users without a login, see `access.accounts`
     """
 
     name = SERVICE
@@ -81,6 +84,8 @@ class RepoService(Service):
         "access": ["ping", "tokens", "groups", "users", "permissions"],
         # Access accepts basic login and API keys
         "access_basic": False,
+        # maximum number of rows in a list of Access
+        "access_page": 1000,
         "token_default_seconds": 31_536_000,
         "token_threshold_seconds": 10_800,
     }
@@ -89,6 +94,7 @@ class RepoService(Service):
         return [
             *object_store.routes(),
             *access_routes.routes(),
+            *access_routes.old_routes(self._only_real),
             *self._overview_routes(),
             *self._search_routes(),
             *self._build_routes(),
@@ -249,9 +255,11 @@ class RepoService(Service):
             name, _colon, password = base64.b64decode(value).decode("utf-8").partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
-        found = credentials.get("users", {}).get(name)
+        found = accounts.find(self.context, name)
         secrets = {**credentials.get("tokens", {}), **credentials.get("api_keys", {})}
-        if found is not None and (password == found["password"] or secrets.get(password) == name):
+        if found is not None and (
+            password == found.get("password") or secrets.get(password) == name
+        ):
             return name
         return None
 
@@ -297,6 +305,10 @@ class RepoService(Service):
         for item in data.get("trash", []):
             node = self._seed_file(item)
             trash.keep(self.context, Tree(self.context).remove(node["repo"], node["path"]), "admin")
+        for group in data.get("groups", []):
+            accounts.put_group(self.context, group)
+        for user in data.get("accounts", []):
+            self.context.store.put(accounts.USERS, user["name"], user)
         for build in data.get("builds", []):
             builds.publish(
                 self.context,

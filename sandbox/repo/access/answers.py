@@ -69,3 +69,13 @@ def only(kind: str, handler: Handler) -> Handler:
 
     guarded.__doc__ = handler.__doc__
     return guarded
+
+
+def page(request: Request, member: str, rows: list[dict[str, Any]]) -> Response:
+    """Return a page of a list. `cursor` names the next page; the setting `access_page` is the
+    maximum number of rows, server fact [repo-41].
+    """
+    size: int = context(request).settings(SERVICE)["access_page"]
+    start = int(request.query_params.get("cursor") or 0)
+    left = {"cursor": str(start + size)} if start + size < len(rows) else {}
+    return JSONResponse({member: rows[start : start + size], **left})

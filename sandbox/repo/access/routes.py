@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse
 
-from sandbox.repo.access import tokens
+from sandbox.repo.access import groups, tokens, users
 from sandbox.repo.access.answers import PREFIX, only
 from sandbox.service import route
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
+
+    from sandbox.service import Handler
 
 PING = f"{PREFIX}/v1/system/ping"
 
@@ -27,6 +31,47 @@ def routes() -> list[Route]:
         route(listed, only("tokens", tokens.create), "POST"),
         route(f"{listed}/{{id}}", only("tokens", tokens.read)),
         route(f"{listed}/{{id}}", only("tokens", tokens.revoke), "DELETE"),
+        *_group_routes(),
+        *_user_routes(),
+    ]
+
+
+def old_routes(real: Callable[[Handler], Handler]) -> list[Route]:
+    """Return the routes of the older interface; `real` guards a handler."""
+    found: list[Route] = []
+    for name, kind in (("groups", groups), ("users", users)):
+        listed = f"/api/security/{name}"
+        found += [
+            route(listed, real(kind.old_listing)),
+            route(f"{listed}/{{name}}", real(kind.old_read)),
+            route(f"{listed}/{{name}}", real(kind.old_put), "PUT"),
+            route(f"{listed}/{{name}}", real(kind.old_update), "POST"),
+            route(f"{listed}/{{name}}", real(kind.old_delete), "DELETE"),
+        ]
+    return found
+
+
+def _group_routes() -> list[Route]:
+    listed = f"{PREFIX}/v2/groups"
+    return [
+        route(listed, only("groups", groups.listing)),
+        route(listed, only("groups", groups.create), "POST"),
+        route(f"{listed}/{{name}}", only("groups", groups.read)),
+        route(f"{listed}/{{name}}", only("groups", groups.update), "PATCH"),
+        route(f"{listed}/{{name}}", only("groups", groups.delete), "DELETE"),
+        route(f"{listed}/{{name}}/members", only("groups", groups.members), "PATCH"),
+    ]
+
+
+def _user_routes() -> list[Route]:
+    listed = f"{PREFIX}/v2/users"
+    return [
+        route(listed, only("users", users.listing)),
+        route(listed, only("users", users.create), "POST"),
+        route(f"{listed}/{{name}}", only("users", users.read)),
+        route(f"{listed}/{{name}}", only("users", users.update), "PATCH"),
+        route(f"{listed}/{{name}}", only("users", users.delete), "DELETE"),
+        route(f"{listed}/{{name}}/groups", only("users", users.groups), "PATCH"),
     ]
 
 

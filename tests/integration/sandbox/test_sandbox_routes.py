@@ -107,7 +107,40 @@ PAGE = test_sandbox_permissions.storage("New", 1)
 JOB, MAIN = "/job/long-history", "/job/delivery/job/service/job/main"
 IN_PROJECT = {"project": "toolchain"}
 
+
+def access(method: str, path: str, **sent: Any) -> Row:
+    return repo(ADMIN, method, f"/access/api/v2/{path}", {"json": sent} if sent else None)
+
+
+def older(method: str, path: str, **sent: Any) -> Row:
+    return repo(ADMIN, method, f"/api/security/{path}", {"json": sent} if sent else None)
+
+
+TESTER = {"email": "tester@example.org", "password": "Secret-1234"}
+
 ROWS = [
+    access("GET", "groups"),
+    access("POST", "groups", name="testers"),
+    access("GET", "groups/developers"),
+    access("PATCH", "groups/developers", description="x"),
+    access("PATCH", "groups/developers/members", add=["reader"]),
+    access("DELETE", "groups/developers"),
+    access("GET", "users"),
+    access("POST", "users", username="tester", **TESTER),
+    access("GET", "users/reader"),
+    access("PATCH", "users/reader", email="x@example.org"),
+    access("PATCH", "users/reader/groups", add=["developers"]),
+    access("DELETE", "users/reader"),
+    older("GET", "groups"),
+    older("GET", "groups/developers"),
+    older("PUT", "groups/testers", description="x"),
+    older("POST", "groups/developers", description="x"),
+    older("DELETE", "groups/developers"),
+    older("GET", "users"),
+    older("GET", "users/reader"),
+    older("PUT", "users/tester", **TESTER),
+    older("POST", "users/reader", email="x@example.org"),
+    older("DELETE", "users/reader"),
     repo(ADMIN, "GET", f"/api/storage/auto-trashcan/{SOURCE}", before=("DELETE", f"/{FILE}", {})),
     repo(
         *("read", "POST", "/api/search/buildArtifacts", {"json": BUILD}),

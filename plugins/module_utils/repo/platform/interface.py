@@ -102,14 +102,15 @@ class PlatformClient:
     ) -> None:
         refuse_page(response)
         if response.status in _UNKNOWN and not self._is_own(response):
-            raise self._missing(response)
-        if response.status in (401, 403) and response.status not in expect and self._lacks_token():
+            raise self.missing(response)
+        if response.status in (401, 403) and response.status not in expect and self.lacks_token():
             error = self.transport.failure(response)
             raise error.with_hint(f"/{self._interface.segment} may need an access token: set token")
         if validate is not None:
             validate(response)
 
-    def _lacks_token(self) -> bool:
+    def lacks_token(self) -> bool:
+        """Return whether another login than an access token is used."""
         return self._connection.has_credentials and self._connection.token is None
 
     def _is_own(self, response: Response) -> bool:
@@ -137,7 +138,8 @@ class PlatformClient:
             return False
         return response.status not in _UNKNOWN or _has_own_error(response)
 
-    def _missing(self, response: Response) -> InterfaceMissing:
+    def missing(self, response: Response) -> InterfaceMissing:
+        """Return the error for a response of a server without the interface."""
         segment, needs = self._interface.segment, self._interface.needs
         error = response.error("not_found", "")
         return InterfaceMissing(

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Groups, users and permissions: by Access, or by the older interface if Access lacks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from ...core import address
+from ...core.concurrency import first_alone
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response
+from ...core.http.writes import Verify
+from ...core.module.task import Task
+from ...core.plan import Plan
+from ..client import RepoClient, listed_objects, object_of, objects_of
+from ..platform.interface import ACCESS, InterfaceMissing, PlatformClient
+
+#: More than this many objects are found in the list first, so that absent ones cost no request.
+_FEW = 1
+_PARALLEL = 8
+_PAGES = 10_000
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Addresses of a kind of objects.
+
+    :param noun: singular, for messages; the plural is the member of the list of Access
+    :param new: address below Access
+    :param old: address below the repository manager
+    :param keys: members of a row of a list that hold the name
+    :param query: query of the older interface for the whole object
+    """
+
+    noun: str
+    new: str
+    old: str
+    keys: tuple[str, ...] = ("name",)
+    query: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def plural(self) -> str:
+        return f"{self.noun}s"
+
+
+GROUPS = Kind(
+    "group",
+    "api/v2/groups",
+    "api/security/groups",
+    ("group_name", "name"),
+    (("includeUsers", "true"),),
+)
+USERS = Kind("user", "api/v2/users", "api/security/users", ("username", "name"))
+PERMISSIONS = Kind("permission", "api/v2/permissions", "api/v2/security/permissions")
+
+
+class Directory:
+    """The objects of a kind.
+
+    Access is used if the server has this interface and accepts the login; otherwise the older
+    interface [repo-31]. The choice is remembered for the connection.
+    """
+
+    def __init__(self, task: Task, kind: Kind) -> None:
+        self._kind, self._task = kind, task
+        self._access = PlatformClient(task, ACCESS, connections=_PARALLEL)
+        self._repo = RepoClient(task, connections=_PARALLEL)
+        self._why_old: ToolchainError | None = None
+
+    @property
+    def _choice(self) -> str:
+        return f"access lacks {self._kind.plural}"
+
+    @property
+    def is_old(self) -> bool:
+        """Return whether the older interface is used; known after the first request."""
+        return bool(self._access.transport.memory.get(self._choice))
+
+    def _by(self, new: Callable[[], Read], old: Callable[[], Read]) -> Read:
+        """Read by Access, or by the older interface if Access is missing or refuses the login."""
+        if not self.is_old:
+            try:
+                return new()
+            except ToolchainError as error:
+                if not (isinstance(error, InterfaceMissing) or self._refuses_login(error)):
+                    raise
+                self._why_old = error
+        try:
+            found = old()
+        except ToolchainError as error:
+            if self._why_old is None or error.kind not in ("auth", "permission", "not_found"):
+                raise
+            raise self._why_old from None
+        self._access.transport.memory[self._choice] = True
+        return found
+
+    def _refuses_login(self, error: ToolchainError) -> bool:
+        return error.status in (401, 403) and self._access.lacks_token()
+
+    def names(self) -> list[str]:
+        """Return the names of all objects."""
+        what = f"reading the {self._kind.plural}"
+        rows = self._by(partial(self._new_rows, what), partial(self._old_rows, what))
+        found = (next((row[key] for key in self._kind.keys if row.get(key)), None) for row in rows)
+        return [str(name) for name in found if name is not None]
+
+    def _new_rows(self, what: str) -> list[Mapping[str, Any]]:
+        rows: list[Mapping[str, Any]] = []
+        cursor: str | None = None
+        for _page in range(_PAGES):
+            query = None if cursor is None else {"cursor": cursor}
+            response = self._access.read(what, self._kind.new, query=query, expect=(200, 404))
+            if response.status == 404:  # an older Access
+                raise self._access.missing(response)
+            wanted = f"a list of {self._kind.plural}"
+            rows += objects_of(response, self._kind.plural, wanted)
+            after = object_of(response, wanted).get("cursor")
+            if not after or after == cursor:
+                break
+            cursor = str(after)
+        return rows
+
+    def _old_rows(self, what: str) -> list[Mapping[str, Any]]:
+        response = self._repo.transport.read(what, self._kind.old)
+        return listed_objects(response, response.json(), f"a list of {self._kind.plural}")
+
+    def read(self, name: str) -> Mapping[str, Any] | None:
+        """Return an object as the server shows it, `None` if it is absent."""
+        what = f"reading the {self._kind.noun} '{name}'"
+        return self._by(partial(self._new, what, name), partial(self._old, what, name))
+
+    def _new(self, what: str, name: str) -> Mapping[str, Any] | None:
+        path = f"{self._kind.new}/{address.path(name)}"
+        response = self._access.read(what, path, expect=(200, 404))
+        if response.status == 404:
+            self._new_rows(f"reading the {self._kind.plural}")  # raises for an older Access
+            return None
+        return object_of(response, f"a {self._kind.noun}")
+
+    def _old(self, what: str, name: str) -> Mapping[str, Any] | None:
+        path = f"{self._kind.old}/{address.path(name)}"
+        query = dict(self._kind.query)
+        response = self._repo.transport.read(what, path, query=query, expect=(200, 404))
+        if response.status == 404:
+            self._old_rows(f"reading the {self._kind.plural}")  # raises without the interface
+            return None
+        return object_of(response, f"a {self._kind.noun}")
+
+    def read_many(self, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
+        """Return the objects with these names: a list, and a request for each that exists."""
+        wanted = list(dict.fromkeys(names))
+        there: Collection[str] = wanted
+        if len(wanted) > _FEW:
+            there = {name.lower() for name in self.names()}
+        asked = [name for name in wanted if name in there or name.lower() in there]
+        found = dict(zip(asked, first_alone(_PARALLEL, self.read, asked), strict=True))
+        return {name: found.get(name) for name in wanted}
+
+    def require_known(self, option: str, names: Sequence[str]) -> None:
+        """Raise `not_found` for names that neither the server has nor an earlier task of this run
+        would create.
+        """
+        if not names:
+            return
+        there, predicted = {name.lower() for name in self.names()}, self._task.predictions
+        unknown = [
+            name
+            for name in names
+            if name.lower() not in there and not predicted.get(self._kind.noun, name.lower())
+        ]
+        if unknown:
+            listed = "', '".join(unknown)
+            raise ToolchainError("not_found", f"{option}: there is no {self._kind.noun} '{listed}'")
+
+    def predict(self, name: str | None, plan: Plan) -> None:
+        """In check mode, remember the objects that a task would create or delete."""
+        rows = plan.result.get("results") or [{"name": name, "action": plan.action}]
+        for row in rows:
+            noun, known = self._kind.noun, str(row["name"]).lower()
+            if row["action"] in ("create", "created"):
+                self._task.predictions.add(noun, known)
+            elif row["action"] in ("delete", "deleted"):
+                self._task.predictions.remove(noun, known)
+
+    def write(
+        self, what: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any
+    ) -> Response:
+        """Send a write to an object by the interface that served the reads."""
+        given = {**parts, **({} if body is None else {"json": body})}
+        if self.is_old:
+            return self._repo.write(what, method, f"{self._kind.old}{path}", verify=verify, **given)
+        return self._access.write(what, method, f"{self._kind.new}{path}", verify=verify, **given)
+
+    def create(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
+        """Create an object. In the older interface the address names it."""
+        what = f"creating the {self._kind.noun} '{name}'"
+        method, path = ("PUT", f"/{address.path(name)}") if self.is_old else ("POST", "")
+        self.write(what, method, path, verify, body)
+
+    def update(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
+        """Change fields of an object."""
+        what = f"changing the {self._kind.noun} '{name}'"
+        method = "POST" if self.is_old else "PATCH"
+        self.write(what, method, f"/{address.path(name)}", verify, body, repeatable=True)
+
+    def members(self, name: str, change: Mapping[str, Any], verify: Verify) -> None:
+        """Add and remove members of a group, or groups of a user; Access only."""
+        part = "members" if self._kind is GROUPS else "groups"
+        what = f"changing the {part} of the {self._kind.noun} '{name}'"
+        path = f"/{address.path(name)}/{part}"
+        self.write(what, "PATCH", path, verify, change, repeatable=True)
+
+    def delete(self, name: str) -> None:
+        """Delete an object; one that is gone counts as deleted."""
+        self.write(
+            f"deleting the {self._kind.noun} '{name}'",
+            "DELETE",
+            f"/{address.path(name)}",
+            lambda: self.read(name) is None,
+            expect=(200, 202, 204, 404),
+            repeatable=True,
+        )
+
+
+def own_account(task: Task) -> str | None:
+    """Return the name of the account of the login; `None` if the server does not tell."""
+    if task.connection.username:
+        return task.connection.username.lower()
+    try:
+        response = PlatformClient(task, ACCESS).read(
+            "reading the account of the login", "api/v1/tokens/me", expect=(200, 401, 403, 404)
+        )
+        subject = object_of(response, "a token").get("subject") if response.status == 200 else None
+    except ToolchainError:
+        return None
+    return str(subject).rpartition("/users/")[2].lower() or None if subject else None

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `repo_group`: groups of users of the repository manager [C2.21]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Comparison, Plan, plan, unordered, without_none
+from .directory import GROUPS, USERS, Directory
+from .memberships import Mode, merged, require_mode
+
+#: Fields by their names in the older interface.
+_OLD = {
+    "description": "description",
+    "external_id": "externalId",
+    "auto_join": "autoJoin",
+    "admin_privileges": "adminPrivileges",
+    "members": "userNames",
+}
+#: Realms whose groups the server manages itself.
+_OWN_REALMS = ("", "internal", "artifactory")
+_COMPARISONS: Mapping[str, Comparison] = {"members": unordered}
+
+
+@dataclass(frozen=True)
+class RepoGroupEntry:
+    """The options of a group."""
+
+    name: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    external_id: Annotated[str | None, Option(empty=True)] = None
+    auto_join: bool | None = None
+    admin_privileges: bool | None = None
+    members: list[str] | None = None
+    members_mode: Mode = "exact"
+    state: Literal["present", "absent"] = "present"
+
+
+@dataclass(frozen=True)
+class RepoGroupOptions(RepoGroupEntry):
+    """The options of `repo_group`."""
+
+    entries: list[RepoGroupEntry] | None = None
+
+    constraints: ClassVar = {
+        "mutually_exclusive": [["name", "entries"]],
+        "required_one_of": [["name", "entries"]],
+    }
+
+
+class Groups(EntryKind[RepoGroupEntry]):
+    """Groups as objects of a task."""
+
+    noun = "group"
+
+    def __init__(self, task: Task) -> None:
+        self._groups, self._users = Directory(task, GROUPS), Directory(task, USERS)
+        self._found: dict[str, Mapping[str, Any] | None] = {}
+
+    def name(self, entry: RepoGroupEntry) -> str:
+        if not entry.name:
+            raise invalid("name is missing: give the name of the group")
+        require_mode("members", entry.members, entry.members_mode)
+        if entry.state == "absent":
+            given = without_none(vars(entry), _OLD)
+            if given:
+                raise invalid(f"{next(iter(given))} has no meaning with state 'absent'")
+        if entry.auto_join and entry.admin_privileges:
+            raise invalid(_both(entry.name))
+        return entry.name
+
+    def load(self, entries: Sequence[RepoGroupEntry]) -> None:
+        self._found = self._groups.read_many([str(entry.name) for entry in entries])
+
+    def compare(self, entry: RepoGroupEntry) -> Plan:
+        name = str(entry.name)
+        current = self._current(name)
+        if entry.state == "absent":
+            return plan(current, None).with_result(group=None)
+        wanted = without_none(vars(entry), ("name", *_OLD))
+        if entry.members is not None:
+            held = (current or {}).get("members", [])
+            wanted["members"] = merged(held, entry.members, entry.members_mode)
+            self._require_changeable(name, current, wanted["members"])
+        found = plan(self._shown(current), wanted, _COMPARISONS)
+        if found.after.get("auto_join") and found.after.get("admin_privileges"):
+            raise invalid(_both(name))
+        return found.with_result(group=found.after)
+
+    def _current(self, name: str) -> dict[str, Any] | None:
+        """Return the fields of a group on the server."""
+        row = self._found.get(name)
+        if row is None:
+            return None
+        read = {new: row.get(old if self._groups.is_old else new) for new, old in _OLD.items()}
+        return {
+            "name": str(row.get("name") or name),
+            "description": read["description"] or "",
+            "external_id": read["external_id"] or "",
+            "auto_join": bool(read["auto_join"]),
+            "admin_privileges": bool(read["admin_privileges"]),
+            "members": sorted(map(str, read["members"] or [])),
+            "realm": str(row.get("realm") or "internal"),
+        }
+
+    def _shown(self, current: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return None if current is None else {k: v for k, v in current.items() if k != "realm"}
+
+    def _require_changeable(
+        self, name: str, current: Mapping[str, Any] | None, members: Sequence[str]
+    ) -> None:
+        """Raise for members that come from a directory, and for new members that are unknown."""
+        held = set((current or {}).get("members", []))
+        realm = (current or {}).get("realm", "")
+        if held != set(members) and realm.lower() not in _OWN_REALMS:
+            raise invalid(
+                f"the members of the group '{name}' come from the realm '{realm}':"
+                " leave members out, and change them there"
+            )
+        new = [member for member in members if member not in held]
+        self._users.require_known("members", new)
+
+    def write(self, entry: RepoGroupEntry, plan: Plan) -> Mapping[str, Any]:
+        name = str(entry.name)
+        if plan.action == "delete":
+            self._groups.delete(name)
+            return plan.result
+        given = {change.field: change.after for change in plan.changes if change.field != "name"}
+        verify = partial(self._has, name, given)
+        if plan.action == "create":
+            self._groups.create(name, {"name": name, **self._sent(given)}, verify)
+        else:
+            self._update(name, plan, given)
+        self._verify(name, given)
+        return {"group": self._shown(self._current(name))}
+
+    def _sent(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields by the names of the interface in use."""
+        return {_OLD[k] if self._groups.is_old else k: value for k, value in given.items()}
+
+    def _update(self, name: str, plan: Plan, given: Mapping[str, Any]) -> None:
+        """Change fields. Access has an address of its own for the members [repo-41]."""
+        fields = dict(given)
+        members = None if self._groups.is_old else fields.pop("members", None)
+        if fields:
+            self._groups.update(name, self._sent(fields), partial(self._has, name, fields))
+        if members is None:
+            return
+        before, after = set(plan.before["members"]), set(members)
+        change = {"add": sorted(after - before), "remove": sorted(before - after)}
+        self._groups.members(name, change, partial(self._has, name, {"members": members}))
+
+    def _has(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Read the group again; return whether it has these fields."""
+        self._found[name] = self._groups.read(name)
+        current = self._current(name)
+        return current is not None and not plan(current, given, _COMPARISONS).changed
+
+    def _verify(self, name: str, given: Mapping[str, Any]) -> None:
+        """Raise `rejected` for fields that the server did not keep."""
+        if self._has(name, given):
+            return
+        kept = self._current(name) or {}
+        lost = [change.field for change in plan(kept, given, _COMPARISONS).changes]
+        raise ToolchainError(
+            "rejected",
+            f"the group '{name}': the server does not keep {', '.join(lost)}",
+            result={"changed": True},
+        )
+
+
+def _both(name: str) -> str:
+    return (
+        f"the group '{name}' cannot have both auto_join and admin_privileges: every new user would"
+        " be an administrator"
+    )
+
+
+class RepoGroupOperation(ObjectsOperation[RepoGroupEntry]):
+    """A group, or the groups of `entries`."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {
+            "read": reads("admin"),
+            **dict.fromkeys(("create", "update", "members", "delete"), writes("admin")),
+        },
+        kind="group",
+        name="{name}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: RepoGroupOptions) -> None:
+        entries = entries_of(options, RepoGroupEntry)
+        super().__init__(Groups(task), entries, listed=options.entries is not None)
+        self._directory, self._name = Directory(task, GROUPS), options.name
+
+    def predict(self, plan: Plan) -> None:
+        self._directory.predict(self._name, plan)

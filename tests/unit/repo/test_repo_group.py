@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that groups are created, changed and deleted, by Access and by the older interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_group import (
+    RepoGroupOperation,
+)
+from tests.unit.repo.access import Directory
+from tests.unit.repo.conftest import Server
+from tests.unit.stub import Reply
+
+
+@pytest.fixture(params=[False, True], ids=["access", "older"])
+def groups(server: Server, request: pytest.FixtureRequest) -> Directory:
+    made = Directory(server, old=request.param)
+    made.rows["users"] = {name: {} for name in ("alice", "bob", "carol")}
+    return made
+
+
+def row(groups: Directory, **fields: Any) -> dict[str, Any]:
+    """Return a group as the interface shows it."""
+    old = {"external_id": "externalId", "auto_join": "autoJoin", "members": "userNames"}
+    old["admin_privileges"] = "adminPrivileges"
+    given = {"name": "dev", "realm": "internal", **fields}
+    return {old.get(k, k) if groups.old else k: value for k, value in given.items()}
+
+
+def members(groups: Directory) -> list[str]:
+    found = groups.rows["groups"]["dev"]["userNames" if groups.old else "members"]
+    return sorted(found)
+
+
+def test_a_group_is_created_and_stays(server: Server, groups: Directory) -> None:
+    given = {
+        "name": "dev",
+        "description": "Developers",
+        "external_id": "uuid-1",
+        "auto_join": True,
+        "admin_privileges": False,
+        "members": ["bob", "alice"],
+    }
+    plan, values = server.run(RepoGroupOperation, given)
+    assert plan.action == "create"
+    stored = row(groups, **{**given, "members": ["alice", "bob"]})
+    assert {"realm": "internal", **groups.rows["groups"]["dev"]} == stored
+    assert values["group"] == {**given, "members": ["alice", "bob"]}
+    assert not server.run(RepoGroupOperation, given)[0].changed
+    assert len(groups.writes) == 1
+
+
+def test_options_that_are_not_given_stay(server: Server, groups: Directory) -> None:
+    groups.rows["groups"]["dev"] = row(groups, description="x", auto_join=True, members=["bob"])
+    plan, values = server.run(RepoGroupOperation, {"name": "dev", "description": ""})
+    assert [change.field for change in plan.changes] == ["description"]
+    assert [body for _method, _path, body in groups.writes] == [{"description": ""}]
+    assert values["group"]["auto_join"] is True
+    assert members(groups) == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "after"),
+    [
+        ("exact", ["carol"], ["carol"]),
+        ("exact", [], []),
+        ("add", ["carol", "bob"], ["alice", "bob", "carol"]),
+        ("remove", ["bob", "zoe"], ["alice"]),
+    ],
+)
+def test_members(
+    server: Server, groups: Directory, mode: str, given: list[str], after: list[str]
+) -> None:
+    groups.rows["groups"]["dev"] = row(groups, members=["alice", "bob"])
+    options = {"name": "dev", "members": given, "members_mode": mode}
+    plan, _values = server.run(RepoGroupOperation, options)
+    assert plan.after["members"] == members(groups) == after
+    assert not server.run(RepoGroupOperation, options)[0].changed
+    if not groups.old:
+        ((method, path, body),) = groups.writes
+        assert (method, path) == ("PATCH", "groups/dev/members")
+        assert set(body) == {"add", "remove"}
+
+
+def test_unknown_members_are_not_found(server: Server, groups: Directory) -> None:
+    given = {"name": "dev", "members": ["alice", "zoe"]}
+    error = server.fails(RepoGroupOperation, given)
+    assert (error.kind, error.message) == ("not_found", "members: there is no user 'zoe'")
+    assert groups.writes == []
+
+
+def test_members_of_a_directory_are_not_changed(server: Server, groups: Directory) -> None:
+    groups.rows["groups"]["dev"] = row(groups, realm="ldap", members=["alice"])
+    same = {"name": "dev", "members": ["alice"], "description": "x"}
+    assert server.run(RepoGroupOperation, same)[0].changed
+    error = server.fails(RepoGroupOperation, {"name": "dev", "members": []})
+    assert error.kind == "invalid"
+    assert "the realm 'ldap'" in error.message
+
+
+def test_deletion(server: Server, groups: Directory) -> None:
+    groups.rows["groups"]["dev"] = row(groups)
+    given = {"name": "dev", "state": "absent"}
+    assert server.run(RepoGroupOperation, given)[0].action == "delete"
+    assert groups.rows["groups"] == {}
+    assert not server.run(RepoGroupOperation, given)[0].changed
+
+
+def test_a_field_that_is_not_kept_is_rejected(server: Server, groups: Directory) -> None:
+    groups.rows["groups"]["dev"] = row(groups, description="x")
+    groups.apply = lambda _method, _path, _body: Reply(200)
+    error = server.fails(RepoGroupOperation, {"name": "dev", "description": "y"})
+    assert error.kind == "rejected"
+    assert "does not keep description" in error.message
+
+
+def test_every_new_user_would_be_an_administrator(server: Server, groups: Directory) -> None:
+    groups.rows["groups"]["dev"] = row(groups, auto_join=True)
+    error = server.fails(RepoGroupOperation, {"name": "dev", "admin_privileges": True})
+    assert error.kind == "invalid"
+    assert groups.writes == []
+
+
+def test_many_groups_in_one_task(server: Server, groups: Directory) -> None:
+    groups.rows["groups"] = {
+        name: {**row(groups, description="same"), "name": name} for name in ("a", "b", "x")
+    }
+    entries = [
+        {"name": "a", "description": "same"},
+        {"name": "b", "description": "other"},
+        {"name": "new"},
+        {"name": "gone", "state": "absent"},
+    ]
+    plan, values = server.run(RepoGroupOperation, {"entries": entries})
+    actions = {one["name"]: one["action"] for one in values["results"]}
+    assert actions == {"a": "unchanged", "b": "updated", "new": "created", "gone": "unchanged"}
+    assert set(plan.before) == set(plan.after) == {"b", "new"}
+    assert values["results"][1]["description"] == "other"
+
+
+def test_200_groups_cost_a_list_and_a_request_each(server: Server, groups: Directory) -> None:
+    names = [f"g{number}" for number in range(200)]
+    groups.rows["groups"] = {name: {**row(groups), "name": name} for name in names}
+    entries = [{"name": name, "description": ""} for name in names]
+    assert not server.run(RepoGroupOperation, {"entries": entries})[0].changed
+    lacking = 2 if groups.old else 0  # Access is asked, and its absence is verified
+    assert len(server.asked) == 201 + lacking
+
+
+def test_pages_of_a_list_are_followed(server: Server) -> None:
+    pages = [
+        Reply(body={"groups": [{"group_name": "a"}], "cursor": "2"}),
+        Reply(body={"groups": [{"group_name": "b"}], "cursor": None}),
+    ]
+    server.on["GET /access/api/v2/groups"] = pages[0]
+    server.on["GET /access/api/v2/groups?cursor=2"] = pages[1]
+    for name in "ab":
+        server.on[f"GET /access/api/v2/groups/{name}"] = Reply(body={"name": name})
+    entries = [{"name": "a"}, {"name": "b"}]
+    assert not server.run(RepoGroupOperation, {"entries": entries})[0].changed
+
+
+def test_a_404_of_an_older_access_is_no_absent_group(server: Server) -> None:
+    missing = Reply(404, {"errors": [{"code": "NOT_FOUND", "message": "HTTP 404 Not Found"}]})
+    server.on["GET /access/api/v2/groups/dev"] = server.on["GET /access/api/v2/groups"] = missing
+    server.on["GET /api/security/groups/dev?includeUsers=true"] = Reply(body={"name": "dev"})
+    plan, _values = server.run(RepoGroupOperation, {"name": "dev"})
+    assert not plan.changed
+    error = server.fails(RepoGroupOperation, {"name": "other", "state": "absent"})
+    assert error.kind == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "x", "members_mode": "add"}, "members is missing"),
+        ({"name": "x", "auto_join": True, "admin_privileges": True}, "cannot have both"),
+        ({"name": "x", "state": "absent", "description": "x"}, "description has no meaning"),
+        ({"entries": [{"name": "x"}, {"name": "x"}]}, "entries[1]"),
+        ({"entries": [{"description": "x"}]}, "entries[0]: name is missing"),
+        ({"entries": [{"name": "x"}], "description": "y"}, "description does not go with entries"),
+    ],
+)
+def test_slips(server: Server, given: dict[str, Any], said: str) -> None:
+    error = server.fails(RepoGroupOperation, given)
+    assert error.kind == "invalid"
+    assert said in error.message
+    assert server.stub.seen == []
