@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `repo_user`: users of the repository manager [C2.22]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Change, Comparison, Plan, plan, unordered, without_none
+from .directory import GROUPS, USERS, Directory, own_account
+from .memberships import Mode, merged, require_mode
+
+#: Fields by their names in the older interface.
+_OLD = {
+    "email": "email",
+    "admin": "admin",
+    "profile_updatable": "profileUpdatable",
+    "disable_ui_access": "disableUIAccess",
+    "internal_password_disabled": "internalPasswordDisabled",
+    "groups": "groups",
+}
+_FLAGS = ("admin", "profile_updatable", "disable_ui_access", "internal_password_disabled")
+#: Values with which an account can no longer log in, or administer the server.
+_LOCKING = {"admin": False, "disable_ui_access": True, "internal_password_disabled": True}
+#: Accounts that the server itself needs.
+_BUILT_IN = ("admin", "anonymous", "_internal")
+_SECRET = "(secret)"
+_COMPARISONS: Mapping[str, Comparison] = {"groups": unordered}
+
+
+@dataclass(frozen=True)
+class RepoUserEntry:
+    """The options of a user."""
+
+    name: str | None = None
+    email: str | None = None
+    password: Annotated[str | None, Option(secret=True)] = None
+    update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
+    admin: bool | None = None
+    profile_updatable: bool | None = None
+    disable_ui_access: bool | None = None
+    internal_password_disabled: Annotated[bool | None, Option(secret=False)] = None
+    groups: list[str] | None = None
+    groups_mode: Mode = "exact"
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if not self.name:
+            raise invalid("name is missing: give the name of the user")
+        require_mode("groups", self.groups, self.groups_mode)
+        if self.state == "absent":
+            given = without_none(vars(self), ("password", *_OLD))
+            if given:
+                raise invalid(f"{next(iter(given))} has no meaning with state 'absent'")
+        for flag in ("admin", "profile_updatable"):
+            if self.disable_ui_access and getattr(self, flag):
+                raise invalid(f"disable_ui_access and {flag} exclude each other: give one of them")
+        if self.update_password == "always" and self.password is None and self.state == "present":
+            raise invalid("update_password is 'always', but the password of the user is missing")
+
+
+@dataclass(frozen=True)
+class RepoUserOptions:
+    """The options of `repo_user`."""
+
+    name: str | None = None
+    email: str | None = None
+    user_password: Annotated[str | None, Option(secret=True)] = None
+    update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
+    admin: bool | None = None
+    profile_updatable: bool | None = None
+    disable_ui_access: bool | None = None
+    internal_password_disabled: Annotated[bool | None, Option(secret=False)] = None
+    groups: list[str] | None = None
+    groups_mode: Mode = "exact"
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+    entries: list[RepoUserEntry] | None = None
+
+    constraints: ClassVar = {
+        "mutually_exclusive": [["name", "entries"]],
+        "required_one_of": [["name", "entries"]],
+    }
+
+
+class _Users(EntryKind[RepoUserEntry]):
+    """Users as objects of a task. The server writes their names in lower case [repo-42]."""
+
+    noun = "user"
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._users, self._groups = Directory(task, USERS), Directory(task, GROUPS)
+        self._found: dict[str, Mapping[str, Any] | None] = {}
+
+    def name(self, entry: RepoUserEntry) -> str:
+        entry.require_sense()
+        return str(entry.name).lower()
+
+    def load(self, entries: Sequence[RepoUserEntry]) -> None:
+        self._found = self._users.read_many([self.name(entry) for entry in entries])
+
+    def compare(self, entry: RepoUserEntry) -> Plan:
+        name = self.name(entry)
+        current = self._current(name)
+        if entry.state == "absent":
+            if current is not None:
+                self._protect(entry, name, "is deleted")
+            return plan(current, None).with_result(user=None)
+        if current is None:
+            _require_complete(entry, name)
+        wanted = {"name": name, **without_none(vars(entry), ("email", *_FLAGS))}
+        if entry.groups is not None:
+            held = (current or {}).get("groups", [])
+            wanted["groups"] = merged(held, entry.groups, entry.groups_mode)
+            new = [group for group in wanted["groups"] if group not in held]
+            self._groups.require_known("groups", new)
+        found = plan(current, wanted, _COMPARISONS)
+        self._refuse_lockout(entry, name, found)
+        found = found.with_result(user=dict(found.after))
+        return _with_password(found, entry)
+
+    def _current(self, name: str) -> dict[str, Any] | None:
+        """Return the fields of a user on the server."""
+        row = self._found.get(name)
+        if row is None:
+            return None
+        read = {new: row.get(old if self._users.is_old else new) for new, old in _OLD.items()}
+        flags = {flag: bool(read[flag]) for flag in _FLAGS}
+        groups = sorted(map(str, read["groups"] or []))
+        return {"name": name, "email": str(read["email"] or ""), **flags, "groups": groups}
+
+    def _refuse_lockout(self, entry: RepoUserEntry, name: str, found: Plan) -> None:
+        """Raise `invalid` for flags that exclude each other, or that lock out an account."""
+        after = found.after
+        if found.action == "update" and after["disable_ui_access"]:
+            blocking = [flag for flag in ("admin", "profile_updatable") if after[flag]]
+            if blocking and any(change.field in (*_FLAGS,) for change in found.changes):
+                raise invalid(
+                    f"the user '{name}' cannot have both disable_ui_access and {blocking[0]}:"
+                    f" set {blocking[0]} to false, too"
+                )
+        for change in found.changes if found.action == "update" else ():
+            if change.field in _LOCKING and change.after is _LOCKING[change.field]:
+                self._protect(entry, name, f"gets {change.field} {str(change.after).lower()}")
+
+    def _protect(self, entry: RepoUserEntry, name: str, what: str) -> None:
+        """Raise `invalid` if a built-in account, or the account of the task, would be lost."""
+        if entry.force:
+            return
+        whose = "a built-in account" if name in _BUILT_IN else "the account of this task"
+        if name in _BUILT_IN or name == own_account(self._task):
+            raise invalid(f"the user '{name}' is {whose} and {what}: only with force=true")
+
+    def write(self, entry: RepoUserEntry, plan: Plan) -> Mapping[str, Any]:
+        name = self.name(entry)
+        if plan.action == "delete":
+            self._users.delete(name)
+            return plan.result
+        skipped = ("name", "password")
+        given = {each.field: each.after for each in plan.changes if each.field not in skipped}
+        secret = any(each.field == "password" for each in plan.changes)
+        password = {"password": entry.password} if secret else {}
+        if plan.action == "create":
+            key = "name" if self._users.is_old else "username"
+            body = {key: name, **self._sent(given), **password}
+            # automatic groups come in addition, so that a lost response is compared without them
+            fields = {field: value for field, value in given.items() if field != "groups"}
+            self._users.create(name, body, partial(self._has, name, fields))
+        else:
+            self._update(name, given, password)
+        self._set_groups(name, given)
+        self._verify(name, given)
+        return {"user": self._current(name)}
+
+    def _sent(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return fields by the names of the interface in use."""
+        return {_OLD[k] if self._users.is_old else k: value for k, value in given.items()}
+
+    def _update(self, name: str, given: Mapping[str, Any], password: Mapping[str, Any]) -> None:
+        fields = dict(given)
+        if not self._users.is_old:
+            fields.pop("groups", None)  # Access has an address of its own for them [repo-42]
+        if fields or password:
+            # nothing shows whether a password was changed
+            verify = (lambda: None) if password else partial(self._has, name, fields)
+            self._users.update(name, {**self._sent(fields), **password}, verify)
+
+    def _set_groups(self, name: str, given: Mapping[str, Any]) -> None:
+        """Bring the groups into the wanted state; a new user has automatic groups, too."""
+        if "groups" not in given or self._has(name, {"groups": given["groups"]}):
+            return
+        before, after = set((self._current(name) or {}).get("groups", [])), set(given["groups"])
+        verify = partial(self._has, name, {"groups": given["groups"]})
+        if self._users.is_old:
+            self._users.update(name, {"groups": sorted(after)}, verify)
+            return
+        change = {"add": sorted(after - before), "remove": sorted(before - after)}
+        self._users.members(name, change, verify)
+
+    def _has(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Read the user again; return whether it has these fields."""
+        self._found[name] = self._users.read(name)
+        current = self._current(name)
+        return current is not None and not plan(current, given, _COMPARISONS).changed
+
+    def _verify(self, name: str, given: Mapping[str, Any]) -> None:
+        """Raise `rejected` for fields that the server did not keep."""
+        if self._has(name, given):
+            return
+        kept = self._current(name) or {}
+        lost = [change.field for change in plan(kept, given, _COMPARISONS).changes]
+        raise ToolchainError(
+            "rejected",
+            f"the user '{name}': the server does not keep {', '.join(lost)}",
+            result={"changed": True},
+        )
+
+
+def _require_complete(entry: RepoUserEntry, name: str) -> None:
+    """Raise `invalid` for a new user that the server would not accept."""
+    if not entry.email:
+        raise invalid(f"the user '{name}' is new, but email is missing")
+    if entry.password is None and not entry.internal_password_disabled:
+        raise invalid(
+            f"the user '{name}' is new, but the password is missing: give it, or set"
+            " internal_password_disabled"
+        )
+
+
+def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
+    """Add the password to the changes if it is sent."""
+    if entry.password is None or (found.action != "create" and entry.update_password != "always"):
+        return found
+    return replace(
+        found,
+        action="create" if found.action == "create" else "update",
+        after={**found.after, "password": _SECRET},
+        changes=(*found.changes, Change("password", None, _SECRET)),
+    )
+
+
+class RepoUserOperation(ObjectsOperation[RepoUserEntry]):
+    """A user, or the users of `entries`."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {
+            "read": reads("admin"),
+            **dict.fromkeys(("create", "update", "groups", "delete"), writes("admin")),
+        },
+        kind="user",
+        name="{name}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: RepoUserOptions) -> None:
+        entries = entries_of(options, RepoUserEntry, "user_")
+        super().__init__(_Users(task), entries, listed=options.entries is not None)
+        self._directory, self._name = Directory(task, USERS), options.name
+
+    def predict(self, plan: Plan) -> None:
+        self._directory.predict(self._name, plan)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that users are created, changed and deleted, by Access and by the older interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_user import (
+    RepoUserOperation,
+)
+from tests.unit.repo.access import Directory
+from tests.unit.repo.conftest import Server
+
+OLD = {
+    "profile_updatable": "profileUpdatable",
+    "disable_ui_access": "disableUIAccess",
+    "internal_password_disabled": "internalPasswordDisabled",
+}
+FLAGS = {"admin": False, "profile_updatable": True, "disable_ui_access": False}
+FLAGS["internal_password_disabled"] = False
+
+
+@pytest.fixture(params=[False, True], ids=["access", "older"])
+def users(server: Server, request: pytest.FixtureRequest) -> Directory:
+    made = Directory(server, old=request.param)
+    made.rows["groups"] = {name: {} for name in ("dev", "ops", "readers")}
+    return made
+
+
+def add(users: Directory, name: str = "bob", **fields: Any) -> None:
+    given = {"email": "bob@example.org", **FLAGS, "groups": [], **fields}
+    row = {OLD.get(k, k) if users.old else k: value for k, value in given.items()}
+    users.rows["users"][name] = {"name" if users.old else "username": name, **row}
+
+
+def value(users: Directory, field: str, name: str = "bob") -> Any:
+    return users.rows["users"][name].get(OLD.get(field, field) if users.old else field)
+
+
+NEW = {"name": "Bob", "email": "bob@example.org", "user_password": "s3cret-word"}
+
+
+def test_a_user_is_created_and_stays(server: Server, users: Directory) -> None:
+    given = {**NEW, **FLAGS, "groups": ["ops", "dev"]}
+    plan, values = server.run(RepoUserOperation, given)
+    assert plan.action == "create"
+    assert values["user"] == {
+        "name": "bob",
+        "email": "bob@example.org",
+        **FLAGS,
+        "groups": ["dev", "ops"],
+    }
+    assert "s3cret" not in repr((plan, values))
+    assert value(users, "password") == "s3cret-word"
+    assert not server.run(RepoUserOperation, given)[0].changed
+    assert len(users.writes) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "after"),
+    [
+        ("exact", ["ops"], ["ops"]),
+        ("exact", [], []),
+        ("add", ["ops"], ["dev", "ops", "readers"]),
+        ("remove", ["dev"], ["readers"]),
+    ],
+)
+def test_groups(
+    server: Server, users: Directory, mode: str, given: list[str], after: list[str]
+) -> None:
+    add(users, groups=["dev", "readers"])
+    options = {"name": "bob", "groups": given, "groups_mode": mode}
+    plan, _values = server.run(RepoUserOperation, options)
+    assert plan.after["groups"] == sorted(value(users, "groups")) == after
+    assert not server.run(RepoUserOperation, options)[0].changed
+
+
+def test_automatic_groups_of_a_new_user_are_removed(server: Server) -> None:
+    users = Directory(server)
+    users.rows["groups"] = {"dev": {}, "readers": {}}
+
+    def create(method: str, path: str, body: Any) -> None:
+        if method == "POST":
+            body["groups"] = [*body.get("groups", []), "readers"]
+
+    users.apply = create
+    _plan, values = server.run(RepoUserOperation, {**NEW, "groups": ["dev"]})
+    assert values["user"]["groups"] == ["dev"]
+    assert users.writes[-1][1:] == ("users/bob/groups", {"add": [], "remove": ["readers"]})
+
+
+def test_an_unknown_group_is_not_found(server: Server, users: Directory) -> None:
+    error = server.fails(RepoUserOperation, {**NEW, "groups": ["dev", "nobody"]})
+    assert error.kind == "not_found"
+    assert "there is no group 'nobody'" in error.message
+    assert users.writes == []
+
+
+def test_a_password_is_sent_on_request_only(server: Server, users: Directory) -> None:
+    add(users)
+    assert not server.run(RepoUserOperation, NEW)[0].changed
+    plan, _values = server.run(RepoUserOperation, {**NEW, "update_password": "always"})
+    assert plan.changed
+    assert [body for _m, _p, body in users.writes] == [{"password": "s3cret-word"}]
+    assert "s3cret" not in repr(plan)
+
+
+def test_fields_that_are_not_given_stay(server: Server, users: Directory) -> None:
+    add(users, profile_updatable=False)
+    server.run(RepoUserOperation, {"name": "bob", "email": "new@example.org"})
+    assert [body for _m, _p, body in users.writes] == [{"email": "new@example.org"}]
+
+
+@pytest.mark.parametrize("name", ["bob", "admin", "anonymous"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"state": "absent"},
+        {"admin": False},
+        {"disable_ui_access": True, "admin": False, "profile_updatable": False},
+        {"internal_password_disabled": True},
+    ],
+)
+def test_accounts_that_are_needed_stay(server: Server, name: str, change: dict[str, Any]) -> None:
+    users = Directory(server)
+    users.me = "bob"
+    add(users, name, admin=True)
+    error = server.fails(RepoUserOperation, {"name": name, **change})
+    assert error.kind == "invalid"
+    assert "only with force=true" in error.message
+    assert users.writes == []
+    assert server.run(RepoUserOperation, {"name": name, **change, "force": True})[0].changed
+
+
+def test_deletion(server: Server, users: Directory) -> None:
+    add(users)
+    given = {"name": "bob", "state": "absent"}
+    assert server.run(RepoUserOperation, given)[0].action == "delete"
+    assert users.rows["users"] == {}
+    assert not server.run(RepoUserOperation, given)[0].changed
+
+
+def test_many_users_in_one_task(server: Server, users: Directory) -> None:
+    add(users)
+    add(users, "eve")
+    entries = [
+        {"name": "bob", "email": "bob@example.org"},
+        {"name": "eve", "admin": True},
+        {"name": "new", "email": "new@example.org", "password": "s3cret-word"},
+    ]
+    _plan, values = server.run(RepoUserOperation, {"entries": entries})
+    assert [one["action"] for one in values["results"]] == ["unchanged", "updated", "created"]
+    assert "s3cret" not in repr(values)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "new", "user_password": "x1234567"}, "email is missing"),
+        ({"name": "new", "email": "a@b.c"}, "the password is missing"),
+    ],
+)
+def test_a_new_user_is_complete(server: Server, given: dict[str, Any], said: str) -> None:
+    users = Directory(server)
+    error = server.fails(RepoUserOperation, given)
+    assert error.kind == "invalid"
+    assert said in error.message
+    without = {"name": "new", "email": "a@b.c", "internal_password_disabled": True}
+    assert server.run(RepoUserOperation, without)[0].changed
+    assert len(users.writes) == 1
+
+
+def test_flags_that_exclude_each_other(server: Server, users: Directory) -> None:
+    add(users)
+    error = server.fails(RepoUserOperation, {"name": "bob", "disable_ui_access": True})
+    assert "set profile_updatable to false, too" in error.message
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "x", "groups_mode": "add"}, "groups is missing"),
+        ({"name": "x", "disable_ui_access": True, "admin": True}, "exclude each other"),
+        ({"name": "x", "update_password": "always"}, "the password of the user is missing"),
+        ({"name": "x", "state": "absent", "user_password": "abcdefgh"}, "password has no meaning"),
+        ({"entries": [{"name": "x"}, {"name": "X"}]}, "entries[1]"),
+        ({"entries": [{"email": "x"}]}, "entries[0]: name is missing"),
+        ({"entries": [{"name": "x"}], "force": True}, "force does not go with entries"),
+    ],
+)
+def test_slips(server: Server, given: dict[str, Any], said: str) -> None:
+    error = server.fails(RepoUserOperation, given)
+    assert error.kind == "invalid"
+    assert said in error.message
+    assert server.stub.seen == []
