@@ -76,6 +76,17 @@ options:
       labels: {description: Labels to add., type: list, elements: str}
       fix_versions: {description: Names of versions to add., type: list, elements: str}
       components: {description: Names of components to add., type: list, elements: str}
+  remove:
+    description:
+      - Labels, versions, components and watchers to remove. Other entries are kept. An entry that the issue does not have is no error.
+      - An entry must not be in O(add) too.
+    type: dict
+    suboptions:
+      labels: {description: Labels to remove., type: list, elements: str}
+      fix_versions: {description: Names of fix versions to remove., type: list, elements: str}
+      affects_versions: {description: Names of affected versions to remove., type: list, elements: str}
+      components: {description: Names of components to remove., type: list, elements: str}
+      watchers: {description: Accounts that no longer watch the issue., type: list, elements: str}
   assignee:
     description:
       - Name of the assignee. In Jira Cloud, its account ID, display name or email address.
@@ -98,6 +109,21 @@ options:
   comment:
     description: Comment. It is added unless the same account has already added a comment with this text.
     type: str
+  comment_find:
+    description:
+      - Part of an earlier comment of the same account. The newest such comment gets the text O(comment). If there is none, the comment is
+        added.
+      - With O(comment_state=absent), all comments of the account that contain it are deleted.
+    type: str
+  comment_state:
+    description: V(absent) deletes the comments of the same account that have the text O(comment), or contain O(comment_find).
+    type: str
+    choices: [present, absent]
+    default: present
+  watchers:
+    description: Accounts that watch the issue. Other watchers are kept. In Jira Cloud, account IDs, display names or email addresses.
+    type: list
+    elements: str
   links:
     description: Links to other issues. Other existing links are kept.
     type: list
@@ -171,6 +197,15 @@ EXAMPLES = r"""
     transition: Close
     transition_fields:
       resolution: Fixed
+
+- name: Keep one comment about the newest build, and take a label away
+  delivery.toolchain.tracker_issue:
+    issue: REL-23
+    comment: "The newest build is 1.2.0-{{ build_number | default(17) }}."
+    comment_find: The newest build is
+    watchers: [alice]
+    remove:
+      labels: [waits-for-build]
 """
 
 RETURN = r"""

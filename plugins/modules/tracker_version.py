@@ -54,7 +54,7 @@ options:
   unresolved:
     description:
       - Handling of unresolved issues of the version if this task releases it.
-      - V(warn) adds a warning, V(ignore) does nothing. V(fail) fails before anything is changed.
+      - V(warn) adds a warning, V(ignore) does nothing. V(fail) fails before anything is changed, and names up to 20 issues.
       - Any other value is the name of an existing version to which the issues are moved.
     type: str
     default: warn
@@ -112,6 +112,12 @@ unresolved_count:
   returned: success, or if unresolved issues fail the task
   type: int
   sample: 0
+unresolved_issues:
+  description: With O(unresolved=fail), up to 20 keys of unresolved issues that the account sees.
+  returned: if unresolved issues fail the task
+  type: list
+  elements: str
+  sample: [REL-3, REL-5]
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

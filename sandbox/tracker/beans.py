@@ -10,11 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from sandbox.tracker.fields.fields import Field, Fields
-from sandbox.tracker.world import World
+from sandbox.tracker.world import CATEGORIES, World
 
 Json = dict[str, Any]
 
-_CATEGORIES = {"new": (2, "To Do"), "indeterminate": (4, "In Progress"), "done": (3, "Done")}
 # Translations of the names in the seed data.
 _WORDS = {
     "de": {
@@ -186,7 +185,7 @@ class Beans:
     def status(self, name: str) -> Json:
         entry = self.world.named("status", name)
         key = entry.get("category", "indeterminate")
-        number, category = _CATEGORIES[key]
+        number, category = CATEGORIES[key]
         shown = self._named("status", entry, name)
         return {**shown, "statusCategory": {"id": number, "key": key, "name": category}}
 

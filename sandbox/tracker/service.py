@@ -16,7 +16,7 @@ from sandbox.context import Context
 from sandbox.service import Answer, Service, route
 from sandbox.tracker.call import Call, Handler
 from sandbox.tracker.fields import meta
-from sandbox.tracker.issues import comments, editing, links, reading, uploads, workflow
+from sandbox.tracker.issues import comments, editing, links, reading, uploads, watchers, workflow
 from sandbox.tracker.issues.attachments import LOGIN_PAGE, MEDIA, Attachments
 from sandbox.tracker.issues.views import Views
 from sandbox.tracker.projects import components, people, roles, versions
@@ -153,7 +153,10 @@ class TrackerService(Service):
             on("/issue/{key}/transitions", workflow.transitions),
             on("/issue/{key}/transitions", workflow.transition, "POST"),
             on("/issue/{key}/comment", comments.comments, "GET", "POST"),
-            on("/issue/{key}/comment/{comment}", comments.comment, "GET", "DELETE"),
+            on("/issue/{key}/comment/{comment}", comments.comment, "GET", "PUT", "DELETE"),
+            on("/issue/{key}/watchers", watchers.watchers),
+            on("/issue/{key}/watchers", watchers.add, "POST"),
+            on("/issue/{key}/watchers", watchers.remove, "DELETE"),
             on("/issue/{key}/attachments", uploads.upload, "POST"),
             on("/issue/{key}/changelog", reading.changelog, cloud=True),
             on("/issue/{key}/properties", editing.issue_properties),

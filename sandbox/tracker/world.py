@@ -23,6 +23,8 @@ def milliseconds(stamp: str) -> int:
     return int(datetime.fromisoformat(stamp).timestamp() * 1000)
 
 
+#: Categories of statuses: key to id and name.
+CATEGORIES = {"new": (2, "To Do"), "indeterminate": (4, "In Progress"), "done": (3, "Done")}
 #: Fields with several values of the same project: (kind of the values, member of the issue).
 LISTS = {
     "fixversion": ("version", "fixVersions"),
@@ -100,6 +102,8 @@ class World:
             return set().union(*map(_names, self.projects.values()))
         if field in ("assignee", "reporter"):
             return {key.lower() for key in self.store.keys("tracker.user")}
+        if field == "statuscategory":
+            return set().union(*map(_of_category, CATEGORIES))
         kind = LISTS[field][0] if field in LISTS else field
         names: set[str] = {"unresolved"} if field == "resolution" else set()
         for key, entry in self.store.items(f"tracker.{kind}"):
@@ -113,6 +117,8 @@ class World:
             return _names(self.projects[issue["project"]])
         if field == "labels":
             return {label.lower() for label in issue.get("labels", [])}
+        if field == "statuscategory":
+            return _of_category(self._category(issue))
         if field in LISTS:
             kind, member = LISTS[field]
             entries = [
@@ -128,6 +134,10 @@ class World:
             else _names(self.named(field, value))
         )
 
+    def _category(self, issue: Issue) -> str:
+        """Return the key of the category of the issue's status."""
+        return str(self.named("status", issue["status"]).get("category", "indeterminate"))
+
     def rank(self, field: str, issue: Issue) -> tuple[bool, int, str]:
         """Return a sort key: empty values last, then by the server's sequence, then by name."""
         if field == "project":
@@ -135,12 +145,20 @@ class World:
         if field == "labels" or field in LISTS:
             values = issue.get(LISTS[field][1] if field in LISTS else field, [])
             return (not values, 0, str(min(values, default="")))
+        if field == "statuscategory":
+            return (False, CATEGORIES[self._category(issue)][0], "")
         value = issue.get(field)
         if value is None:
             return (True, 0, "")
         if field in ("status", "issuetype", "resolution", "priority"):
             return (False, int(self.named(field, value)["id"]), value)
         return (False, 0, str(value).lower())
+
+
+def _of_category(key: str) -> set[str]:
+    """Return all strings, in lower case, that name a category [tracker-32]."""
+    number, name = CATEGORIES[key]
+    return {key, str(number), name.lower()}
 
 
 def _names(entry: dict[str, Any]) -> set[str]:

@@ -26,7 +26,7 @@ ALL: dict[str, tuple[str, ...]] = {
     "repo": ("read", "deploy", "delete", "annotate"),
     "tracker": (
         *("browse", "create", "edit", "assign", "assignable", "transition"),
-        *("comment", "attach", "link", "delete", "administer"),
+        *("comment", "watch", "attach", "link", "delete", "administer"),
     ),
     "wiki": ("view", "add", "delete", "attach", "delete_attachments", "administer"),
     "ci": (

@@ -33,7 +33,7 @@ def comments(call: Call) -> Response:
 
 
 def comment(call: Call) -> Response:
-    """Return (GET) or delete (DELETE) a comment by its id."""
+    """Return (GET), change (PUT) or delete (DELETE) a comment by its id."""
     issue, number = call.issue(), call.part("comment")
     key = f"{issue['id']}/{number.rjust(12, '0')}"
     found = call.store.get("tracker.comment", key)
@@ -43,8 +43,13 @@ def comment(call: Call) -> Response:
         return JSONResponse(call.views.comment(issue["id"], found))
     own = found["author"] == call.user and call.may("comment", issue["project"])
     allowed = own or call.may("administer", issue["project"])
-    words = "You do not have permission to delete comment with id: "
+    verb = "edit" if call.request.method == "PUT" else "delete"
+    words = f"You do not have permission to {verb} comment with id: "
     require(allowed, refusal(400, f"{words}{number}"))
+    if call.request.method == "PUT":
+        changed = {**found, "body": _text(call, call.members().get("body")), "updated": call.now()}
+        call.store.put("tracker.comment", key, changed)
+        return JSONResponse(call.views.comment(issue["id"], changed))
     call.store.delete("tracker.comment", key)
     return Response(status_code=204)
 

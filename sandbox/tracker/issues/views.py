@@ -137,7 +137,7 @@ class Views(Beans):
             "body": self.text(comment["body"]),
             "updateAuthor": author,
             "created": comment["created"],
-            "updated": comment["created"],
+            "updated": comment.get("updated", comment["created"]),
             "jsdPublic": True,
         }
 

@@ -153,7 +153,10 @@ _KEYS = {
     "CREATE_ATTACHMENTS": "attach",
     "CREATE_ISSUES": "create",
     "DELETE_ISSUES": "delete",
+    "DELETE_OWN_COMMENTS": "comment",
     "EDIT_ISSUES": "edit",
+    "EDIT_OWN_COMMENTS": "comment",
     "LINK_ISSUES": "link",
+    "MANAGE_WATCHERS": "watch",
     "TRANSITION_ISSUES": "transition",
 }

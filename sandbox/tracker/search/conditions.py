@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Evaluation of a parsed query: semantic errors, matches and order.
+"""Evaluation of a parsed query: semantic errors, matches and order [tracker-32].
 
 Server facts [tracker-10]: unknown fields and values are semantic errors (400). With
 `validateQuery=warn` they are warnings, and the clause matches nothing.
@@ -26,7 +26,7 @@ _ALIASES = {
     "createddate": "created",
     "updateddate": "updated",
 }
-_NAMED = ("project", "status", "issuetype", "resolution", "priority", *LISTS)
+_NAMED = ("project", "status", "statuscategory", "issuetype", "resolution", "priority", *LISTS)
 _PEOPLE = ("assignee", "reporter")
 _TEXTS = ("summary", "description", "text")
 _DATES = ("created", "updated")

@@ -101,6 +101,21 @@ def test_jira_makes_changes_orders_and_deletes_versions(client: Any, sandbox: Sa
         client.search_issues("fixVersion = 2.0.0")
 
 
+def test_jira_edits_and_deletes_its_comment_and_watches(client: Any) -> None:
+    made = client.add_comment("REL-1", "first")
+    made.update(body="second")
+    assert client.comment("REL-1", made.id).body == "second"
+    made.delete()
+    assert made.id not in [one.id for one in client.comments("REL-1")]
+    client.add_watcher("REL-1", "alice")
+    client.add_watcher("REL-1", "alice")
+    assert [one.name for one in client.watchers("REL-1").watchers] == ["alice"]
+    client.remove_watcher("REL-1", "alice")
+    assert client.watchers("REL-1").watchCount == 0
+    found = client.search_issues('project = REL AND statusCategory in (done, "In Progress")')
+    assert {one.fields.status.statusCategory.key for one in found} == {"done", "indeterminate"}
+
+
 def test_jira_makes_changes_counts_and_deletes_components(client: Any) -> None:
     made = client.create_component(
         "installer", "REL", "first", leadUserName="alice", assigneeType="COMPONENT_LEAD"

@@ -542,6 +542,75 @@ def test_what_a_new_issue_cannot_have(tracker: Tracker, check: bool) -> None:
     assert tracker.sandbox.requests("tracker", writes=True) == []
 
 
+# -- removals, comments and watchers -----------------------------------------------------------
+
+
+@each_server
+def test_remove_only_removes(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    lists = {"labels": ["a", "b"], "fix_versions": ["1.0.0", "2.0.0"], "components": ["server"]}
+    tracker(issue="REL-22", **lists)
+    done = thrice(
+        tracker,
+        issue="REL-22",
+        remove={"labels": ["a", "A"], "fix_versions": ["1.0.0"], "components": ["SERVER", "none"]},
+        add={"labels": ["c"]},
+    )
+    assert len(done.writes) == 1
+    assert changes(done) == {
+        "labels": (["a", "b"], ["b", "c"]),
+        "fix_versions": (["1.0.0", "2.0.0"], ["2.0.0"]),
+        "components": (["server"], []),
+    }
+    tracker(issue="REL-22", fields={"versions": ["1.0.0"]})
+    assert thrice(tracker, issue="REL-22", remove={"affects_versions": ["1.0.0"]}).changed
+    assert fields_of(tracker, "REL-22")["versions"] == []
+    many = {"jql": "project = REL AND labels = c", "remove": {"labels": ["c"]}}
+    assert [one["key"] for one in tracker(**many).values["issues"]] == ["REL-22"]
+
+
+@each_server
+def test_an_own_comment_is_edited_and_deleted(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    tracker(issue="REL-22", comment="Build 1 is green.", login=DEVELOPER)
+    for number in ("1", "2"):
+        text = f"Build {number} is green."
+        done = thrice(tracker, issue="REL-22", comment=text, comment_find="Build")
+        assert len(done.writes) == 1
+    assert comments_of(tracker, "REL-22") == ["Build 1 is green.", "Build 2 is green."]
+    assert changes(done) == {"comment": ("Build 1 is green.", "Build 2 is green.")}
+    thrice(tracker, issue="REL-22", comment_find="Build", comment_state="absent")
+    assert comments_of(tracker, "REL-22") == ["Build 1 is green."]
+    tracker(issue="REL-22", comment="over")
+    thrice(tracker, issue="REL-22", comment="over", comment_state="absent")
+    assert comments_of(tracker, "REL-22") == ["Build 1 is green."]
+    absent = {**NEW, "comment_find": "Build", "comment_state": "absent"}
+    assert thrice(tracker, **absent).values["issues"][0]["action"] == "created"
+
+
+@each_server
+def test_watchers_are_added_and_removed(tracker: Tracker, settings: dict[str, Any]) -> None:
+    tracker.sandbox.settings("tracker", **settings)
+    first = "Alice Example" if settings else "alice"
+    done = thrice(
+        tracker, issue="REL-22", watchers=[first, "account-boris" if settings else "boris"]
+    )
+    assert len(done.writes) == 2
+    done = thrice(tracker, issue="REL-22", remove={"watchers": [first, "nobody"]})
+    shown = tracker.get("issue/REL-22/watchers")["watchers"]
+    assert [one["displayName"] for one in shown] == ["Boris Beispiel"]
+    done = thrice(tracker, **NEW, watchers=[first])
+    assert changes(done)["watchers"] == (None, first)
+
+
+@each_mode
+def test_only_the_own_account_watches_without_a_permission(tracker: Tracker, check: bool) -> None:
+    tracker.refused("not_found", "watchers", issue="REL-22", watchers=["nobody"], check=check)
+    assert tracker(issue="REL-22", watchers=["developer"], login=DEVELOPER, check=check).changed
+    if not check:
+        tracker.refused("permission", issue="REL-22", watchers=["alice"], login=DEVELOPER)
+
+
 # -- invalid input and permissions -------------------------------------------------------------
 
 SLIPS: list[tuple[dict[str, Any], str]] = [
@@ -566,6 +635,22 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"issue": "REL-22", "links": [{"typ": "Blocks", "issue": "REL-2"}]}, "links[0].typ"),
     ({"issue": "REL-22", "fields": "a=1;b=2"}, "fields is a text"),
     ({"jql": "key = REL-1", "status": "Done", "max_issues": 0}, "max_issues is 0"),
+    ({"issue": "REL-22", "remove": {}}, "remove is empty: it takes labels, fix_versions, affects"),
+    ({"issue": "REL-22", "labels": ["a"], "remove": {"labels": ["b"]}}, "remove.labels has no"),
+    (
+        {"issue": "REL-22", "add": {"components": ["a"]}, "remove": {"components": ["A"]}},
+        "'a' is in add.components and in remove.components",
+    ),
+    (
+        {"issue": "REL-22", "watchers": ["a"], "remove": {"watchers": ["a"]}},
+        "'a' is in watchers and in remove.watchers",
+    ),
+    ({"issue": "REL-22", "comment_find": "x"}, "give its new text in comment"),
+    ({"issue": "REL-22", "comment_state": "absent", "status": "Done"}, "or comment_find, too"),
+    (
+        {"issue": "REL-22", "comment_state": "absent", "comment": "x", "comment_find": "y"},
+        "leave comment out",
+    ),
 ]
 
 

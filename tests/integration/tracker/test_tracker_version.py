@@ -172,7 +172,15 @@ def test_unresolved_issues_fail_before_any_write(tracker: Tracker, check: bool) 
         unresolved="fail",
         check=check,
     )
-    assert error.result == {"unresolved_count": unresolved(tracker, "1.1.0")}
+    count, keys = unresolved(tracker, "1.1.0"), error.result["unresolved_issues"]
+    assert error.result == {"unresolved_count": count, "unresolved_issues": keys}
+    assert len(keys) == count
+    assert ", ".join(keys) in error.message
+    many = {"project": "REL", "count": 25, "first": 100, "summary": "x", "fixVersions": [["1.1.0"]]}
+    tracker.sandbox.seed({"tracker": {"series": [many]}})
+    release = {"project": "REL", "name": "1.1.0", "state": "released", "unresolved": "fail"}
+    error = tracker.refused("failed", f"and {count + 5} more", **release, check=check)
+    assert len(error.result["unresolved_issues"]) == 20
     assert tracker.sandbox.requests("tracker", writes=True) == []
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Add a comment, unless the own account has written it before [tracker-25]."""
+"""Comments of the own account [tracker-25], and watchers [tracker-31]."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError
@@ -11,41 +12,69 @@ from ...core.http.messages import unexpected_body
 from ...core.plan import Change
 from ..fields.documents import plain_lines, text_of, to_document
 from .edits import Edit
+from .issue_options import IssueOptions
 from .site import Site, TrackerIssue
 
 #: Members that identify an author; a deleted account has no such member [tracker-23].
 _IDENTITIES = ("accountId", "key", "name")
+#: Members that a request takes.
+_SENT = ("accountId", "name")
 _MOST_PAGES = 1000
+_ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)
+_DELETING = ("DELETE_OWN_COMMENTS",)
 
 
 class CommentPart:
-    """Adds a comment after comparing the existing ones, because sending it twice adds two."""
+    """Adds, edits or deletes a comment of the own account after comparing the existing ones: a
+    comment that is sent twice is there twice.
+    """
 
     names = ("comment",)
-    needs = ("ADD_COMMENTS",)
 
-    def __init__(self, site: Site, text: str) -> None:
-        self._site, self._text = site, text
+    def __init__(self, site: Site, options: IssueOptions) -> None:
+        self._site, self._text = site, options.comment or ""
+        self._find, self._absent = options.comment_find, options.comment_state == "absent"
+        text = self._text
         self._wanted = text_of(to_document(text)) if site.cloud else plain_lines(text)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return () if self._absent else _ADDING
 
     def differs(self, issue: TrackerIssue) -> bool:
         return True  # a search does not return all comments
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        if self._is_there(issue.fields.get("comment"), issue.key):
+        own = self._own(issue.fields.get("comment"), issue.key)
+        found = [number for number, text in own.items() if self._is_meant(text)]
+        if self._absent:
+            return [self._deletion(issue, number, own[number]) for number in found]
+        if self._wanted in own.values():
             return []
-        return [Edit(self.expected(), lambda: self._add(issue), self.needs)]
+        if found and self._find is not None:
+            change = Change("comment", own[found[-1]], self._text)
+            return [Edit((change,), partial(self._edit, issue, found[-1]), _EDITING)]
+        return [Edit(self.expected(), partial(self._add, issue), _ADDING)]
 
     def expected(self) -> tuple[Change, ...]:
-        return (Change("comment", None, self._text),)
+        return () if self._absent else (Change("comment", None, self._text),)
 
-    def _is_there(self, shown: Any, key: str) -> bool:
-        """Return whether the own account has written it; `shown` may be the first page only."""
+    def _is_meant(self, text: str) -> bool:
+        return text == self._wanted if self._find is None else self._find in text
+
+    def _own(self, shown: Any, key: str) -> dict[str, str]:
+        """Return id to text of the comments by the own account, oldest first; `shown` may be the
+        first page only.
+        """
         own = _identity(self._site.own())
-        return any(
-            text_of(comment.get("body")) == self._wanted and _identity(comment.get("author")) == own
+        return {
+            str(comment.get("id")): text_of(comment.get("body"))
             for comment in self._comments(shown, key)
-        )
+            if _identity(comment.get("author")) == own
+        }
+
+    def _is_there(self, key: str) -> bool:
+        return self._wanted in self._own(None, key).values()
 
     def _comments(self, shown: Any, key: str) -> Iterator[Mapping[str, Any]]:
         shown = shown if isinstance(shown, Mapping) else {}
@@ -72,21 +101,126 @@ class CommentPart:
                 return
 
     def _add(self, issue: TrackerIssue) -> None:
-        body = to_document(self._text) if self._site.cloud else self._text
+        self._write(issue, "POST", "commenting on", _ADDING, json={"body": self._body()})
+
+    def _edit(self, issue: TrackerIssue, number: str) -> None:
+        body = {"body": self._body()}
+        self._write(issue, "PUT", "editing the comment on", _EDITING, number, json=body)
+
+    def _deletion(self, issue: TrackerIssue, number: str, text: str) -> Edit:
+        def write() -> None:
+            def done() -> bool:
+                return number not in self._own(None, issue.key)
+
+            what = "deleting the comment on"
+            self._write(issue, "DELETE", what, _DELETING, number, verify=done)
+
+        return Edit((Change("comment", text, None),), write, _DELETING)
+
+    def _body(self) -> Any:
+        return to_document(self._text) if self._site.cloud else self._text
+
+    def _write(
+        self,
+        issue: TrackerIssue,
+        method: str,
+        what: str,
+        needs: tuple[str, ...],
+        *below: str,
+        **parts: Any,
+    ) -> None:
         try:
             self._site.client.write(
-                f"commenting on the issue '{issue.key}'",
-                "POST",
-                self._site.place(issue.key, "comment"),
-                json={"body": body},
-                verify=lambda: self._is_there(None, issue.key),
+                f"{what} the issue '{issue.key}'",
+                method,
+                self._site.place(issue.key, "comment", *below),
+                **{"verify": lambda: self._is_there(issue.key), **parts},
             )
         except ToolchainError as error:
-            raise self._site.judged(error, *self.needs, issueKey=issue.key) from None
+            raise self._site.judged(error, *needs, issueKey=issue.key) from None
 
 
-def _identity(account: Any) -> str | None:
-    """Return the first identity that both accounts have."""
+class WatchersPart:
+    """Adds and removes watchers; other watchers stay [tracker-31]."""
+
+    names = ()
+
+    def __init__(self, site: Site, added: list[str], removed: list[str]) -> None:
+        self._site, self._added, self._removed = site, added, removed
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return self._needed(self._added)
+
+    def _needed(self, names: list[str]) -> tuple[str, ...]:
+        """Return the permission for others: an account may always watch an issue itself."""
+        own = self._site.own() if names else {}
+        return () if all(_is_called(own, name) for name in names) else ("MANAGE_WATCHERS",)
+
+    def differs(self, issue: TrackerIssue) -> bool:
+        return True  # no search returns watchers
+
+    def edits(self, issue: TrackerIssue) -> list[Edit]:
+        there = self._read(issue)
+        edits = []
+        for name in self._added:
+            if not any(_is_called(one, name) for one in there):
+                account = next(iter(self._site.account(name, "watchers").values()))
+                write = partial(self._write, issue, "POST", account)
+                edits.append(Edit((Change("watchers", None, name),), write, self._needed([name])))
+        for name in self._removed:
+            for one in there:
+                if _is_called(one, name):
+                    write = partial(self._write, issue, "DELETE", str(_identity(one, _SENT)))
+                    change = Change("watchers", name, None)
+                    edits.append(Edit((change,), write, self._needed([name])))
+        return edits
+
+    def expected(self) -> tuple[Change, ...]:
+        for name in self._added:
+            self._site.account(name, "watchers")
+        return tuple(Change("watchers", None, name) for name in self._added)
+
+    def _read(self, issue: TrackerIssue) -> list[Mapping[str, Any]]:
+        what = f"reading the watchers of the issue '{issue.key}'"
+        response = self._site.client.read(what, self._place(issue))
+        told = response.json()
+        found = told.get("watchers") if isinstance(told, Mapping) else None
+        if not isinstance(found, list):
+            raise unexpected_body(response, "a list of watchers")
+        return [one for one in found if isinstance(one, Mapping)]
+
+    def _write(self, issue: TrackerIssue, method: str, account: str) -> None:
+        def done() -> bool:
+            is_there = any(_is_called(one, account) for one in self._read(issue))
+            return is_there == (method == "POST")
+
+        name = "accountId" if self._site.cloud else "username"
+        parts = {"json": account} if method == "POST" else {"query": {name: account}}
+        try:
+            self._site.client.write(
+                f"changing the watchers of the issue '{issue.key}'",
+                method,
+                self._place(issue),
+                verify=done,
+                repeatable=True,
+                **parts,
+            )
+        except ToolchainError as error:
+            raise self._site.judged(error, "MANAGE_WATCHERS", issueKey=issue.key) from None
+
+    def _place(self, issue: TrackerIssue) -> str:
+        return self._site.place(issue.key, "watchers")
+
+
+def _is_called(account: Mapping[str, Any], name: str) -> bool:
+    """Return whether an account has this name, id or address."""
+    names = (*_IDENTITIES, "displayName", "emailAddress")
+    return name.casefold() in (str(account.get(one)).casefold() for one in names)
+
+
+def _identity(account: Any, names: Sequence[str] = _IDENTITIES) -> str | None:
+    """Return the first identity that the account has."""
     if not isinstance(account, Mapping):
         return None
-    return next((str(account[name]) for name in _IDENTITIES if account.get(name)), None)
+    return next((str(account[name]) for name in names if account.get(name)), None)

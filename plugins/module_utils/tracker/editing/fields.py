@@ -22,7 +22,8 @@ _KINDS = {"fix_versions": "version", "affects_versions": "version", "components"
 
 @dataclass(frozen=True)
 class WantedField:
-    """A field and its value for the server; `adds`: a list that only gets more entries.
+    """A field and its value for the server; `adds`: a list that only gets more entries, and loses
+    those in `gone`.
 
     `check` raises if the value is impossible, for instance a missing account.
     """
@@ -31,17 +32,23 @@ class WantedField:
     name: str
     value: Any
     adds: bool = False
+    gone: tuple[Any, ...] = ()
     check: Callable[[], object] | None = None
 
     def differs(self, current: Any) -> bool:
         if self.adds:
-            return bool(missing(current, self.value))
+            return bool(missing(current, self.value) or self.leaving(current))
         return not same(current, self.value)
+
+    def leaving(self, current: Any) -> list[Any]:
+        """Return the entries of the current list that are to be removed."""
+        return [one for one in current or [] if any(same(one, each) for each in self.gone)]
 
     def change(self, current: Any) -> Change:
         before, after = shown(current), shown(self.value)
         if self.adds:
-            after = [*(before or []), *shown(missing(current, self.value))]
+            kept = [one for one in current or [] if one not in self.leaving(current)]
+            after = [*shown(kept), *shown(missing(current, self.value))]
         return Change(self.name, before, after)
 
 
@@ -187,7 +194,12 @@ def _needed(fields: Collection[str], first: str = "EDIT_ISSUES") -> tuple[str, .
 
 
 def _verbs(issue: TrackerIssue, field: WantedField) -> list[dict[str, Any]]:
-    return [{"add": one} for one in missing(issue.fields.get(field.id), field.value)]
+    current = issue.fields.get(field.id)
+    removed = [
+        {"remove": {"name": one["name"]} if isinstance(one, Mapping) else one}
+        for one in field.leaving(current)
+    ]
+    return [{"add": one} for one in missing(current, field.value)] + removed
 
 
 def _check(field: WantedField) -> None:

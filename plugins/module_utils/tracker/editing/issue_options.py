@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ...core.errors import invalid
 from ...core.module.typed_options import Option, PathText
@@ -20,7 +20,10 @@ _MANAGED = (
     "assignee",
     "priority",
     "status",
+    "remove",
     "comment",
+    "comment_find",
+    "watchers",
     "links",
     "attachments",
 )
@@ -35,6 +38,17 @@ class IssueAdditions:
     labels: list[str] | None = None
     fix_versions: list[str] | None = None
     components: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class IssueRemovals:
+    """Lists that lose entries."""
+
+    labels: list[str] | None = None
+    fix_versions: list[str] | None = None
+    affects_versions: list[str] | None = None
+    components: list[str] | None = None
+    watchers: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +73,16 @@ class IssueOptions:
     fix_versions: list[str] | None = None
     components: list[str] | None = None
     add: IssueAdditions | None = None
+    remove: IssueRemovals | None = None
     assignee: str | None = None
     priority: str | None = None
     status: str | None = None
     transition: str | None = None
     transition_fields: JsonValues | None = None
     comment: Annotated[str | None, Option(whole=True)] = None
+    comment_find: str | None = None
+    comment_state: Literal["present", "absent"] = "present"
+    watchers: list[str] | None = None
     links: list[IssueLink] | None = None
     attachments: list[PathText] | None = None
     replace: bool = True
@@ -76,11 +94,42 @@ class IssueOptions:
             raise invalid(f"there is nothing to do: give at least one of {', '.join(_MANAGED)}")
         if self.add == IssueAdditions():
             raise invalid(f"add is empty: it takes {', '.join(_LISTS)}")
+        if self.remove == IssueRemovals():
+            names = ", ".join(vars(IssueRemovals()))
+            raise invalid(f"remove is empty: it takes {names}")
         self._require_texts()
-        for name in _LISTS:
-            added = None if self.add is None else getattr(self.add, name)
-            if added is not None and getattr(self, name) is not None:
-                raise invalid(f"add.{name} has no meaning beside {name}, which is the whole list")
+        for option in ("add", "remove"):
+            for name in _LISTS:
+                if getattr(getattr(self, option), name, None) and getattr(self, name) is not None:
+                    raise invalid(
+                        f"{option}.{name} has no meaning beside {name}, which is the whole list"
+                    )
+        self._require_disjoint()
+        self._require_comment()
+
+    def _require_disjoint(self) -> None:
+        """Raise `invalid` for a value that is to be added and removed."""
+        for name, source, option in (
+            *((name, self.add, f"add.{name}") for name in _LISTS),
+            ("watchers", self, "watchers"),
+        ):
+            key = str if name == "labels" else str.casefold  # the case of a label counts
+            removed = {key(one) for one in getattr(self.remove, name, None) or ()}
+            for value in getattr(source, name, None) or ():
+                if key(value) in removed:
+                    raise invalid(f"'{value}' is in {option} and in remove.{name}: give it once")
+
+    def _require_comment(self) -> None:
+        if self.comment_state == "absent":
+            if self.comment is None and self.comment_find is None:
+                raise invalid("comment_state is 'absent': give comment or comment_find, too")
+            if self.comment is not None and self.comment_find is not None:
+                raise invalid("comment_find chooses what is deleted: leave comment out")
+        elif self.comment_find is not None and self.comment is None:
+            raise invalid(
+                "comment_find chooses a comment to edit: give its new text in comment, or"
+                " comment_state 'absent'"
+            )
 
     def _require_texts(self) -> None:
         if self.summary is not None:

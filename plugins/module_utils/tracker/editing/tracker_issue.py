@@ -86,6 +86,9 @@ class TrackerIssueOperation:
             "assign": writes("browse", "assign"),
             "transition": writes("browse", "transition"),
             "comment": writes("browse", "comment"),
+            "comment_edit": writes("browse", "comment"),
+            "comment_delete": writes("browse", "comment"),
+            "watch": writes("browse", "watch"),
             "link": writes("browse", "link"),
             "attach": writes("browse", "attach"),
         },
@@ -105,8 +108,8 @@ class TrackerIssueOperation:
 
     def plan(self) -> Plan:
         options = self._options
-        texts = (options.description, options.assignee, options.comment)
-        values = (options.fields, options.transition_fields)
+        texts = (options.description, options.assignee, options.comment, options.comment_find)
+        values = (options.fields, options.transition_fields, options.watchers, options.remove)
         knows_cloud = any(each is not None for each in (*texts, *values))
         self._site = Site(self._task, self._client, knows_cloud=knows_cloud)
         self._wanted = WantedParts(self._site, options, self._files)

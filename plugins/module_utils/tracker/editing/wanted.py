@@ -11,7 +11,7 @@ from ...core.module.input_check import Place
 from ..fields.documents import to_document
 from ..fields.field_names import FieldNames
 from ..fields.field_values import sent
-from .comments import CommentPart
+from .comments import CommentPart, WatchersPart
 from .edits import Part
 from .fields import FieldsPart, WantedField
 from .issue_options import IssueOptions, require_labels, require_summary
@@ -26,13 +26,14 @@ _LISTS = {
     "labels": ("labels", False),
     "fix_versions": ("fixVersions", True),
     "components": ("components", True),
+    "affects_versions": ("versions", True),
 }
 #: Fields with options of their own, which may also be in `fields`.
 _CHECKS = {"summary": require_summary, "labels": require_labels}
 
 
 class WantedParts:
-    """The parts in the order of writing: fields, links, attachments, comment, status."""
+    """The parts in the order of writing: fields, links, attachments, comment, watchers, status."""
 
     def __init__(self, site: Site, options: IssueOptions, files: list[UploadFile]) -> None:
         self._site, self._options = site, options
@@ -56,8 +57,11 @@ class WantedParts:
             yield LinksPart(site, [(link.type, link.issue) for link in options.links])
         if files:
             yield AttachmentsPart(site, files, self.compared, replace=options.replace)
-        if options.comment is not None:
-            yield CommentPart(site, options.comment)
+        if options.comment is not None or options.comment_find is not None:
+            yield CommentPart(site, options)
+        gone = options.remove.watchers if options.remove else None
+        if options.watchers or gone:
+            yield WatchersPart(site, options.watchers or [], gone or [])
         if options.status is not None:
             extra = list(self._named("transition_fields", options.transition_fields or {}))
             filled = self.fields.filled
@@ -86,13 +90,12 @@ class WantedParts:
         if options.assignee is not None:
             yield self._assignee(options.assignee.strip())
         for name, (number, named) in _LISTS.items():
-            for source, adds in ((options, False), (options.add, True)):
-                entries = getattr(source, name, None)
-                if entries is not None and (entries or not adds):
-                    value = [
-                        {"name": one.strip()} if named else one for one in dict.fromkeys(entries)
-                    ]
-                    yield WantedField(number, name, value, adds)
+            if getattr(options, name, None) is not None:
+                yield WantedField(number, name, _listed(options, name, named=named))
+            added = _listed(options.add, name, named=named)
+            gone = _listed(options.remove, name, named=named)
+            if added or gone:
+                yield WantedField(number, name, added, adds=True, gone=tuple(gone))
 
     def _text(self, text: str) -> Any:
         if not text.strip():
@@ -120,3 +123,9 @@ class WantedParts:
             if kind.id in _CHECKS:
                 _CHECKS[kind.id](place, wanted)
             yield WantedField(kind.id, str(name), wanted)
+
+
+def _listed(source: Any, name: str, *, named: bool) -> list[Any]:
+    """Return the entries of a list for the server."""
+    entries = dict.fromkeys(getattr(source, name, None) or ())
+    return [{"name": one.strip()} if named else one for one in entries]

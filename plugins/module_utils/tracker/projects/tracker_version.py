@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,6 +23,8 @@ from .version_issues import VersionIssues
 from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version, named, same_name
 
 _LONGEST = 255
+#: Maximum number of unresolved issues in a message.
+_MOST_KEYS = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
@@ -193,9 +196,20 @@ class TrackerVersionOperation:
         elif self._count:
             issues = "issue is" if self._count == 1 else "issues are"
             said = f"{self._count} {issues} unresolved in the version '{self._options.name}'"
-            if mode == "fail":
-                raise ToolchainError("failed", said, result={"unresolved_count": self._count})
+            if mode == "fail" and current is not None:
+                raise self._unresolved(current, said)
             self._task.warn(said)
+
+    def _unresolved(self, version: Version, said: str) -> ToolchainError:
+        """Return the error for unresolved issues, which names the first ones."""
+        keys: list[str] = []
+        with suppress(ToolchainError):  # without a search the number has to do
+            keys = VersionIssues(self._task, self._client).of(version, _MOST_KEYS)
+        more = (self._count or 0) - len(keys)
+        if keys:
+            said += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")
+        result = {"unresolved_count": self._count, "unresolved_issues": keys}
+        return ToolchainError("failed", said, result=result)
 
     def _desired(self) -> dict[str, Any]:
         options, current = self._options, self._current

@@ -16,10 +16,11 @@ class VersionIssues:
     def __init__(self, task: Task, client: TrackerClient) -> None:
         self._task, self._client = task, client
 
-    def of(self, version: Version) -> list[str]:
-        """Return the keys of the unresolved issues that the account sees."""
+    def of(self, version: Version, most: int | None = None) -> list[str]:
+        """Return the keys of the unresolved issues that the account sees, at most `most`."""
         jql = f"fixVersion = {version.id} AND resolution is EMPTY"
-        found = JqlSearchOperation(self._task, JqlSearchOptions(jql, fields=["key"])).search()
+        asked = JqlSearchOptions(jql, fields=["key"], max_results=most)
+        found = JqlSearchOperation(self._task, asked).search()
         return [str(issue["key"]) for issue in found.issues]
 
     def move(self, key: str, version: Version, target: Version) -> None:
