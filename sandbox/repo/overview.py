@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
-from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, account, error, require_admin
+from sandbox.repo import configuration, permissions, repositories
+from sandbox.repo.answers import SERVICE, error, require_admin
 from sandbox.repo.items.tree import Tree
 
 if TYPE_CHECKING:
@@ -47,39 +47,15 @@ def repository_list(request: Request) -> Response:
 
 
 def repository(request: Request) -> Response:
-    """GET /api/repositories/{key} [W4.1]; server fact [repo-9]: `rclass`, 400 for an unknown key, a
-    partial object for non-administrators.
-    """
+    """GET /api/repositories/{key} [W4.1]; real servers return its configuration."""
     current = context(request)
+    if current.real(SERVICE):
+        return configuration.read(request)
     doc = repositories.find(current, request.path_params["key"])
-    if not current.real(SERVICE):
-        if doc is None:
-            raise error(404, "Not Found")
-        kept = ("key", "type", "defaultDeploymentRepo")
-        return JSONResponse({name: doc[name] for name in kept if name in doc})
     if doc is None:
-        raise error(400, "Bad Request")
-    if not permissions.may_read(request, doc["key"]):
-        raise permissions.refused(request, permissions.READ, doc["key"])
-    shown = {
-        "key": doc["key"],
-        "rclass": doc["type"].lower(),
-        "packageType": doc["packageType"],
-        "description": doc.get("description", ""),
-    }
-    if doc["type"] == "VIRTUAL":
-        shown["repositories"] = doc.get("repositories", [])
-        shown["defaultDeploymentRepo"] = doc.get("defaultDeploymentRepo", "")
-    if account(request).get("admin", False):
-        shown.update({"notes": "", **_patterns(doc)})
-    return JSONResponse(shown)
-
-
-def _patterns(doc: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "includesPattern": doc.get("includesPattern", "**/*"),
-        "excludesPattern": doc.get("excludesPattern", ""),
-    }
+        raise error(404, "Not Found")
+    kept = ("key", "type", "defaultDeploymentRepo")
+    return JSONResponse({name: doc[name] for name in kept if name in doc})
 
 
 def summary(request: Request) -> Response:

@@ -8,7 +8,7 @@ import binascii
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sandbox import object_store
-from sandbox.repo import overview, repositories, system
+from sandbox.repo import configuration, overview, repositories, system
 from sandbox.repo.access import accounts, tokens
 from sandbox.repo.access import answers as access
 from sandbox.repo.access import routes as access_routes
@@ -80,6 +80,15 @@ class RepoService(Service):
         "folder_index": True,
         # redirect downloads of files of at least this size to an object store (real flavour)
         "redirect_bytes": None,
+        # the lists of all configurations and the batches of repositories (real flavour)
+        "repository_configurations": True,
+        "repository_batch": True,
+        # number of reads of a repository that still see the state before its last change
+        "repository_lag": 0,
+        # number of changes of repositories that fail because of another change
+        "descriptor_conflicts": 0,
+        # an empty defaultDeploymentRepo removes it
+        "empties_deployment_repo": True,
         # the interfaces that Access has; an empty list: a proxy does not expose it
         "access": ["ping", "tokens", "groups", "users", "permissions"],
         # Access accepts basic login and API keys
@@ -107,6 +116,7 @@ class RepoService(Service):
         return [
             route("/api/repositories", overview.repository_list),
             route("/api/repositories/", real(overview.repository_list)),
+            *self._configuration_routes(),
             route("/api/repositories/{key}", overview.repository),
             route("/api/storageinfo", overview.summary),
             route(system.PING, real(system.ping)),
@@ -115,6 +125,21 @@ class RepoService(Service):
             route("/api/trash/clean/{target:path}", trash.clean, "DELETE"),
             route("/api/storage/auto-trashcan", trash.listing),
             route("/api/storage/auto-trashcan/{target:path}", real(trash.item)),
+        ]
+
+    def _configuration_routes(self) -> list[Route]:
+        real, one = self._only_real, "/api/repositories/{key}"
+        batch = "/api/v2/repositories/batch"
+        attached = f"{access.PREFIX}/v1/projects/_/attach/repositories/{{repo}}"
+        return [
+            route("/api/repositories/configurations", real(configuration.configurations)),
+            route(one, real(configuration.create), "PUT"),
+            route(one, real(configuration.update), "POST"),
+            route(one, real(configuration.delete), "DELETE"),
+            route(batch, real(configuration.batch_read)),
+            route(batch, real(configuration.batch_write), "PUT", "POST"),
+            route(f"{attached}/{{project}}", real(configuration.attach), "PUT"),
+            route(attached, real(configuration.attach), "DELETE"),
         ]
 
     def _search_routes(self) -> list[Route]:

@@ -92,6 +92,24 @@ OPERATIONS: dict[str, Operation] = {
         "POST", f"/api/move/{SOURCE}/d/a.txt?to=/{TARGET}/new.txt", {"overwrite", ADMIN}
     ),
     "repository": Operation("GET", f"/api/repositories/{SOURCE}", READERS),
+    "configurations": Operation("GET", "/api/repositories/configurations", {ADMIN}),
+    "new repository": Operation(
+        "PUT", "/api/repositories/new", {ADMIN}, json={"rclass": "local", "packageType": "npm"}
+    ),
+    "changed repository": Operation(
+        "POST", f"/api/repositories/{SOURCE}", {ADMIN}, json={"notes": "x"}
+    ),
+    "deleted repository": Operation("DELETE", f"/api/repositories/{SOURCE}", {ADMIN}),
+    "batch": Operation("GET", f"/api/v2/repositories/batch?names={SOURCE}", {ADMIN}),
+    "new batch": Operation(
+        "PUT",
+        "/api/v2/repositories/batch",
+        {ADMIN},
+        json=[{"key": "new", "rclass": "local", "packageType": "npm"}],
+    ),
+    "changed batch": Operation(
+        "POST", "/api/v2/repositories/batch", {ADMIN}, json=[{"key": SOURCE, "notes": "x"}]
+    ),
     "storage summary": Operation("GET", "/api/storageinfo", {ADMIN}),
     "read the trash": Operation("GET", "/api/storage/auto-trashcan", {ADMIN}),
     "empty the trash": Operation("POST", "/api/trash/empty", {ADMIN}),

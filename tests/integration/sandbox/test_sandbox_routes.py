@@ -269,6 +269,7 @@ FREE: dict[str, dict[str, str]] = {
         "GET /api/search/checksum": _FILTERED,
         "GET /api/system/ping": _OPEN,
         "GET /access/api/v1/system/ping": _OPEN,
+        "* /access/api/v1/projects/_/attach/*": "needs a token: test_a_repository_has_a_project",
         "* /access/api/v1/tokens*": "every account manages its own tokens",
         "GET /v2/": _OPEN,
         "GET /api/docker/{repo}/v2/": _OPEN,

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fields of repository configurations and their defaults, server facts [repo-60, repo-61]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_COMMON: dict[str, Any] = {
+    "description": "",
+    "notes": "",
+    "includesPattern": "**/*",
+    "excludesPattern": "",
+    "projectKey": "",
+    "environments": [],
+}
+_STORING = {
+    "blackedOut": False,
+    "xrayIndex": False,
+    "propertySets": [],
+    "archiveBrowsingEnabled": False,
+    "downloadRedirect": False,
+    "priorityResolution": False,
+    "cdnRedirect": False,
+}
+#: Fields that every repository of a class has.
+OWN_FIELDS: dict[str, dict[str, Any]] = {
+    "local": {**_COMMON, "repoLayoutRef": "", **_STORING},
+    "remote": {
+        **_COMMON,
+        "repoLayoutRef": "",
+        "url": "",
+        "username": "",
+        "password": "",
+        "proxy": "",
+        "hardFail": False,
+        "offline": False,
+        "blackedOut": False,
+        "xrayIndex": False,
+        "priorityResolution": False,
+        "storeArtifactsLocally": True,
+        "socketTimeoutMillis": 15000,
+        "localAddress": "",
+        "retrievalCachePeriodSecs": 7200,
+        "missedRetrievalCachePeriodSecs": 60,
+        "metadataRetrievalTimeoutSecs": 60,
+        "assumedOfflinePeriodSecs": 300,
+        "unusedArtifactsCleanupPeriodHours": 0,
+        "synchronizeProperties": False,
+        "blockMismatchingMimeTypes": True,
+        "allowAnyHostAuth": False,
+        "enableCookieManagement": False,
+        "bypassHeadRequests": False,
+        "propertySets": [],
+        "listRemoteFolderItems": False,
+        "contentSynchronisation": {
+            "enabled": False,
+            "statistics": {"enabled": False},
+            "properties": {"enabled": False},
+            "source": {"originAbsenceDetection": False},
+        },
+    },
+    "virtual": {
+        **_COMMON,
+        "repoLayoutRef": "",
+        "repositories": [],
+        "defaultDeploymentRepo": "",
+        "artifactoryRequestsCanRetrieveRemoteArtifacts": False,
+    },
+    "federated": {**_COMMON, "repoLayoutRef": "", **_STORING, "members": []},
+}
+_MAVEN = {
+    "checksumPolicyType": "client-checksums",
+    "snapshotVersionBehavior": "unique",
+    "maxUniqueSnapshots": 0,
+    "handleReleases": True,
+    "handleSnapshots": True,
+    "suppressPomConsistencyChecks": False,
+}
+#: Fields that storing repositories of a package type have in addition.
+TYPE_FIELDS: dict[str, dict[str, Any]] = {
+    "docker": {
+        "dockerApiVersion": "V2",
+        "maxUniqueTags": 0,
+        "dockerTagRetention": 1,
+        "blockPushingSchema1": True,
+    },
+    "maven": _MAVEN,
+    "gradle": _MAVEN,
+    "rpm": {"yumRootDepth": 0, "calculateYumMetadata": False, "yumGroupFileNames": ""},
+    "debian": {"debianTrivialLayout": False, "optionalIndexCompressionFormats": ["bz2"]},
+    "nuget": {"maxUniqueSnapshots": 0, "forceNugetAuthentication": False},
+}
+_LAYOUTS = {
+    **dict.fromkeys(("maven", "gradle", "ivy", "sbt"), "maven-2-default"),
+    **{
+        name: f"{name}-default"
+        for name in ("npm", "nuget", "bower", "composer", "conan", "go", "ansible", "nix", "puppet")
+    },
+}
+
+
+def defaults(rclass: str, package: str) -> dict[str, Any]:
+    """Return the fields of a repository with their defaults."""
+    found = {**OWN_FIELDS[rclass], "repoLayoutRef": _LAYOUTS.get(package, "simple-default")}
+    if rclass != "virtual":
+        found.update(TYPE_FIELDS.get(package, {}))
+    return found
