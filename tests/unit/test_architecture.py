@@ -45,6 +45,7 @@ ROOMS = {
         "repo/platform",
         "repo/access",
         "repo/items",
+        "repo/configuration",
         "repo/builds",
         "repo/transfer",
         "repo/images",

@@ -26,11 +26,20 @@ def describe(response: Response) -> str:
         f"{message['level']}: {message['message']}" for message in messages_of(response.text)
     )
     said = said or errors.error_text(response.text)
-    edition = _EDITION.search(said)
-    if edition is not None and _EDITION_NAME.search(said, edition.end()) is not None:
+    if _names_edition(said):
         said = f"this edition of the server does not offer it: {said}"
     request_id = response.headers.get("X-Request-Id")
     return f"{said} (request {request_id})" if said and request_id else said
+
+
+def lacks_licence(response: Response) -> bool:
+    """Return whether the server rejects a request because of its edition [repo-4]."""
+    return response.status == 400 and _names_edition(errors.error_text(response.text))
+
+
+def _names_edition(said: str) -> bool:
+    edition = _EDITION.search(said)
+    return edition is not None and _EDITION_NAME.search(said, edition.end()) is not None
 
 
 def messages_of(body: str) -> list[dict[str, str]]:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A wanted repository: its options, and what contradicts itself in them [C11.2]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal, TypeAlias
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.typed_options import Option
+from .fields import checked_settings
+
+RepositoryClass: TypeAlias = Literal["local", "remote", "virtual", "federated"]
+_BAD_KEY = re.compile(r"[\s/\\:|?*\"<>\x00-\x1f]")
+_LONGEST_KEY = 64
+#: Options to the class of repositories that has them, and to their names outside of `entries`.
+_CLASS_OF = {
+    "url": "remote",
+    "username": "remote",
+    "password": "remote",
+    "repositories": "virtual",
+    "default_deployment_repo": "virtual",
+    "members": "federated",
+}
+_OF_ABSENT = ("key", "state", "force", "rclass", "package_type", "update_password")
+
+
+@dataclass(frozen=True)
+class FederatedMember:
+    """A member of a federated repository."""
+
+    url: str
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
+class RepositoryEntry:
+    """An entry of `entries`."""
+
+    key: str
+    rclass: RepositoryClass | None = None
+    package_type: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    notes: Annotated[str | None, Option(empty=True)] = None
+    includes: list[str] | None = None
+    excludes: list[str] | None = None
+    layout: str | None = None
+    project: Annotated[str | None, Option(empty=True)] = None
+    environments: list[str] | None = None
+    url: str | None = None
+    username: Annotated[str | None, Option(empty=True)] = None
+    password: Annotated[str | None, Option(secret=True, empty=True)] = field(
+        default=None, repr=False
+    )
+    update_password: Literal["on_create", "always"] = "on_create"
+    repositories: list[str] | None = None
+    default_deployment_repo: Annotated[str | None, Option(empty=True)] = None
+    members: list[FederatedMember] | None = None
+    settings: Annotated[dict[str, Any] | None, Option(values="json", private=True)] = None
+    state: Literal["present", "absent"] = "present"
+    force: bool = False
+
+    def settings_of_server(self) -> Mapping[str, Any]:
+        """Return `settings` with the types of the server. Raises `invalid`."""
+        return checked_settings(self.settings or {})
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if _BAD_KEY.search(self.key) or len(self.key) > _LONGEST_KEY or self.key in (".", ".."):
+            raise invalid(
+                f"key: '{self.key}' cannot be the key of a repository: write at most"
+                f' {_LONGEST_KEY} characters, without blanks and /\\:|?*"<>'
+            )
+        if self.state == "absent":
+            for option in self.given():
+                if option not in _OF_ABSENT:
+                    raise invalid(f"{option} has no meaning with state 'absent': leave it out")
+        if self.update_password == "always" and self.password is None:
+            raise invalid("update_password is 'always', but there is no password to send")
+        if self.rclass is not None:
+            self.require_class(self.rclass)
+        self.settings_of_server()
+
+    def given(self) -> list[str]:
+        """Return the names of the options that are given."""
+        names = [each.name for each in fields(self)]
+        return [name for name in names if getattr(self, name) not in (None, False)]
+
+    def require_class(self, rclass: str) -> None:
+        """Raise `invalid` for an option that repositories of a class do not have."""
+        for option, wanted in _CLASS_OF.items():
+            if getattr(self, option) is not None and wanted != rclass:
+                raise invalid(
+                    f"{option} belongs to a {wanted} repository, but '{self.key}' is {rclass}:"
+                    " leave it out"
+                )
+
+    def require_creation(self) -> None:
+        """Raise `invalid` if an option is missing that a new repository needs."""
+        needed = ["rclass", "package_type", *(["url"] if self.rclass == "remote" else [])]
+        missing = [name for name in needed if getattr(self, name) is None]
+        if missing:
+            shown = " and ".join("remote_url" if name == "url" else name for name in missing)
+            raise invalid(f"the repository '{self.key}' is new: give {shown}")
+
+    def require_same(self, config: Mapping[str, Any]) -> None:
+        """Raise `conflict` if the repository has another class or package type."""
+        for option, name in (("rclass", "rclass"), ("package_type", "packageType")):
+            wanted, there = getattr(self, option), str(config.get(name) or "")
+            if wanted is not None and canonical(wanted) != canonical(there):
+                raise ToolchainError(
+                    "conflict",
+                    f"the repository '{self.key}' has the {option} '{there}', not '{wanted}': a"
+                    " server cannot change it; use another key, or delete the repository first",
+                )
+
+
+def canonical(kind: str) -> str:
+    """Return a class or a package type in the spelling of newer servers."""
+    lower = kind.lower()
+    return "rpm" if lower == "yum" else lower

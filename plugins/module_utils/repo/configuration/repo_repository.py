@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `repo_repository`: manage repositories [C11.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, Managed, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan
+from ..client import RepoClient
+from .catalogue import Config, RepositoryCatalogue, require_whole, without_secrets
+from .content import file_count
+from .entry import FederatedMember, RepositoryClass, RepositoryEntry, canonical
+from .fields import (
+    NAMES,
+    comparison,
+    is_known,
+    payload_of,
+    project_of,
+    server_name,
+    settings_name,
+    state_of,
+)
+from .writing import Writer
+
+#: Placeholders for a password in a diff: servers return it encrypted with a changing key [repo-60].
+_SECRET, _NEW_SECRET = "(secret)", "(new secret)"
+_IDENTITY = {"rclass": "rclass", "package_type": "packageType"}
+#: Fields that are written by requests of their own, or that no response shows.
+_APART = ("project", "password")
+
+
+@dataclass(frozen=True)
+class RepoRepositoryOptions:
+    """The options of `repo_repository`."""
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [["key", "entries"]],
+        "required_one_of": [["key", "entries"]],
+    }
+
+    key: str | None = None
+    rclass: RepositoryClass | None = None
+    package_type: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    notes: Annotated[str | None, Option(empty=True)] = None
+    includes: list[str] | None = None
+    excludes: list[str] | None = None
+    layout: str | None = None
+    project: Annotated[str | None, Option(empty=True)] = None
+    environments: list[str] | None = None
+    remote_url: str | None = None
+    remote_username: Annotated[str | None, Option(empty=True)] = None
+    remote_password: Annotated[str | None, Option(secret=True, empty=True)] = field(
+        default=None, repr=False
+    )
+    update_password: Literal["on_create", "always"] = "on_create"
+    repositories: list[str] | None = None
+    default_deployment_repo: Annotated[str | None, Option(empty=True)] = None
+    members: list[FederatedMember] | None = None
+    settings: Annotated[dict[str, Any] | None, Option(values="json", private=True)] = None
+    state: Literal["present", "absent"] = "present"
+    force: bool = False
+    entries: Annotated[list[RepositoryEntry] | None, Option(empty=False)] = None
+
+
+class Repositories(EntryKind[RepositoryEntry]):
+    """The repositories of a task."""
+
+    noun: ClassVar[str] = "repository"
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._client = task, RepoClient(task)
+        self._catalogue = RepositoryCatalogue(self._client)
+        self._writer = Writer(task, self._client, self._catalogue)
+        #: Keys of the repositories that exist after the task.
+        self._wanted: set[str] = set()
+
+    def name(self, entry: RepositoryEntry) -> str:
+        entry.require_sense()
+        return entry.key
+
+    def load(self, entries: Sequence[RepositoryEntry]) -> None:
+        self._wanted = {entry.key for entry in entries if entry.state == "present"}
+        if len(entries) == 1:
+            self._catalogue.load_one(entries[0].key)
+            return
+        self._catalogue.load_many(
+            {entry.key: {server_name(name) for name in _visible(entry)} for entry in entries}
+        )
+
+    def compare(self, entry: RepositoryEntry) -> Plan:
+        config = self._catalogue.get(entry.key)
+        if entry.state == "absent":
+            return self._removal(entry, config)
+        wanted = _fields(entry)
+        if config is None:
+            entry.require_creation()
+            current = None
+            wanted = {**{name: getattr(entry, name) for name in _IDENTITY}, **wanted}
+        else:
+            entry.require_same(config)
+            entry.require_class(canonical(str(config["rclass"])))
+            current = {name: str(config.get(json)) for name, json in _IDENTITY.items()}
+            current |= state_of(config, wanted)
+            wanted = self._with_password(entry, current, wanted)
+        self._require_environment(entry, config)
+        comparisons = {name: comparison(name, value) for name, value in wanted.items()}
+        found = plan(current, wanted, comparisons)
+        if config is not None and (found.changed or set(wanted) - set(current or {})):
+            require_whole(entry.key, config)
+        self._require_members(entry, found)
+        return found.with_result(repository=_predicted(entry, config, found))
+
+    def _with_password(
+        self, entry: RepositoryEntry, current: dict[str, Any], wanted: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the wanted fields of an existing repository: its password is not compared."""
+        fields = {name: value for name, value in wanted.items() if name != "password"}
+        if entry.update_password == "always":
+            current["password"], fields["password"] = _SECRET, _NEW_SECRET
+        return fields
+
+    def _removal(self, entry: RepositoryEntry, config: Config | None) -> Plan:
+        if config is None:
+            return plan(None, None).with_result(repository=None)
+        require_whole(entry.key, config)
+        rclass = canonical(str(config["rclass"]))
+        before = without_secrets(config)
+        if rclass != "virtual":
+            count = file_count(self._client, entry.key, rclass)
+            before["files"] = count
+            if count != 0 and not entry.force:
+                held = "an unknown number of" if count is None else str(count)
+                raise ToolchainError(
+                    "conflict",
+                    f"deleting the repository '{entry.key}': it holds {held} files, which would be"
+                    " lost; force: true allows it",
+                )
+        return plan(before, None).with_result(repository=None)
+
+    def _require_environment(self, entry: RepositoryEntry, config: Config | None) -> None:
+        """Raise `rejected` for environments that the server would ignore [repo-60]."""
+        project = project_of(config) if entry.project is None else entry.project
+        if entry.environments and not project:
+            raise ToolchainError(
+                "rejected",
+                f"environments of the repository '{entry.key}': a server ignores them without a"
+                " project; give project too",
+            )
+
+    def _require_members(self, entry: RepositoryEntry, found: Plan) -> None:
+        """Raise `not_found` for a repository that a virtual one is to refer to."""
+        names: list[str] = []
+        for change in found.changes:
+            if change.field == "repositories":
+                names += [name for name in change.after if name not in (change.before or [])]
+            elif change.field == "default_deployment_repo" and change.after:
+                names.append(change.after)
+        unknown = [name for name in names if name not in self._wanted]
+        for name in unknown:
+            if name not in self._catalogue.known_keys():
+                raise ToolchainError(
+                    "not_found",
+                    f"the virtual repository '{entry.key}' refers to '{name}', which is not there",
+                )
+
+    # -- writes -----------------------------------------------------------------------------------
+
+    def foresee(self, entry: RepositoryEntry, plan: Plan) -> None:
+        # a project's administrators may create its repositories, and do not see all configurations
+        if plan.action == "create" and not entry.project:
+            self._catalogue.require_administrator()
+
+    def write_all(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
+        """Write members before the virtual repositories that refer to them, and deletions last."""
+        made = [each for each in objects if each.plan.action == "create"]
+        for group in _ranked(made):
+            self._create_together(group)
+        rest = [each for each in objects if each.plan.action != "create"]
+        for each in sorted(rest, key=_rank_of_rest):
+            with each.reporting():
+                each.returned = self.write(each.entry, each.plan)
+
+    def _create_together(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
+        bodies = [_body(each.entry, each.plan) for each in objects]
+        try:
+            together = self._writer.create_batch(bodies)
+            there = {} if together is False else self._catalogue.whole([e.name for e in objects])
+        except ToolchainError as error:
+            for each in objects:
+                each.error = error
+            return
+        for each in objects:
+            config = there.get(each.name)
+            with each.reporting():
+                if together is not True and config is None:
+                    self._create(each.entry, each.plan)
+                each.returned = self._created(each.entry, each.plan, config)
+
+    def write(self, entry: RepositoryEntry, plan: Plan) -> Mapping[str, Any]:
+        if plan.action == "delete":
+            self._writer.delete(entry.key)
+            return {"repository": None}
+        if plan.action == "create":
+            self._create(entry, plan)
+            return self._created(entry, plan, None)
+        changes = {change.field: change.after for change in plan.changes}
+        body = payload_of({name: value for name, value in changes.items() if name not in _APART})
+        if "password" in changes:
+            body["password"] = entry.password
+        if "project" in changes:  # first: environments need a project
+            moves = bool(plan.before.get("project"))
+            self._writer.attach(entry.key, changes["project"], moves=moves)
+        if body:
+            self._writer.update(entry.key, body, lambda config: self._left(entry, config))
+        if changes.get("default_deployment_repo") == "":
+            self._empty_deployment(entry)
+        return self._settled(entry, plan)
+
+    def _create(self, entry: RepositoryEntry, plan: Plan) -> None:
+        self._writer.create(entry.key, _body(entry, plan), lambda config: self._left(entry, config))
+
+    def _created(
+        self, entry: RepositoryEntry, plan: Plan, config: Config | None
+    ) -> Mapping[str, Any]:
+        """Return a new repository once it is as wanted.
+
+        :param config: the repository, if it was read after its creation
+        """
+        if config is not None and not self._left(entry, config):
+            return {"repository": without_secrets(config)}
+        if entry.project and project_of(self._catalogue.now(entry.key)) != entry.project:
+            self._writer.attach(entry.key, entry.project, moves=False)
+        return self._settled(entry, plan)
+
+    def _empty_deployment(self, entry: RepositoryEntry) -> None:
+        """Empty `defaultDeploymentRepo` where an empty value has no effect: by the key of a
+        repository that does not exist [repo-60].
+        """
+        config = self._catalogue.now(entry.key)
+        if config is not None and config.get("defaultDeploymentRepo"):
+            body = {"defaultDeploymentRepo": f"{entry.key}-no-deployments"}
+            self._writer.update(entry.key, body, lambda config: self._left(entry, config))
+
+    def _settled(self, entry: RepositoryEntry, plan: Plan) -> Mapping[str, Any]:
+        config = self._writer.settled(
+            entry.key, lambda config: self._left(entry, config), known=is_known
+        )
+        if config is None:
+            self._task.warn(
+                f"the server accepted the repository '{entry.key}', but does not show it yet"
+            )
+            return plan.result
+        return {"repository": without_secrets(config)}
+
+    def _left(self, entry: RepositoryEntry, config: Config) -> list[str]:
+        """Return the visible fields that a configuration does not have as wanted."""
+        wanted = _visible(entry)
+        current = state_of(config, wanted)
+        return [
+            name
+            for name, value in wanted.items()
+            if not comparison(name, value)(current.get(name), value)[0]
+        ]
+
+
+class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
+    """Operation of `repo_repository`."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {
+            "read": reads("read"),
+            **dict.fromkeys(("create", "update", "delete", "batch"), writes("admin")),
+            "project": writes("admin"),
+        },
+        kind="repository",
+        name="{key}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: RepoRepositoryOptions) -> None:
+        entries = entries_of(options, RepositoryEntry, "remote_")
+        super().__init__(Repositories(task), entries, listed=options.entries is not None)
+
+
+def _fields(entry: RepositoryEntry) -> dict[str, Any]:
+    """Return the managed fields of an entry; settings as `settings.NAME`."""
+    found = {name: getattr(entry, name) for name in NAMES if getattr(entry, name) is not None}
+    if entry.members is not None:
+        found["members"] = [asdict(member) for member in entry.members]
+    if entry.password is not None:
+        found["password"] = _SECRET
+    found |= {settings_name(name): one for name, one in entry.settings_of_server().items()}
+    return found
+
+
+def _visible(entry: RepositoryEntry) -> dict[str, Any]:
+    """Return the managed fields that a response shows."""
+    if entry.state == "absent":
+        return {}
+    return {name: value for name, value in _fields(entry).items() if name != "password"}
+
+
+def _body(entry: RepositoryEntry, plan: Plan) -> dict[str, Any]:
+    """Return the configuration of a new repository."""
+    fields = {name: value for name, value in plan.after.items() if name in _fields(entry)}
+    body = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
+    body |= payload_of(fields)
+    return body if entry.password is None else {**body, "password": entry.password}
+
+
+def _predicted(entry: RepositoryEntry, config: Config | None, found: Plan) -> dict[str, Any]:
+    """Return the repository after the task, as far as it can be predicted."""
+    managed = {name: value for name, value in found.after.items() if name not in _IDENTITY}
+    identity = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
+    return without_secrets({**(config or identity), **payload_of(managed)})
+
+
+def _ranked(
+    objects: Sequence[Managed[RepositoryEntry]],
+) -> list[list[Managed[RepositoryEntry]]]:
+    """Return groups of new repositories: a group refers to earlier groups only."""
+    groups: list[list[Managed[RepositoryEntry]]] = []
+    left = list(objects)
+    while left:
+        names = {each.name for each in left}
+        ready = [each for each in left if not names & set(each.entry.repositories or [])]
+        groups.append(ready or left)
+        left = [each for each in left if ready and each not in ready]
+    return groups
+
+
+def _rank_of_rest(each: Managed[RepositoryEntry]) -> int:
+    """Return the order of updates and deletions: virtual repositories are deleted first."""
+    virtual = each.plan.before.get("rclass") == "virtual"
+    return 0 if each.plan.action == "update" else 1 if virtual else 2
