@@ -21,6 +21,8 @@ import pytest
 import requests
 import rtpy
 from artifactory import ArtifactoryBuildManager, ArtifactoryPath
+from dohq_artifactory import RepositoryLocal, RepositoryVirtual, admin
+from dohq_artifactory.exception import ArtifactoryException
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     resolve,
@@ -156,6 +158,29 @@ def test_client_reads_cleans_and_empties_the_trash(real: Sandbox, repo: Repo) ->
     client.empty_trash_can()
     with pytest.raises(client.AfApiError, match="Unable to find item"):
         kept()
+
+
+def test_client_manages_repositories(real: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "rest_delay", lambda: None)
+    client = ArtifactoryPath(real.urls["repo"], auth=("admin", "admin-password"))
+    store = RepositoryLocal(client, "tools-local", package_type="docker", docker_api_version="V2")
+    assert not store.read()
+    store.create()
+    front = RepositoryVirtual(client, "tools", ["tools-local"], package_type="docker")
+    front.create()
+    assert front.read()
+    assert [str(member) for member in front.repositories] == ["tools-local"]
+    store.description = "changed"
+    store.update()
+    again = RepositoryLocal(client, "tools-local")
+    assert again.read()
+    assert (again.description, again.package_type) == ("changed", "docker")
+    with pytest.raises(ArtifactoryException, match="already exists"):
+        store.create()
+    store.delete()
+    assert not store.read()
+    assert front.read()
+    assert front.repositories == []
 
 
 def test_client_fetches_a_file(real: Sandbox, repo: Repo, tmp_path: Any) -> None:
