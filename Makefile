@@ -7,7 +7,7 @@ export PYTHON
 
 VENV_PYTHON := .venv/bin/python
 
-.PHONY: help quick demo sandbox test lint unit faults secrets bench acceptance matrix docs build \
+.PHONY: help quick demo sandbox test lint unit faults secrets bench acceptance matrix docs pictures build \
 	changelog 	lock clean
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make acceptance SERVICE=... URL=...  try the modules of a service on a server of your own'
 	@echo 'make matrix    run the checks on every supported ansible-core and Python'
 	@echo 'make docs      build the documentation site in dist/docs'
+	@echo 'make pictures  take the pictures of the drift page in docs/pictures from the sandbox'
 	@echo 'make build     build the archive, its digest and its bill of materials in dist'
 	@echo 'make changelog move the fragments into CHANGELOG.md for the version in galaxy.yml'
 	@echo 'make lock      update the lock files (needs uv)'
@@ -78,6 +79,10 @@ matrix:
 docs:
 	@tools/setup dev
 	@$(VENV_PYTHON) -m tools.docs
+
+pictures:
+	@tools/setup dev
+	@$(VENV_PYTHON) -m tools.pictures
 
 build:
 	@tools/setup demo

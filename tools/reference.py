@@ -2,8 +2,8 @@
 """Write the parts that follow from the modules; `--check` only compares.
 
 These parts are the common return values `http` and `error` of all modules, the action groups of
-`meta/runtime.yml`, and the table of services in the README. The service of a module follows from
-the fragment of its connection options, the service of a role from the group that the role names.
+`meta/runtime.yml`, and the table of services in docs/overview.md. The service of a module follows
+from the fragment of its connection options, the service of a role from the group that it names.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _MARKS = ("<!-- written by python -m tools.reference -->", "<!-- end -->")
 def files() -> dict[Path, str]:
     """Return the path and content of every generated file."""
     modules = {path: _with_returns(path) for path in _plugins("modules")}
-    runtime, readme = ROOT / "meta/runtime.yml", ROOT / "README.md"
-    return {**modules, runtime: _with_groups(runtime), readme: _with_table(readme)}
+    runtime, overview = ROOT / "meta/runtime.yml", ROOT / "docs/overview.md"
+    return {**modules, runtime: _with_groups(runtime), overview: _with_table(overview)}
 
 
 def _plugins(kind: str) -> list[Path]:
@@ -173,7 +173,7 @@ def _roles(service: str) -> str:
     for specs in sorted((ROOT / "roles").glob("*/meta/argument_specs.yml")):
         if f"group/delivery.toolchain.{service})" in specs.read_text(encoding="utf-8"):
             role = specs.parent.parent.name
-            found.append(f"[`{role}`](roles/{role}/README.md)")
+            found.append(f"[`{role}`](../roles/{role}/README.md)")
     return ", ".join(found)
 
 

@@ -255,11 +255,11 @@ def test_every_key_of_a_case_is_described() -> None:
     assert [name for name, one in members(schema) if "description" not in one] == []
 
 
-def test_the_readme_names_every_module_lookup_filter_and_role() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_overview_names_every_module_lookup_filter_and_role() -> None:
+    overview = (ROOT / "docs/overview.md").read_text(encoding="utf-8")
     filters, lookups, roles = set(), set(), set()
     for service, modules in GROUPS.items():
-        (row,) = [line for line in readme.splitlines() if f"| `{NAME}.{service}` |" in line]
+        (row,) = [line for line in overview.splitlines() if f"| `{NAME}.{service}` |" in line]
         plugins_cell, roles_cell = row.strip("|").split("|")[2:4]
         named = set(re.findall(r"`(\w+)`", plugins_cell))
         plugins = named & (names("plugins/filter") | names("plugins/lookup"))
@@ -267,9 +267,9 @@ def test_the_readme_names_every_module_lookup_filter_and_role() -> None:
         filters |= named & names("plugins/filter")
         lookups |= named & names("plugins/lookup")
         roles |= set(re.findall(r"`(\w+)`", roles_cell))
-    (row,) = [line for line in readme.splitlines() if line.startswith("| none: ")]
+    (row,) = [line for line in overview.splitlines() if line.startswith("| none: ")]
     assert set(re.findall(r"`(\w+)`", row)) == LOCAL
-    (row,) = [line for line in readme.splitlines() if line.startswith("| all: ")]
+    (row,) = [line for line in overview.splitlines() if line.startswith("| all: ")]
     shared = set(re.findall(r"`(\w+)`", row))
     assert filters | (shared & names("plugins/filter")) == names("plugins/filter")
     assert lookups | (shared & names("plugins/lookup")) == names("plugins/lookup")
