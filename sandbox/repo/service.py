@@ -11,6 +11,7 @@ from sandbox import object_store
 from sandbox.repo import configuration, overview, repositories, system
 from sandbox.repo.access import accounts, tokens
 from sandbox.repo.access import answers as access
+from sandbox.repo.access import permissions as access_permissions
 from sandbox.repo.access import routes as access_routes
 from sandbox.repo.answers import SERVICE, error
 from sandbox.repo.builds import builds, discarding, promotion, publishing
@@ -58,6 +59,7 @@ class RepoService(Service):
     - `groups`: list of `name`, `description`, `external_id`, `auto_join`, `admin_privileges`,
       `realm`, `members`
     - `accounts`: list of users without a login, see `access.accounts`
+    - `permissions`: list of `name` and `resources`, in the shape of Access
     """
 
     name = SERVICE
@@ -95,6 +97,8 @@ class RepoService(Service):
         "access_basic": False,
         # maximum number of rows in a list of Access
         "access_page": 1000,
+        # a permission for `ANY LOCAL` lists every single local repository, too
+        "permissions_list_members": False,
         "token_default_seconds": 31_536_000,
         "token_threshold_seconds": 10_800,
     }
@@ -334,6 +338,8 @@ class RepoService(Service):
             accounts.put_group(self.context, group)
         for user in data.get("accounts", []):
             self.context.store.put(accounts.USERS, user["name"], user)
+        for permission in data.get("permissions", []):
+            access_permissions.put(self.context, permission["name"], permission["resources"])
         for build in data.get("builds", []):
             builds.publish(
                 self.context,

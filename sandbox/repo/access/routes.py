@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse
 
-from sandbox.repo.access import groups, tokens, users
+from sandbox.repo.access import groups, permissions, tokens, users
 from sandbox.repo.access.answers import PREFIX, only
 from sandbox.service import route
 
@@ -33,6 +33,7 @@ def routes() -> list[Route]:
         route(f"{listed}/{{id}}", only("tokens", tokens.revoke), "DELETE"),
         *_group_routes(),
         *_user_routes(),
+        *_permission_routes(),
     ]
 
 
@@ -48,7 +49,27 @@ def old_routes(real: Callable[[Handler], Handler]) -> list[Route]:
             route(f"{listed}/{{name}}", real(kind.old_update), "POST"),
             route(f"{listed}/{{name}}", real(kind.old_delete), "DELETE"),
         ]
-    return found
+    listed = "/api/v2/security/permissions"
+    return [
+        *found,
+        route(listed, real(permissions.old_listing)),
+        route(f"{listed}/{{name}}", real(permissions.old_read)),
+        route(f"{listed}/{{name}}", real(permissions.old_create), "POST"),
+        route(f"{listed}/{{name}}", real(permissions.old_replace), "PUT"),
+        route(f"{listed}/{{name}}", real(permissions.old_delete), "DELETE"),
+    ]
+
+
+def _permission_routes() -> list[Route]:
+    listed = f"{PREFIX}/v2/permissions"
+    return [
+        route(listed, only("permissions", permissions.listing)),
+        route(listed, only("permissions", permissions.create), "POST"),
+        route(f"{listed}/{{name}}", only("permissions", permissions.read)),
+        route(f"{listed}/{{name}}", only("permissions", permissions.delete), "DELETE"),
+        route(f"{listed}/{{name}}/{{type}}", only("permissions", permissions.replace), "PUT"),
+        route(f"{listed}/{{name}}/{{type}}", only("permissions", permissions.remove), "DELETE"),
+    ]
 
 
 def _group_routes() -> list[Route]:

@@ -116,6 +116,9 @@ def older(method: str, path: str, **sent: Any) -> Row:
     return repo(ADMIN, method, f"/api/security/{path}", {"json": sent} if sent else None)
 
 
+PERMISSIONS = "api/v2/security/permissions"
+RESOURCE = {"targets": {"ANY LOCAL": {}}, "actions": {"users": {"reader": ["READ"]}}}
+OLD_RESOURCE = {"repositories": ["ANY LOCAL"], "actions": {"users": {"reader": ["read"]}}}
 TESTER = {"email": "tester@example.org", "password": "Secret-1234"}
 
 ROWS = [
@@ -141,6 +144,17 @@ ROWS = [
     older("PUT", "users/tester", **TESTER),
     older("POST", "users/reader", email="x@example.org"),
     older("DELETE", "users/reader"),
+    access("GET", "permissions"),
+    access("POST", "permissions", name="new", resources={"artifact": RESOURCE}),
+    access("GET", "permissions/releases"),
+    access("PUT", "permissions/releases/artifact", **RESOURCE),
+    access("DELETE", "permissions/releases/artifact"),
+    access("DELETE", "permissions/releases"),
+    repo(ADMIN, "GET", f"/{PERMISSIONS}"),
+    repo(ADMIN, "GET", f"/{PERMISSIONS}/releases"),
+    repo(ADMIN, "POST", f"/{PERMISSIONS}/new", {"json": {"repo": OLD_RESOURCE}}),
+    repo(ADMIN, "PUT", f"/{PERMISSIONS}/releases", {"json": {"repo": OLD_RESOURCE}}),
+    repo(ADMIN, "DELETE", f"/{PERMISSIONS}/releases"),
     repo(ADMIN, "GET", f"/api/storage/auto-trashcan/{SOURCE}", before=("DELETE", f"/{FILE}", {})),
     repo(
         *("read", "POST", "/api/search/buildArtifacts", {"json": BUILD}),

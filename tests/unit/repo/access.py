@@ -81,7 +81,7 @@ class Directory:
         elif part:
             resources = rows[first]["resources"]
             resources.pop(part, None) if method == "DELETE" else resources.update({part: body})
-        elif method == "PUT":
+        elif method == "PUT" or first not in rows:
             rows[first] = {"name": first, **body}
         else:
             rows[first].update(body)

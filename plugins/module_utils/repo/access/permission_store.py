@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read and write permissions by either interface [repo-43]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...core import address
+from .directory import Directory
+from .permission_shapes import (
+    RESOURCES,
+    Part,
+    from_access,
+    from_older,
+    to_access,
+    to_older,
+)
+
+
+class PermissionStore:
+    """The permissions of a server. Resources that are not managed stay as they are."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._rows: dict[str, Mapping[str, Any] | None] = {}
+
+    def load(self, names: Sequence[str]) -> None:
+        self._rows = self._directory.read_many(names)
+
+    def resources(self, name: str) -> dict[str, Part] | None:
+        """Return the managed resources of a permission, `None` if it is absent."""
+        row = self._rows.get(name)
+        if row is None:
+            return None
+        return from_older(row) if self._directory.is_old else from_access(row)
+
+    def require_storable(self, wanted: Mapping[str, Part]) -> None:
+        """Raise `invalid` for resources that the interface cannot store."""
+        if self._directory.is_old:
+            for name, part in wanted.items():
+                to_older(name, part)
+
+    def delete(self, name: str) -> None:
+        self._directory.delete(name)
+
+    def write(self, name: str, wanted: Mapping[str, Part], *, create: bool) -> None:
+        """Bring a permission into the wanted state, and read it again."""
+        if self._directory.is_old:
+            self._write_older(name, wanted, create=create)
+        elif create:
+            resources = {each: to_access(part) for each, part in wanted.items()}
+            body = {"name": name, "resources": resources}
+            what = f"creating the permission '{name}'"
+            self._directory.write(what, "POST", "", lambda: self._has(name, wanted), body)
+        else:
+            self._update(name, wanted)
+        self._rows[name] = self._directory.read(name)
+
+    def _update(self, name: str, wanted: Mapping[str, Part]) -> None:
+        """Replace each resource that differs: Access changes no permission as a whole."""
+        current = self.resources(name) or {}
+        for each in RESOURCES:
+            part = wanted.get(each)
+            if part == current.get(each):
+                continue
+            path = f"/{address.path(name)}/{each}"
+            what = f"changing {each} of the permission '{name}'"
+            method = "DELETE" if part is None else "PUT"
+            self._directory.write(
+                what,
+                method,
+                path,
+                partial(self._has_part, name, each, part),
+                None if part is None else to_access(part),
+                repeatable=True,
+            )
+
+    def _write_older(self, name: str, wanted: Mapping[str, Part], *, create: bool) -> None:
+        """Send the whole permission: a resource that is left out would be deleted [repo-43]."""
+        row = dict(self._rows.get(name) or {"name": name})
+        for each, old in RESOURCES.items():
+            row.pop(old, None)
+            if each in wanted:
+                row[old] = to_older(each, wanted[each])
+        what = f"{'creating' if create else 'changing'} the permission '{name}'"
+        self._directory.write(
+            what,
+            "POST" if create else "PUT",
+            f"/{address.path(name)}",
+            lambda: self._has(name, wanted),
+            row,
+            repeatable=not create,
+        )
+
+    def _read(self, name: str) -> dict[str, Part] | None:
+        self._rows[name] = self._directory.read(name)
+        return self.resources(name)
+
+    def _has_part(self, name: str, each: str, part: Part | None) -> bool:
+        return (self._read(name) or {}).get(each) == part
+
+    def _has(self, name: str, wanted: Mapping[str, Part]) -> bool:
+        return self._read(name) == wanted
