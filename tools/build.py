@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the archive of the collection, its SHA-256 and its bill of materials.
+"""Build the archive of the collection, its SHA-256, its bill of materials and its provenance.
 
     python -m tools.build [FOLDER]    into `dist`, or into FOLDER
+
+If TOOLCHAIN_SIGNING_KEY names a key of GnuPG, `MANIFEST.json` and the provenance are signed, too.
 
 The build is reproducible: the same sources give the same bytes. `ansible-galaxy` selects the files.
 The archive is then written again in a fixed order, with fixed modes and owners and the same time
@@ -26,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import sbom, tree
+from tools import provenance, sbom, signing, tree
 
 MANIFEST, FILES = "MANIFEST.json", "FILES.json"
 #: The slowest and smallest level; explicit, because the default of a library may change.
@@ -41,8 +43,14 @@ class Member:
     content: bytes = b""
 
 
-def build(folder: Path, moment: int, root: Path = tree.ROOT) -> Path:
-    """Build the collection in `root`; return the archive, which is next to the two other files."""
+def build(
+    folder: Path, moment: int, root: Path = tree.ROOT, commit: str = "", key: str = ""
+) -> Path:
+    """Build the collection in `root`; return the archive, which is next to the other files.
+
+    :param commit: the commit of the sources, if they have one
+    :param key: the key of GnuPG that signs
+    """
     with tempfile.TemporaryDirectory(prefix="toolchain-build-") as name:
         packed = pack_as_ansible_does(root, Path(name))
         members = _members(packed)
@@ -56,6 +64,12 @@ def build(folder: Path, moment: int, root: Path = tree.ROOT) -> Path:
     _beside(archive, ".tar.gz.sha256").write_text(f"{digest}  {file_name}\n", encoding="ascii")
     bill = sbom.document(info, digest, moment)
     _beside(archive, ".cdx.json").write_text(bill, encoding="utf-8")
+    statement = provenance.statement(info, file_name, digest, moment, commit)
+    _beside(archive, ".provenance.json").write_text(statement, encoding="utf-8")
+    if key:
+        signed = {".asc": members[MANIFEST].content, ".provenance.json.asc": statement.encode()}
+        for ending, text in signed.items():
+            _beside(archive, ending).write_bytes(signing.signature(text, key))
     return archive
 
 
@@ -157,8 +171,11 @@ def main() -> int:
     changed = _git(tree.ROOT, "status", "--porcelain").splitlines()
     if changed:
         print(f"{len(changed)} files differ from the commit: this is no archive of it")
-    archive = build(folder, moment_of(tree.ROOT, os.environ))
-    for ending in (".tar.gz", ".tar.gz.sha256", ".cdx.json"):
+    commit = "" if changed else _git(tree.ROOT, "rev-parse", "HEAD").strip()
+    key = os.environ.get(signing.KEY, "")
+    archive = build(folder, moment_of(tree.ROOT, os.environ), commit=commit, key=key)
+    endings = [".tar.gz", ".tar.gz.sha256", ".cdx.json", ".provenance.json"]
+    for ending in [*endings, *([".asc", ".provenance.json.asc"] if key else [])]:
         print(_beside(archive, ending))
     return 0
 

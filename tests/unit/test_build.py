@@ -13,14 +13,17 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tools import build, licences, tree
+from tools import build, licences, signing, tree
 
 MOMENT = 1_700_000_000
+ADDRESS = "signer@example.com"
 LEFT_OVER = shutil.ignore_patterns(
     ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "dist"
 )
@@ -157,3 +160,86 @@ def test_without_a_time_it_says_what_to_give(tmp_path: Path) -> None:
         build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": ""})
     with pytest.raises(SystemExit, match="SOURCE_DATE_EPOCH is 'today': give seconds"):
         build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": "today"})
+
+
+def test_the_provenance_names_the_archive_and_its_commit(tmp_path: Path) -> None:
+    archive = build.build(tmp_path, MOMENT, commit="0123abc")
+    statement = json.loads(
+        (tmp_path / archive.name.replace(".tar.gz", ".provenance.json")).read_text()
+    )
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert statement["subject"] == [{"name": archive.name, "digest": {"sha256": digest}}]
+    definition = statement["predicate"]["buildDefinition"]
+    assert definition["resolvedDependencies"][0]["digest"] == {"gitCommit": "0123abc"}
+    assert not list(tmp_path.glob("*.asc"))
+
+
+@pytest.fixture
+def keyring() -> Iterator[dict[str, str]]:
+    """Make a throw-away key; yield the environment of GnuPG, and its keyring."""
+    # the sockets of its agent need a short path
+    with tempfile.TemporaryDirectory(prefix="gpg", dir="/tmp") as home:
+        environment = {**os.environ, "GNUPGHOME": home}
+        make = ["gpg", "--batch", "--passphrase", "", "--quick-generate-key", ADDRESS]
+        _run([*make, "default", "default", "never"], environment)
+        ring = f"{home}/exported.gpg"
+        _run(["gpg", "--batch", "--output", ring, "--export", ADDRESS], environment)
+        yield {"GNUPGHOME": home, "ring": ring}
+        _run(["gpgconf", "--kill", "all"], environment)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="no GnuPG on this machine")
+def test_ansible_verifies_the_signature(
+    keyring: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GNUPGHOME", keyring["GNUPGHOME"])
+    archive = build.build(tmp_path / "dist", MOMENT, key=ADDRESS)
+    signed = archive.with_name(archive.name.replace(".tar.gz", ".asc"))
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        # the checkout must not count as installed
+        "ANSIBLE_COLLECTIONS_PATH": str(tmp_path),
+        "ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "false",
+    }
+
+    program = str(Path(sys.executable).parent / "ansible-galaxy")
+    _run([program, "collection", "install", "--offline", str(archive)], environment)
+
+    def is_verified(signature: Path) -> bool:
+        command = [program, "collection", "verify", "--offline", "--keyring", keyring["ring"]]
+        command += ["--required-valid-signature-count", "+1", "--signature", f"file://{signature}"]
+        done = subprocess.run(
+            [*command, "delivery.toolchain"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode == 0
+
+    assert is_verified(signed)
+    statement = archive.with_name(archive.name.replace(".tar.gz", ".provenance.json"))
+    _run(["gpg", "--verify", f"{statement}.asc", str(statement)], environment)
+    assert not is_verified(Path(f"{statement}.asc"))
+    (tmp_path / tree.COLLECTION / "README.md").write_text("changed", encoding="utf-8")
+    assert not is_verified(signed)
+
+
+def test_a_key_that_is_not_there_ends_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GNUPGHOME", str(tmp_path))
+    with pytest.raises(
+        SystemExit, match="gpg could not sign with the key of TOOLCHAIN_SIGNING_KEY"
+    ):
+        build.build(tmp_path / "dist", MOMENT, key="nobody@example.com")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="there is no gpg here: install GnuPG"):
+        signing.signature(b"", "nobody@example.com")

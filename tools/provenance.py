@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write where an archive comes from: an in-toto statement with SLSA provenance, version 1.
+
+The same archive of the same commit gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+
+def statement(
+    info: Mapping[str, Any], name: str, digest: str, moment: int, commit: str = ""
+) -> str:
+    """Return the statement about an archive.
+
+    :param info: `collection_info` of its manifest
+    :param digest: its SHA-256
+    :param moment: the time of the sources, in seconds since 1970
+    :param commit: the commit of the sources; empty if they differ from every commit
+    """
+    repository = str(info["repository"])
+    source = {"uri": f"git+{repository}", "digest": {"gitCommit": commit}}
+    started = datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    content = {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": name, "digest": {"sha256": digest}}],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": f"{repository}/blob/main/tools/build.py",
+                "externalParameters": {
+                    "version": info["version"],
+                    "sourceDateEpoch": moment,
+                },
+                "resolvedDependencies": [source] if commit else [],
+            },
+            "runDetails": {
+                "builder": {"id": f"{repository}/blob/main/Makefile"},
+                "metadata": {"startedOn": started},
+            },
+        },
+    }
+    return json.dumps(content, indent=2) + "\n"
