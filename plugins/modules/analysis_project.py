@@ -11,8 +11,9 @@ short_description: Manage a project of the code analysis server
 version_added: 1.0.0
 description:
   - Imports, renames or deletes a project. An unchanged project costs a single request.
-  - The interface cannot create an empty project. A missing project is imported from another server with O(import_from). Without this
-    option, the task fails.
+  - The interface cannot create an empty project. The action C(create_project) of newer servers is not documented, so this module does not
+    send it. Create the project in the portal or with C(kwadmin create-project), or import it from another server with O(import_from).
+    Without this option, the task fails if the project is missing.
   - An import runs in the background. It is started once, and the task waits for its end and shows every change of its status. If an import
     of the same project is already running, the task waits for it and starts no other import.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -17,7 +17,8 @@ description:
     C(attachments), which maps names of attachments to file paths relative to the page. An attachment with the value V(null) is kept
     unchanged on the wiki.
   - Links between files become links between pages. Images and links to other files become attachments. Code, notes such as C([!NOTE]),
-    tables and task lists become wiki elements. Only the text of raw HTML is kept.
+    tables and task lists become wiki elements. Footnotes become a list at the end, C(details) an expand macro. C(sub) and
+    C(sup) are kept. Of other raw HTML only the text is kept. Diagrams such as Mermaid stay source code, with a title that says so.
   - Errors in the files, such as duplicate titles, broken links or missing images, are all reported with file and line before anything is
     written.
   - A mark on the page, stored as a content property, identifies its tree and file. If the title in a file changes, the page is renamed. If
@@ -32,7 +33,9 @@ requirements:
   - markdown-it-py >= 3.0 on the host that executes this module, for Markdown
 options:
   src:
-    description: Folder on the host of the task. It is the root of the tree, and also a page.
+    description:
+      - Folder on the host of the task. It is the root of the tree, and also a page.
+      - Alternatively a single C(.md) or C(.xml) file, which becomes a tree of one page. Files next to it that it refers to are attached.
     type: path
     required: true
   space:
@@ -44,6 +47,14 @@ options:
       - ID of the parent page of the root. By default, a new root is created at the top level of the space, and an existing root is not
         moved.
     type: str
+  unique_titles:
+    description:
+      - V(folder) adds the name of the folder to each title that several files have, as in C(Overview (server)). A space has no two pages
+        with the same title.
+      - Titles that are still equal are an error, as are all equal titles with V(none).
+    type: str
+    choices: [none, folder]
+    default: none
   title_prefix:
     description: Prefix of every title, such as V(Release 2:). End it with a space to separate it from the title.
     type: str

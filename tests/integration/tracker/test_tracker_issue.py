@@ -548,7 +548,11 @@ def test_what_a_new_issue_cannot_have(tracker: Tracker, check: bool) -> None:
 @each_server
 def test_remove_only_removes(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
-    lists = {"labels": ["a", "b"], "fix_versions": ["1.0.0", "2.0.0"], "components": ["server"]}
+    lists: dict[str, Any] = {
+        "labels": ["a", "b"],
+        "fix_versions": ["1.0.0", "2.0.0"],
+        "components": ["server"],
+    }
     tracker(issue="REL-22", **lists)
     done = thrice(
         tracker,
@@ -565,7 +569,7 @@ def test_remove_only_removes(tracker: Tracker, settings: dict[str, Any]) -> None
     tracker(issue="REL-22", fields={"versions": ["1.0.0"]})
     assert thrice(tracker, issue="REL-22", remove={"affects_versions": ["1.0.0"]}).changed
     assert fields_of(tracker, "REL-22")["versions"] == []
-    many = {"jql": "project = REL AND labels = c", "remove": {"labels": ["c"]}}
+    many: dict[str, Any] = {"jql": "project = REL AND labels = c", "remove": {"labels": ["c"]}}
     assert [one["key"] for one in tracker(**many).values["issues"]] == ["REL-22"]
 
 

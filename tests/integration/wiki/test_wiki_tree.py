@@ -414,7 +414,7 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "titles": (
         {"x.md": "# SECOND", "y.md": "---\ntitle: 1.10\n---\n", "z.md": f"# {'z' * 256}"},
         [
-            "guide/second.md:1: the title 'Second' is that of x.md, too",
+            "guide/second.md:1: the title 'Second' is that of x.md, too: give one of them",
             "y.md:1: title in the front matter is 1.1",
             "z.md:1: the title has 256 characters",
         ],
@@ -431,6 +431,40 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "names": ({'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"}, ["is not a file name"]),
     "a text without end": ({"long.md": "a " * 500_001}, ["long.md:1: the text has 1000002"]),
 }
+
+
+def test_equal_titles_get_their_folder(tree: Tree) -> None:
+    tree.write({"a/x.md": "# Overview", "b/x.md": "# OVERVIEW", "x.md": "# Overview"})
+    tree(unique_titles="folder")
+    for title in ("Overview (a)", "OVERVIEW (b)", f"Overview ({tree.folder.name})"):
+        assert tree.page(title)["title"] == title
+    assert not tree(unique_titles="folder")[0]
+    tree.write({"a/y.md": "# Overview", "c/guide/x.md": "# Y"})
+    error = tree.fails(unique_titles="folder")
+    assert "a/y.md:1: the title 'Overview (a)' is that of a/x.md, too" in error.message
+    tree.write({"a/y.md": "# Z", "guide2/index.md": "# Guide"})
+    error = tree.fails(src=str(tree.folder / "nowhere"))
+    assert "is no folder, and no file" in error.message
+
+
+def test_a_folder_without_a_page_is_told_what_it_needs(tree: Tree) -> None:
+    tree.write({"a/same/x.md": "# 1", "b/same/x.md": "# 2"})
+    error = tree.fails()
+    assert "give the folder an index.md with a title (b/same/index.md)" in error.message
+
+
+def test_a_single_file_is_a_tree(tree: Tree) -> None:
+    files = {"alone.md": "# Alone\n\n![a](p.png) [b](x/other.md) c[^1]", "p.png": "png"}
+    tree.write({**files, "x/other.md": "# Other"})
+    src = str(tree.folder / "alone.md")
+    changed, pages = tree(src=src)[:2]
+    assert changed
+    assert "no heading" not in str(pages)
+    assert "footnote-1" not in tree.page("Alone")["body"]["storage"]["value"]
+    assert not tree(src=src)[0]
+    tree.write({"alone.md": "# Alone\n\n[b](../../../etc/passwd)"})
+    assert "leads to nothing" in tree.fails(src=src).message
+    assert "is no .md or .xml file" in tree.fails(src=str(tree.folder / "p.png")).message
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -32,6 +32,33 @@ def _note(text: str) -> str:
     return f"<ac:rich-text-body>{text}</ac:rich-text-body>"
 
 
+def _title(text: str) -> str:
+    return f'<ac:parameter ac:name="title">{text}</ac:parameter>'
+
+
+def _anchor(name: str) -> str:
+    return _macro("anchor", f'<ac:parameter ac:name="">{name}</ac:parameter>')
+
+
+def _jump(anchor: str, text: str) -> str:
+    return f'<ac:link ac:anchor="{anchor}"><ac:link-body>{text}</ac:link-body></ac:link>'
+
+
+def _again(number: int) -> str:
+    return f"<sup>{_jump(f'footnote-{number}', str(number))}</sup>"
+
+
+def _ref(number: int) -> str:
+    mark = _anchor(f"footnote-{number}-from")
+    return _again(number).replace("<sup>", f"<sup>{mark}")
+
+
+def _notes(first: str, second: str) -> str:
+    back = _jump("footnote-1-from", "\u21a9")
+    text = f"<p><em>{first}</em>\n{second}</p>"
+    return f"<hr/><ol><li>{_anchor('footnote-1')}{text}<p>{back}</p></li></ol>"
+
+
 def _task(number: int, status: str, text: str) -> str:
     return (
         f"<ac:task><ac:task-id>{number}</ac:task-id><ac:task-status>{status}</ac:task-status>"
@@ -50,6 +77,42 @@ def _task(number: int, status: str, text: str) -> str:
                 '<p><strong>a</strong> <span style="text-decoration: line-through;">'
                 "b</span> <code>c&lt;d</code></p>"
             ),
+        ),
+        ("H<sub>2</sub>O<SUP>*+*</SUP>", "<p>H<sub>2</sub>O<sup><em>+</em></sup></p>"),
+        ("a<sub>b<sup>c</sub>d</sup>", "<p>a<sub>bc</sub>d</p>"),
+        ("a</sub>b<sub>c", "<p>abc</p>"),
+        (
+            "<details>\n<summary>More *of* it</summary>\nfirst\n\n- a\n\n</details>\n\nend",
+            (
+                _macro("expand", _title("More *of* it") + _note("<p>first</p><ul><li>a</li></ul>"))
+                + "<p>end</p>"
+            ),
+        ),
+        (
+            "<details>\n\na\n\n<details><summary>b</summary>\n\nc\n\n</details>\n\n</details>",
+            _macro(
+                "expand",
+                _note("<p>a</p>" + _macro("expand", _title("b") + _note("<p>c</p>"))),
+            ),
+        ),
+        ("<details>\n\na", "<p>a</p>"),
+        ("a\n\n</details>", "<p>a</p>"),
+        (
+            "<details><summary>a</summary>b</details>",
+            _macro("expand", _title("a") + _note("<p>b</p>")),
+        ),
+        (
+            "```mermaid\na\n```",
+            _macro(
+                "code",
+                _title("mermaid diagram, shown as source")
+                + "<ac:plain-text-body><![CDATA[a]]></ac:plain-text-body>",
+            ),
+        ),
+        ("a[^1] [^2]", "<p>a[^1] [^2]</p>"),
+        (
+            "a[^n]b[^n]\n\n[^n]: *c*\n    d\n[^m]: e",
+            f"<p>a{_ref(1)}b{_again(1)}</p>{_notes('c', 'd')}",
         ),
         ("- a\n- b\n  1. c", "<ul><li>a</li><li>b<ol><li>c</li></ol></li></ul>"),
         ("3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'),
@@ -228,3 +291,38 @@ def test_front_matter_that_cannot_be_meant_is_refused(text: str, words: str) -> 
 def test_front_matter_is_read_and_lines_stay_where_they_are() -> None:
     found = front_matter.split_front_matter("---\ntitle: 2026\nlabels: a, b\ndate: x\n---\ntext")
     assert (found.title, found.labels, found.text) == ("2026", ["a", "b"], "\n\n\n\n\ntext")
+
+
+def test_footnotes_may_refer_to_each_other_and_have_several_paragraphs() -> None:
+    body = storage_format("a[^x]\n\n[^x]: b[^y]\n\n    c\n\n[^y]: # d[^x]\n\nend")
+    assert "<p>c</p>" in body
+    assert body.count("<li>") == 2
+    assert body.index("<p>end</p>") < body.index("<hr/>")
+    assert "<h1>d" in body
+    parse(body)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *"[^a]: *\n",
+                "[^a]",
+                "\n\n[^a]: ",
+                "    ",
+                "<sub>",
+                "</sub>",
+                "<sup>",
+                "</sup>",
+                "\n\n<details>\n\n",
+                "\n\n</details>\n\n",
+                "<summary>",
+                "</summary>",
+                "> ",
+                "- ",
+            ]
+        )
+    )
+)
+def test_any_mixture_of_notes_and_tags_becomes_a_body(parts: list[str]) -> None:
+    parse(storage_format("".join(parts)))

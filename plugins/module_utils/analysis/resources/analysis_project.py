@@ -99,7 +99,8 @@ class Project(Renameable):
         if self.source is None:
             raise ToolchainError(
                 "not_found",
-                f"{self.title} is not there, and without import_from it cannot be created",
+                f"{self.title} is not there, and without import_from it cannot be created: the"
+                " interface creates no empty project; create it in the portal or with kwadmin",
             )
         return Call(
             "import_project",

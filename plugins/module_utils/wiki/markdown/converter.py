@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import unquote
 
 from .document import MarkdownDocument, parse_markdown, plain_text
+from .enclosed import Enclosed, enclosed
+from .footnotes import REFERENCE
 from .front_matter import split_front_matter
 from .raw_html import is_line_break, text_of_html
 
@@ -49,6 +51,8 @@ _LANGUAGES = {
     "xhtml": "xml",
     "svg": "xml",
 }
+#: Languages of diagrams, which the wiki does not draw.
+_DIAGRAMS = frozenset({"mermaid", "plantuml", "puml", "dot", "graphviz", "d2", "ditaa"})
 _PLAIN_TAGS = {"paragraph": "p", "strong": "strong", "em": "em", "list_item": "li", "tr": "tr"}
 
 
@@ -73,6 +77,9 @@ class LinkResolver(Protocol):
     def image(self, address: str, line: int) -> LinkTarget:
         """Return the source of an image."""
 
+    def missing_footnote(self, name: str, line: int) -> None:
+        """Report a footnote without a definition, which stays as it is written."""
+
 
 class SingleText:
     """Resolver for a single document: keep links, and resolve images to attachments."""
@@ -87,6 +94,9 @@ class SingleText:
         if is_external(address) or name == "":
             return LinkTarget("address", address)
         return LinkTarget("file", name)
+
+    def missing_footnote(self, name: str, line: int) -> None:
+        """Report nothing: a single text has no warnings."""
 
 
 def storage_format(text: str) -> str:
@@ -113,6 +123,8 @@ class StorageRenderer:
         self._document, self._resolver, self._anchors = document, resolver, anchors
         self._headings = iter(document.headings)
         self._line, self._tasks = 1, 0
+        #: Footnotes in the order of their first reference.
+        self._notes: list[str] = []
         self._special: dict[str, Callable[[SyntaxTreeNode], str]] = {
             "heading": self._heading,
             "paragraph": self._paragraph,
@@ -134,13 +146,50 @@ class StorageRenderer:
             "s": self._struck_through,
             "link": self._link,
             "image": self._image,
+            REFERENCE: self._footnote,
         }
 
     def body(self) -> str:
-        return self._all(self._document.tree.children)
+        return self._all(self._document.tree.children) + self._all_notes()
 
     def _all(self, nodes: Sequence[SyntaxTreeNode]) -> str:
-        return "".join(map(self._node, nodes))
+        return "".join(
+            self._enclosed(node) if isinstance(node, Enclosed) else self._node(node)
+            for node in enclosed(nodes)
+        )
+
+    def _enclosed(self, part: Enclosed) -> str:
+        """Render what stands between two tags of HTML."""
+        content = self._all(part.content)
+        if part.tag != "details":
+            return f"<{part.tag}>{content}</{part.tag}>"
+        first = f"<p>{escaped(part.first)}</p>" if part.first else ""
+        title = escaped(part.title)
+        title = f'<ac:parameter ac:name="title">{title}</ac:parameter>' if title else ""
+        body = f"<ac:rich-text-body>{first}{content}</ac:rich-text-body>"
+        return _macro("expand", title + body)
+
+    def _footnote(self, node: SyntaxTreeNode) -> str:
+        name = node.content
+        if name not in self._document.footnotes:
+            self._resolver.missing_footnote(name, self._line)
+            return escaped(f"[^{name}]")
+        again = name in self._notes
+        if not again:
+            self._notes.append(name)
+        number = self._notes.index(name) + 1
+        mark = "" if again else _anchor(f"footnote-{number}-from")
+        return f"<sup>{mark}{_jump(f'footnote-{number}', str(number))}</sup>"
+
+    def _all_notes(self) -> str:
+        """Return the footnotes as a list at the end; one may refer to others."""
+        items = ""
+        for number, name in enumerate(self._notes, 1):  # grows while it is read
+            back = _jump(f"footnote-{number}-from", "\u21a9")
+            text = self._all(self._document.footnotes[name].children)
+            mark = _anchor(f"footnote-{number}")
+            items += f"<li>{mark}{text}<p>{back}</p></li>"
+        return f"<hr/><ol>{items}</ol>" if items else ""
 
     def _node(self, node: SyntaxTreeNode) -> str:
         if node.map is not None:
@@ -155,9 +204,9 @@ class StorageRenderer:
     # -- blocks --------------------------------------------------------------------------------
 
     def _heading(self, node: SyntaxTreeNode) -> str:
-        slug = next(self._headings).slug
-        anchor = _macro("anchor", f'<ac:parameter ac:name="">{escaped(slug)}</ac:parameter>')
-        mark = anchor if slug in self._anchors else ""
+        heading = next(self._headings, None)  # there is none for a heading in a footnote
+        slug = "" if heading is None else heading.slug
+        mark = _anchor(slug) if slug in self._anchors else ""
         return f"<{node.tag}>{mark}{self._all(node.children)}</{node.tag}>"
 
     def _paragraph(self, node: SyntaxTreeNode) -> str:
@@ -212,6 +261,9 @@ class StorageRenderer:
         parameter = (
             f'<ac:parameter ac:name="language">{language}</ac:parameter>' if language else ""
         )
+        if words and words[0].lower() in _DIAGRAMS:
+            shown = f"{escaped(words[0])} diagram, shown as source"
+            parameter = f'<ac:parameter ac:name="title">{shown}</ac:parameter>'
         code = _NO_XML.sub("\ufffd", node.content.removesuffix("\n"))
         text = code.replace("]]>", "]]]]><![CDATA[>")
         body = f"<ac:plain-text-body><![CDATA[{text}]]></ac:plain-text-body>"
@@ -296,6 +348,15 @@ def _marked(
 
 def _macro(name: str, content: str) -> str:
     return f'<ac:structured-macro ac:name="{name}">{content}</ac:structured-macro>'
+
+
+def _anchor(name: str) -> str:
+    return _macro("anchor", f'<ac:parameter ac:name="">{escaped(name)}</ac:parameter>')
+
+
+def _jump(anchor: str, text: str) -> str:
+    """Return a link to an anchor of the same page."""
+    return f'<ac:link ac:anchor="{anchor}"><ac:link-body>{text}</ac:link-body></ac:link>'
 
 
 def _attachment(name: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse Markdown into a tree: CommonMark with tables, tasks and strikethrough."""
+"""Parse Markdown into a tree: CommonMark with tables, tasks, strikethrough and footnotes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...core.errors import invalid
+from .footnotes import add_footnotes, definitions_of
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -39,10 +40,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class MarkdownDocument:
-    """A parsed document; `headings` in document order."""
+    """A parsed document; `headings` in document order, `footnotes` by name."""
 
     tree: SyntaxTreeNode
     headings: list[Heading] = field(default_factory=list)
+    footnotes: dict[str, SyntaxTreeNode] = field(default_factory=dict)
 
     @property
     def slugs(self) -> frozenset[str]:
@@ -50,8 +52,13 @@ class MarkdownDocument:
 
     def fragments(self) -> frozenset[str]:
         """Return the fragments of links within this document."""
-        links = (str(node.attrs.get("href", "")) for node in nodes(self.tree, "link"))
-        return frozenset(link[1:] for link in links if link.startswith("#"))
+        return frozenset(link[1:] for link in self.links() if link.startswith("#"))
+
+    def links(self) -> Iterator[str]:
+        """Yield the addresses of all links."""
+        for tree in (self.tree, *self.footnotes.values()):
+            for node in nodes(tree, "link"):
+                yield str(node.attrs.get("href", ""))
 
 
 def require_markdown() -> None:
@@ -74,19 +81,28 @@ def parse_markdown(text: str) -> MarkdownDocument:
             f"line 1: the text has {len(text)} characters, and at most {LONGEST} become a page:"
             " split it"
         )
-    tokens = _parser().parse(text)
+    environment: dict[str, object] = {}
+    tree = _tree(text, environment)
+    footnotes = {
+        name: _tree(note, {**environment}) for name, note in definitions_of(environment).items()
+    }
+    return MarkdownDocument(tree, _headings(tree), footnotes)
+
+
+def _tree(text: str, environment: dict[str, object]) -> SyntaxTreeNode:
+    tokens = _parser().parse(text, environment)
     for token in tokens:
         inline = token.children or []
         if token.level >= _DEEPEST - 1 or any(one.level >= _DEEPEST - 1 for one in inline):
             line = token.map[0] + 1 if token.map else 1
             raise invalid(f"line {line}: more than {_DEEPEST} elements stand within each other")
-    tree = markdown_it.tree.SyntaxTreeNode(tokens)
-    return MarkdownDocument(tree, _headings(tree))
+    return markdown_it.tree.SyntaxTreeNode(tokens)
 
 
 @cache
 def _parser() -> markdown_it.MarkdownIt:
     parser = markdown_it.MarkdownIt("commonmark", {"maxNesting": _DEEPEST})
+    add_footnotes(parser)
     return parser.enable(["table", "strikethrough"])
 
 

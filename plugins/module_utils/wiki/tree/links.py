@@ -63,7 +63,7 @@ class PageLinks:
             return LinkTarget("address", address)
         place = self.places.find(self.page, address)
         if place is None:
-            self.problem(f"{self.page.path}:{line}: the link to '{address}' leads to nothing")
+            self.problem(f"{self.page.place}:{line}: the link to '{address}' leads to nothing")
             return LinkTarget("address", address)
         if place.file is not None:
             return LinkTarget("file", self.attach(place.file))
@@ -77,9 +77,13 @@ class PageLinks:
             return LinkTarget("address", address)
         place = self.places.find(self.page, address)
         if place is None or place.file is None:
-            self.problem(f"{self.page.path}:{line}: the image '{address}' is not there")
+            self.problem(f"{self.page.place}:{line}: the image '{address}' is not there")
             return LinkTarget("address", address)
         return LinkTarget("file", self.attach(place.file))
+
+    def missing_footnote(self, name: str, line: int) -> None:
+        """Warn of a footnote without a definition."""
+        self.warn(f"{self.page.place}:{line}: the footnote '{name}' is not defined")
 
     def attach(self, path: str) -> str:
         """Return the attachment name: the file name, or the path if the name is taken."""
@@ -95,6 +99,6 @@ class PageLinks:
         if fragment == "" or known is None or fragment in known:
             return fragment
         self.warn(
-            f"{self.page.path}:{line}: no heading is '#{fragment}'; the link leads to its page"
+            f"{self.page.place}:{line}: no heading is '#{fragment}'; the link leads to its page"
         )
         return ""

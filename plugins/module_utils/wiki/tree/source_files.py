@@ -22,14 +22,20 @@ _FOLDER_PAGES = ("index", "readme")
 class SourceFile:
     """A file or folder that becomes a page.
 
-    `key`: unique; `path`: for messages; `file`: None for a folder without a page file;
-    `parent`: key of the parent page.
+    `key`: unique; `path`: identifies it in marks; `file`: None for a folder without a page file;
+    `parent`: key of the parent page; `single`: name of a file that is the whole tree.
     """
 
     key: str
     path: str
     file: str | None
     parent: str | None
+    single: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Return the path for messages."""
+        return self.single or self.path
 
     @property
     def name(self) -> str:
@@ -42,6 +48,8 @@ class SourceFolder:
     """`pages` by key, parents first; `files`: all other files by path below the folder."""
 
     root: str
+    #: Default title of the root page.
+    title: str
     pages: dict[str, SourceFile] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -49,15 +57,17 @@ class SourceFolder:
 
     @property
     def keys_of_paths(self) -> dict[str, str]:
-        return {page.path: key for key, page in self.pages.items()}
+        return {page.place: key for key, page in self.pages.items()}
 
 
 def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
-    """Read a folder. Raises `invalid` if it is not a folder or has no pages."""
+    """Read a folder, or a single file. Raises `invalid` if it is neither or has no pages."""
     root = os.path.abspath(src)
+    if os.path.isfile(root):
+        return _read_single(root, exclude)
     if not os.path.isdir(root):
-        raise invalid(f"src: {root} is no folder")
-    folder = SourceFolder(root)
+        raise invalid(f"src: {root} is no folder, and no file")
+    folder = SourceFolder(root, os.path.basename(root))
     found = sorted(_Walk(folder, exclude).paths())
     chosen = {path: file for path, file in found if _is_page(path)}
     folder.files.update((path, file) for path, file in found if not _is_page(path))
@@ -65,6 +75,36 @@ def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
     if not folder.pages and not folder.problems:
         raise invalid(f"src: {root} has no .md or .xml file")
     return folder
+
+
+def _read_single(path: str, exclude: Sequence[str]) -> SourceFolder:
+    """Return a tree of one page. The files next to it are not listed: it may be anywhere."""
+    root, name = os.path.split(path)
+    if not _is_page(name):
+        raise invalid(f"src: {path} is no .md or .xml file")
+    folder = SourceFolder(root, os.path.splitext(name)[0], files=_Neighbours(root))
+    folder.pages[ROOT] = SourceFile(ROOT, ROOT, path, None, name)
+    folder.unmatched = list(exclude)
+    return folder
+
+
+class _Neighbours(dict[str, str]):
+    """The files next to a single page, by path below its folder, looked up when a link names them.
+
+    No file outside the folder is found.
+    """
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self._root = os.path.realpath(root)
+
+    def __contains__(self, path: object) -> bool:
+        real = os.path.realpath(os.path.join(self._root, str(path)))
+        inside = os.path.commonpath([real, self._root]) == self._root
+        return inside and os.path.isfile(real)
+
+    def __missing__(self, path: str) -> str:
+        return os.path.join(self._root, path)
 
 
 class _Walk:

@@ -6,15 +6,15 @@ reported before any request.
 from __future__ import annotations
 
 import hashlib
-import os
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...core.errors import ToolchainError, invalid
 from ..markdown.converter import StorageRenderer
-from ..markdown.document import MarkdownDocument, nodes, parse_markdown, require_markdown
+from ..markdown.document import MarkdownDocument, parse_markdown, require_markdown
 from ..markdown.front_matter import FrontMatter, split_front_matter
 from ..names import composed, wrong_label, wrong_title
 from ..storage.canonical import HEADINGS
@@ -77,6 +77,7 @@ class WantedPages:
 
     :param warn: reports warnings
     :param attachments: whether to attach files that pages refer to
+    :param by_folder: add the name of the folder to titles that several files have
     """
 
     def __init__(
@@ -87,16 +88,19 @@ class WantedPages:
         warn: Callable[[str], None],
         *,
         attachments: bool = True,
+        by_folder: bool = False,
     ) -> None:
+        self._by_folder = by_folder
         self._folder, self._prefix, self._labels, self._warn = folder, prefix, labels, warn
         self._attachments = attachments
         self._problems = list(folder.problems)
 
     def all(self) -> list[WantedPage]:
         """Return the pages, parents first. Raises `invalid` with all problems."""
-        if any(is_markdown(source.path) for source in self._folder.pages.values()):
+        if any(is_markdown(source.place) for source in self._folder.pages.values()):
             require_markdown()
         read = [page for source in self._folder.pages.values() if (page := self._read(source))]
+        read = self._told_apart(read) if self._by_folder else read
         self._reject_duplicates(read)
         wanted = list(self._converted({page.source.key: page for page in read}))
         if self._problems:
@@ -109,11 +113,11 @@ class WantedPages:
         try:
             page = self._read_file(source)
         except (ToolchainError, Malformed, OSError, UnicodeDecodeError) as error:
-            self._problems.append(_placed(source.path, error))
+            self._problems.append(_placed(source.place, error))
             return None
         wrong = wrong_title(page.title)
         if wrong is not None:
-            self._problems.append(f"{source.path}:1: {wrong}")
+            self._problems.append(f"{source.place}:1: {wrong}")
         return page
 
     def _read_file(self, source: SourceFile) -> _ReadPage:
@@ -122,7 +126,7 @@ class WantedPages:
         with open(source.file, encoding="utf-8-sig", newline="") as file:
             text = file.read()
         front = split_front_matter(text)
-        if is_markdown(source.path):
+        if is_markdown(source.place):
             document = parse_markdown(front.text)
             heading = next((each.text for each in document.headings if each.text), "")
             return self._page(source, front, heading, document, text)
@@ -143,16 +147,36 @@ class WantedPages:
         return _ReadPage(source, title, front.labels, named, document, body, _digest(text))
 
     def _title(self, given: str | None, heading: str, source: SourceFile) -> str:
-        name = source.name if source.parent is not None else os.path.basename(self._folder.root)
+        name = source.name if source.parent is not None else self._folder.title
         return " ".join(composed(f"{self._prefix}{given or heading or name}").split())
+
+    def _told_apart(self, pages: Sequence[_ReadPage]) -> list[_ReadPage]:
+        """Add the folder to each title that several pages have."""
+        times = Counter(title_key(page.title) for page in pages)
+        return [
+            replace(page, title=f"{page.title} ({self._folder_name(page.source)})")
+            if times[title_key(page.title)] > 1
+            else page
+            for page in pages
+        ]
+
+    def _folder_name(self, source: SourceFile) -> str:
+        here = source.key.rstrip("/") if source.key.endswith("/") else posixpath.dirname(source.key)
+        return posixpath.basename(here) if here not in ("", ".") else self._folder.title
 
     def _reject_duplicates(self, pages: Sequence[_ReadPage]) -> None:
         seen: dict[str, str] = {}
         for page in pages:
-            path = page.source.path
+            path = page.source.place
             other = seen.setdefault(title_key(page.title), path)
             if other != path:
-                self._problems.append(f"{path}:1: the title '{page.title}' is that of {other}, too")
+                cure = "give one of them a title in its front matter"
+                if page.source.file is None:
+                    cure = f"give the folder an index.md with a title ({path}index.md)"
+                cure += "" if self._by_folder else ", or set unique_titles to folder"
+                self._problems.append(
+                    f"{path}:1: the title '{page.title}' is that of {other}, too: {cure}"
+                )
 
     # -- converting ----------------------------------------------------------------------------
 
@@ -184,7 +208,7 @@ class WantedPages:
             if file in self._folder.files:
                 links.files[name] = str(file)
             elif file is not None:
-                at = f"{page.source.path}:1"
+                at = f"{page.source.place}:1"
                 self._problems.append(f"{at}: attachments: the file '{path}' is not there")
 
     def _attach_named(self, links: PageLinks, body: str, listed: Container[str]) -> None:
@@ -194,7 +218,7 @@ class WantedPages:
                 line = body.encode()[: element.begin].count(b"\n") + 1
                 place = links.places.find(links.page, f"./{name}")
                 if place is None or place.file is None:
-                    path = f"{links.page.path}:{line}"
+                    path = f"{links.page.place}:{line}"
                     self._problems.append(f"{path}: the attachment '{name}' is not there")
                 else:
                     links.attach(place.file)
@@ -205,7 +229,7 @@ class WantedPages:
         labels = [*(self._labels or ()), *(page.labels or ())]
         for label in page.labels or ():
             if (wrong := wrong_label(label)) is not None:
-                self._problems.append(f"{page.source.path}:1: {wrong}")
+                self._problems.append(f"{page.source.place}:1: {wrong}")
         return tuple(dict.fromkeys(label.lower() for label in labels))
 
 
@@ -224,8 +248,8 @@ def _places_led_to(pages: dict[str, _ReadPage], places: Places) -> dict[str, set
     for page in pages.values():
         if page.document is None:
             continue
-        for node in nodes(page.document.tree, "link"):
-            place = places.find(page.source, str(node.attrs.get("href", "")))
+        for address in page.document.links():
+            place = places.find(page.source, address)
             if place is not None and place.page is not None and place.fragment:
                 found.setdefault(place.page, set()).add(place.fragment)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
@@ -37,6 +37,7 @@ class WikiTreeOptions:
     src: PathText
     space: str
     parent_id: str | None = None
+    unique_titles: Literal["none", "folder"] = "none"
     title_prefix: Annotated[str, Option(empty=True)] = ""
     exclude: list[str] = field(default_factory=list)
     labels: list[str] | None = None
@@ -101,6 +102,7 @@ class WikiTreeOperation:
             options.labels,
             task.warn,
             attachments=options.attachments,
+            by_folder=options.unique_titles == "folder",
         ).all()
         reader = TreeReader(self._client, options.space, options.parallel, task.progress)
         planner = TreePlanner(
