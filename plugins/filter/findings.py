@@ -31,6 +31,11 @@ options:
       - ci_plugin
       - ci_plugin_info
       - ci_script
+      - repo_group
+      - repo_permission
+      - repo_user
+      - tracker_component
+      - tracker_project_role
       - tracker_version
       - wiki_page
       - wiki_tree
@@ -73,6 +78,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import o
 _MODULES = (
     *READERS,
     "ci_job",
+    "repo_group",
+    "repo_permission",
+    "repo_user",
     "tracker_version",
     "tracker_component",
     "tracker_project_role",

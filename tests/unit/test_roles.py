@@ -21,6 +21,8 @@ ROLES = sorted(
     path.parent.parent for path in role_readme.ROOT.glob("roles/*/meta/argument_specs.yml")
 )
 FREE_FORM = {"arguments", "parameters", "permissions", "properties"}
+#: Mappings from names to actions, in the resources of a permission.
+ACTIONS_BY_NAME = {"users", "groups"}
 #: Role option to the module whose options its entries contain, or to `module.option` for
 #: sub-options.
 MODULE_OF_LIST = {
@@ -110,6 +112,8 @@ def test_every_option_is_typed_and_every_dict_has_suboptions(role: Path) -> None
             assert option.get("type"), f"{prefix}{name} has no type"
             assert option.get("description"), f"{prefix}{name} has no description"
             is_dict = option["type"] == "dict" or option.get("elements") == "dict"
+            if option["type"] == "dict" and name in ACTIONS_BY_NAME:
+                continue
             if is_dict and name.removeprefix(f"{role.name}_") not in FREE_FORM:
                 assert option.get("options"), f"{prefix}{name} has no sub-options"
             check(option.get("options", {}), f"{prefix}{name}.")

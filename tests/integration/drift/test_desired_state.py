@@ -30,6 +30,20 @@ PARTS = (
     "components:\n  - {project: REL, name: client, lead: alice}\n  - {project: REL, name: new}\n"
 )
 PARTS += "project_roles:\n  - {project: REL, role: Developers, users: [boris]}\n"
+REPO = """
+groups:
+  - {name: testers, description: Test}
+  - {name: developers, description: Developers}
+users:
+  - {name: tester, email: tester@example.org, password: {from: tester_password}, groups: [testers]}
+permissions:
+  - name: tests
+    resources:
+      artifact:
+        targets: [{repo: generic-staging-local}]
+        users: {tester: [read]}
+        groups: {testers: [read, write]}
+"""
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
 WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
 SERVICES = ("analysis", "ci", "tracker", "wiki")
@@ -90,6 +104,26 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert len(stats) == len(report["findings"])
     assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
     assert _report(tmp_path)["counts"] == report["counts"]
+    _run(tmp_path, "drift", variables)
+    assert _report(tmp_path)["findings"] == []
+
+
+def test_access_to_the_repository_manager(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that groups come before users and both before permissions, in check mode too."""
+    sandbox = fresh("real")
+    _describe(tmp_path, repo=REPO)
+    admin = {**_logins(sandbox)["repo"], "token": "repo-admin-token-1234567890"}
+    variables = {
+        "desired_state_folder": "desired",
+        "enforce_connections": {"repo": admin},
+        "drift_report": "report",
+        "tester_password": "pass-word-12345",
+    }
+    assert _run(tmp_path, "drift", variables).shows(["pass-word-12345"]) == []
+    found = [(one["kind"], one["name"], one["status"]) for one in _report(tmp_path)["findings"]]
+    kinds = ("group", "testers"), ("user", "tester"), ("permission", "tests")
+    assert sorted(found) == sorted((*one, "drift") for one in kinds)
+    assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
     _run(tmp_path, "drift", variables)
     assert _report(tmp_path)["findings"] == []
 
