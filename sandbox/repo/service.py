@@ -27,6 +27,8 @@ from sandbox.repo.items import (
     trash,
 )
 from sandbox.repo.items.tree import Tree
+from sandbox.repo.lifecycle import bundles
+from sandbox.repo.lifecycle import routes as lifecycle_routes
 from sandbox.service import Answer, Service, route
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class RepoService(Service):
     - `files`: list of `repo`, `path`, `content`, `properties`, `created` (epoch milliseconds)
     - `trash`: deleted files, with the same keys as `files`
     - `builds`: list of `name`, `number`, `properties`, `started`, `modules`, `project`
+    - `bundles`: list of `name`, `version`, `files` (paths with repository), `project`, `status`
     - `images`: list of `repo`, `image`, `tag`, `content`
     - `groups`: list of `name`, `description`, `external_id`, `auto_join`, `admin_privileges`,
       `realm`, `members`
@@ -99,6 +102,12 @@ class RepoService(Service):
         "access_page": 1000,
         # a permission for `ANY LOCAL` lists every single local repository, too
         "permissions_list_members": False,
+        # the server has Release Lifecycle, and a proxy exposes it
+        "lifecycle": True,
+        # the time that bundles, promotions and distributions take
+        "lifecycle_seconds": 0,
+        # the sites that distribution reaches
+        "sites": ["edge-1", "edge-2"],
         "token_default_seconds": 31_536_000,
         "token_threshold_seconds": 10_800,
     }
@@ -108,6 +117,7 @@ class RepoService(Service):
             *object_store.routes(),
             *access_routes.routes(),
             *access_routes.old_routes(self._only_real),
+            *lifecycle_routes.routes(),
             *self._overview_routes(),
             *self._search_routes(),
             *self._build_routes(),
@@ -340,6 +350,12 @@ class RepoService(Service):
             self.context.store.put(accounts.USERS, user["name"], user)
         for permission in data.get("permissions", []):
             access_permissions.put(self.context, permission["name"], permission["resources"])
+        self._seed_builds(data)
+        for image in data.get("images", []):
+            content = image["content"].encode()
+            containers.push(self.context, image["repo"], image["image"], image["tag"], content)
+
+    def _seed_builds(self, data: dict[str, Any]) -> None:
         for build in data.get("builds", []):
             builds.publish(
                 self.context,
@@ -350,9 +366,8 @@ class RepoService(Service):
                 modules=build.get("modules"),
                 project=build.get("project", ""),
             )
-        for image in data.get("images", []):
-            content = image["content"].encode()
-            containers.push(self.context, image["repo"], image["image"], image["tag"], content)
+        for bundle in data.get("bundles", []):
+            bundles.store(self.context, bundle)
 
     def _seed_file(self, item: dict[str, Any]) -> Node:
         blob = self.context.store.blobs.put(item["content"].encode())

@@ -13,6 +13,8 @@ from sandbox.repo.answers import SERVICE, error, java_time, quote
 from sandbox.repo.items.tree import Tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.requests import Request
 
     from sandbox.repo.items.tree import Node
@@ -148,17 +150,22 @@ def carrying(current: Context, name: str, number: str, repo: str | None) -> list
     """Return the stored files of a build: those with its name and number as properties
     [repo-30].
     """
+    return [
+        node
+        for node in local_files(current, repo)
+        if name in node["properties"].get("build.name", [])
+        and number in node["properties"].get("build.number", [])
+    ]
+
+
+def local_files(current: Context, repo: str | None = None) -> Iterator[Node]:
+    """Return the files of all local repositories, or of one."""
     repos = [
         key
         for key, doc in current.store.items(repositories.KIND)
         if doc["type"] == "LOCAL" and repo in (None, key)
     ]
-    return [
-        node
-        for node in Tree(current).files(repos)
-        if name in node["properties"].get("build.name", [])
-        and number in node["properties"].get("build.number", [])
-    ]
+    return Tree(current).files(repos)
 
 
 def digests(build: Build, part: str, scopes: list[str] | None) -> set[str]:

@@ -141,6 +141,14 @@ async def search(request: Request) -> Response:
     return Response(text, media_type="application/json")
 
 
+def nodes(current: Context, text: str) -> list[Node]:
+    """Return the files that a query matches, as for a release bundle."""
+    tree, found = Tree(current), list(_matching(current, parse(text)))
+    paths = [(row["repo"], f"{row['path']}/{row['name']}".removeprefix("./")) for row in found]
+    items = [tree.get(repo, path) for repo, path in paths]
+    return [node for node in items if node is not None and not node["folder"]]
+
+
 def _wanted(query: Query) -> list[str]:
     default = _ITEM_FIELDS if query.domain == "items" else _BUILD_FIELDS
     names = [
