@@ -21,7 +21,13 @@ from tools.tree import ROOT
 #: Placeholder for the parts of a new module that the author must write.
 MARK = "FILL_IN"
 #: First word of a module to its service, if it is not the service itself.
-_OWNERS = {"artifact": "repo", "build": "repo", "docker": "repo", "jql": "tracker"}
+_OWNERS = {
+    "artifact": "repo",
+    "build": "repo",
+    "docker": "repo",
+    "release": "repo",
+    "jql": "tracker",
+}
 _GENERATORS = ("tools.reference", "tools.actions", "tools.witnesses", "tests.helpers.request_table")
 _SPDX = "# SPDX-License-Identifier: GPL-3.0-or-later\n"
 _MODULE = r'''#!/usr/bin/python

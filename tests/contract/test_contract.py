@@ -44,6 +44,10 @@ VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
         ("consumer", "not_after"),
         ("diff",),
     ),
+    "release_bundle": (("bundle", "created"),),
+    "release_bundle_distribute": (("distribution", "id"),),
+    "release_bundle_info": (("bundles", "created"),),
+    "release_bundle_promote": (("promotion", "created"), ("promotion", "created_millis")),
     "repo_token": (
         *((("token", name)) for name in ("id", "created", "expires", "value")),
         ("diff",),

@@ -47,6 +47,7 @@ ROOMS = {
         "repo/items",
         "repo/configuration",
         "repo/builds",
+        "repo/bundles",
         "repo/transfer",
         "repo/images",
         "repo/cleanup",

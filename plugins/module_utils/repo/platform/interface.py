@@ -18,7 +18,7 @@ from ..dialect import JFROG
 from ..error_text import describe
 
 #: Statuses of a server, or of a proxy, that does not know an address.
-_UNKNOWN = (404, 405, 501)
+_UNKNOWN = (404, 405)
 #: Members of `errors[]` that the repository manager and its proxies do not have [repo-31].
 _OWN_MEMBERS = ("code", "title", "detail")
 
@@ -114,7 +114,7 @@ class PlatformClient:
         return self._connection.has_credentials and self._connection.token is None
 
     def _is_own(self, response: Response) -> bool:
-        """Return whether the interface itself sent a 404, 405 or 501; ask once if it is unclear."""
+        """Return whether the interface itself sent a 404 or 405; ask once if it is unclear."""
         if looks_like_html(response.text):
             return False
         return _has_own_error(response) or self._is_there()

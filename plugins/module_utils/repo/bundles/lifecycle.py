@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests to Release Lifecycle about a version of a release bundle [repo-33]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from ...core import address
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.http.messages import Response, unexpected_body
+from ...core.http.writes import Verify
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import without_none
+from ...core.polling import PollInterval
+from ..client import object_of, objects, repository_key
+from ..platform.interface import LIFECYCLE, PlatformClient
+
+_API = "api/v2"
+COMPLETED = "COMPLETED"
+_RUNNING = frozenset(
+    {"PENDING", "STARTED", "PROCESSING", "QUEUED", "IN_QUEUE", "IN_PROGRESS", "RUNNING"}
+)
+_FAILED = frozenset({"FAILED", "REJECTED", "ABORTED", "NOT_DISTRIBUTED"})
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_LONGEST = {"name": 128, "version": 32}
+_PAGE = 100
+#: Limit for a server that ignores `offset`.
+_MOST_PAGES = 1000
+
+#: An object of a list, and the response that has it.
+Row: TypeAlias = tuple[Response, Mapping[str, Any]]
+
+#: The option of a module that names a key pair.
+SigningKey = Annotated[str | None, Option(secret=False)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleOptions:
+    """The options that name a version of a release bundle."""
+
+    name: str
+    version: str
+    project: str | None = None
+    repository_key: Annotated[str | None, Option(secret=False)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleWaitOptions(BundleOptions):
+    """The options of modules that wait for the server."""
+
+    wait: bool = True
+    wait_timeout: float = 600
+    poll_interval: float = 5
+
+    def pace(self) -> PollInterval:
+        return PollInterval(self.wait_timeout, self.poll_interval)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Status of a bundle, a promotion or a distribution, in capitals, and the server's messages."""
+
+    status: str
+    messages: tuple[str, ...] = ()
+
+    @property
+    def running(self) -> bool:
+        return self.status in _RUNNING
+
+    @property
+    def failed(self) -> bool:
+        return self.status in _FAILED
+
+    @property
+    def said(self) -> str:
+        return f"{self.status}{': ' if self.messages else ''}{shorten('; '.join(self.messages))}"
+
+
+def progress_of(response: Response, row: Mapping[str, Any] | None = None) -> Progress:
+    """Return the status in a response, or in a row of it. Raises `protocol` if there is none."""
+    row = object_of(response, "a status") if row is None else row
+    status = row.get("status")
+    if not isinstance(status, str) or not status.strip():
+        raise unexpected_body(response, "a status")
+    messages = row.get("messages")
+    told = messages if isinstance(messages, list) else []
+    return Progress(
+        re.sub(r"[\s-]+", "_", status.strip()).upper(), tuple(filter(None, map(_message, told)))
+    )
+
+
+def _message(entry: Any) -> str:
+    if isinstance(entry, Mapping):
+        return str(entry.get("text") or entry.get("message") or "")
+    return str(entry)
+
+
+def check_names(options: BundleOptions) -> None:
+    """Raise `invalid` for a name or version that the server does not accept."""
+    for option, longest in _LONGEST.items():
+        require_name(option, getattr(options, option), longest)
+    for option in ("project", "repository_key"):
+        given = getattr(options, option)
+        if given is not None:
+            repository_key(option, given)
+
+
+def require_name(option: str, given: str, longest: int) -> None:
+    if _NAME.fullmatch(given) is None or len(given) > longest:
+        raise invalid(
+            f"{option} is '{given}': write at most {longest} letters, digits, '_', '.' and '-',"
+            " not beginning with '.' or '-'"
+        )
+
+
+def check_wait(options: BundleWaitOptions) -> None:
+    """Raise `invalid` for a name, or a timeout or interval of zero."""
+    check_names(options)
+    for option in ("wait_timeout", "poll_interval"):
+        given = getattr(options, option)
+        if given <= 0:
+            raise invalid(f"{option} must be greater than 0, not {given:g}")
+
+
+class Bundle:
+    """A version of a release bundle on the server."""
+
+    def __init__(
+        self, task: Task, options: BundleOptions, client: PlatformClient | None = None
+    ) -> None:
+        self.name, self.version, self.project = options.name, options.version, options.project
+        self.client = client or PlatformClient(task, LIFECYCLE)
+        self.label = f"the release bundle '{self.name}' {self.version}"
+        self._task, self._predictions = task, task.predictions
+        self.query = without_none(
+            {"project": options.project, "repository_key": options.repository_key}
+        )
+        project = options.project
+        own = (
+            "release-bundles-v2"
+            if project in (None, "default")
+            else f"{project}-release-bundles-v2"
+        )
+        self.repository = options.repository_key or own
+
+    def path(self, kind: str, *more: str) -> str:
+        return f"{_API}/{kind}/{address.path(self.name, self.version, *more)}"
+
+    def read(self, what: str, path: str, *, expect: Collection[int] = (200,)) -> Response:
+        return self.client.read(f"{what} of {self.label}", path, query=self.query, expect=expect)
+
+    def write(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        signing_key: str | None = None,
+        verify: Verify | None = None,
+        **parts: Any,
+    ) -> Response:
+        """Send a write that continues on the server: the status is polled, so that no response can
+        be late.
+        """
+        headers = {} if signing_key is None else {"X-JFrog-Signing-Key-Name": signing_key}
+        query = {**self.query, "async": True, **(query or {})}
+        return self.client.write(
+            what, method, path, query=query, headers=headers, verify=verify, **parts
+        )
+
+    def state(self) -> Progress | None:
+        """Return the status of the bundle; `None` if it does not exist.
+
+        A bundle that an earlier task in check mode would create counts as completed.
+        """
+        if self._predictions.get(*self._place) is not None:
+            return Progress(COMPLETED)
+        response = self.read(
+            "looking for a record", self.path("release_bundle/existence"), expect=(200, 404)
+        )
+        if response.status == 404:
+            return None
+        exists = object_of(response, "whether a bundle exists").get("exists")
+        if not isinstance(exists, bool):
+            raise unexpected_body(response, "whether a bundle exists")
+        return self.status() if exists else None
+
+    def status(self) -> Progress | None:
+        """Return the status of the bundle; `None` if it is gone."""
+        path = self.path("release_bundle/statuses")
+        response = self.read("reading the status", path, expect=(200, 404))
+        if response.status == 404:
+            return None
+        return progress_of(response)
+
+    def predict(self) -> None:
+        """In check mode, remember that the bundle would be created."""
+        self._predictions.add(*self._place, value={})
+
+    @property
+    def is_predicted(self) -> bool:
+        return self._predictions.get(*self._place) is not None
+
+    @property
+    def _place(self) -> tuple[str, ...]:
+        return "release bundle", self.repository, self.name, self.version
+
+    def record(self) -> Mapping[str, Any]:
+        """Return the specification of the bundle, with its artifacts."""
+        response = self.read("reading the record", self.path("release_bundle/records"))
+        found = object_of(response, "a release bundle")
+        if not isinstance(found.get("artifacts"), (list, type(None))):
+            raise unexpected_body(response, "a release bundle")
+        return found
+
+    def require_completed(self) -> None:
+        """Raise `not_found` for a missing bundle, `failed` for one that failed, `conflict` for one
+        in another state. A bundle that is still being created is accepted.
+        """
+        found = self.state()
+        if found is None:
+            raise ToolchainError("not_found", f"there is no {self.label.removeprefix('the ')}")
+        if found.failed:
+            raise ToolchainError("failed", f"{self.label} is no complete bundle: {found.said}")
+        if not found.running and found.status != COMPLETED:
+            raise ToolchainError("conflict", f"{self.label} has the status {found.said}")
+
+    def shown(self, status: str | None, record: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the return value `bundle`."""
+        known = record or {}
+        return {
+            "name": self.name,
+            "version": self.version,
+            "project": self.project,
+            "repository_key": known.get("repository_key") or self.repository,
+            "status": status,
+            "created": known.get("created"),
+            "created_by": known.get("created_by"),
+            "artifacts": None if record is None else len(objects(record.get("artifacts"))),
+        }
+
+    def follow(
+        self, doing: str, read: Callable[[], Progress | None], pace: PollInterval
+    ) -> Progress | None:
+        """Wait until something is no longer running; return its last status, `None` if it is gone.
+
+        Raises `failed` with the server's messages, `timeout` after `wait_timeout`.
+
+        :param doing: what is waited for, as `promoting the release bundle 'x' 1`
+        """
+        seen = ""
+        while True:
+            found = read()
+            if found is None or not found.running:
+                break
+            if found.status != seen:
+                seen = found.status
+                self._task.progress(f"{doing}: {seen}")
+            pace.pause(f"{doing}: the server still reports {seen}")
+        if found is not None and found.failed:
+            raise ToolchainError("failed", f"{doing}: the server reports {found.said}")
+        return found
+
+    def pages(self, what: str, path: str, member: str, **query: Any) -> list[Row]:
+        """Return the objects of all pages of a list, each with its response. Raises `not_found` if
+        the server has none of this name, `protocol` for a list that has no end.
+        """
+        return pages(self.client, f"{what} of {self.label}", path, member, {**self.query, **query})
+
+
+def pages(
+    client: PlatformClient, what: str, path: str, member: str, query: Mapping[str, Any]
+) -> list[Row]:
+    """Return the objects of all pages of a list; see :meth:`Bundle.pages`."""
+    found: list[Row] = []
+    for _page in range(_MOST_PAGES):
+        span = {"offset": len(found), "limit": _PAGE}
+        response = client.read(what, path, query={**query, **span})
+        body = object_of(response, f"a list of {member}")
+        rows, total = body.get(member), body.get("total")
+        if not isinstance(rows, (list, type(None))):
+            raise unexpected_body(response, f"a list of {member}")
+        some, whole = objects(rows), total if isinstance(total, int) else None
+        # a server that ignores `offset` sends its first page again
+        ended = not some or (bool(found) and some[0] == found[0][1])
+        found += [] if ended else [(response, row) for row in some]
+        if len(found) >= whole if whole is not None else ended:
+            return found
+        if ended:
+            raise ToolchainError(
+                "protocol", f"{what}: the server announces {whole} entries and sends {len(found)}"
+            )
+    raise ToolchainError("protocol", f"{what}: the list has more than {_MOST_PAGES} pages")

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Create and delete versions of release bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, shorten
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.task import Task
+from ...core.plan import Plan, without_none
+from ..client import objects
+from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, SigningKey, check_wait
+from .sources import BundleContent, BundleSourcesOptions, Sources
+
+_DELETING = "DELETING"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseBundleOptions(BundleWaitOptions):
+    """The options of `release_bundle`."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_if": [("state", "present", ["sources"])]}
+
+    signing_key: SigningKey = None
+    sources: BundleSourcesOptions | None = None
+    skip_docker_manifest_resolution: bool = False
+    state: Literal["present", "absent"] = "present"
+    replace: bool = False
+
+
+class ReleaseBundleOperation:
+    """Create a version once, and compare an existing version with its sources.
+
+    Server fact [repo-33]: a version does not change after its creation.
+    """
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {
+            "read": reads("read"),
+            "create": writes("read", unforeseen=("deploy",)),
+            "delete": writes("read", unforeseen=("delete",)),
+        },
+        kind="release bundle",
+        name="{name}/{version}",
+    )
+
+    def __init__(self, task: Task, options: ReleaseBundleOptions) -> None:
+        check_wait(options)
+        self._task, self._options = task, options
+        self._bundle = Bundle(task, options)
+        self._sources: Sources | None = None
+        if options.state == "present":
+            self._sources = Sources(
+                task,
+                self._bundle,
+                options.sources or BundleSourcesOptions(),
+                skips_manifests=options.skip_docker_manifest_resolution,
+            )
+        self._content = BundleContent()
+        self._replaces = False
+
+    def plan(self) -> Plan:
+        found = self._bundle.state()
+        if self._sources is None:
+            return self._removal(found)
+        if found is None:
+            self._content = self._sources.content()
+            return self._creation({})
+        if found.running:
+            return Plan({}, {}, result={"bundle": self._bundle.shown(found.status)}, waits=True)
+        if found.status == COMPLETED and not self._bundle.is_predicted:
+            return self._comparison(self._sources)
+        if found.status != COMPLETED:
+            return self._repair(found, self._sources)
+        return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED)})
+
+    def _comparison(self, sources: Sources) -> Plan:
+        """Compare the content of a completed bundle."""
+        record = self._bundle.record()
+        recorded = objects(record.get("artifacts"))
+        self._content = sources.content(recorded)
+        differences = self._content.differences(recorded)
+        if not differences:
+            return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED, record)})
+        if not self._options.replace:
+            raise self._conflict(differences)
+        self._content = sources.content()
+        return self._creation({"artifacts": [str(one.get("path")) for one in recorded]})
+
+    def _conflict(self, differences: Sequence[str]) -> ToolchainError:
+        return ToolchainError(
+            "conflict",
+            f"{self._bundle.label} is there with other content:"
+            f" {shorten('; '.join(differences), 600)}; give another version, or replace: true,"
+            " which deletes and creates it",
+        )
+
+    def _repair(self, found: Progress, sources: Sources) -> Plan:
+        """Plan for a version that is no complete bundle: only `replace` deletes it."""
+        if found.status == _DELETING:
+            raise ToolchainError(
+                "conflict", f"{self._bundle.label} is being deleted: try again later"
+            )
+        if not self._options.replace:
+            kind: Literal["failed", "conflict"] = "failed" if found.failed else "conflict"
+            raise ToolchainError(
+                kind,
+                f"{self._bundle.label} is no complete bundle, the server reports {found.said};"
+                " replace: true deletes and creates it",
+            )
+        self._content = sources.content()
+        return self._creation({"status": found.status})
+
+    def _creation(self, before: Mapping[str, Any]) -> Plan:
+        self._replaces = bool(before)
+        wanted = without_none(
+            {
+                "name": self._bundle.name,
+                "version": self._bundle.version,
+                "project": self._bundle.project,
+                "artifacts": sorted(self._content.wanted.values()) or None,
+                "query": None if self._options.sources is None else self._options.sources.aql,
+            }
+        )
+        known = {name: wanted[name] for name in ("name", "version", "project") if name in wanted}
+        result = {"bundle": self._bundle.shown(None)}
+        if self._replaces:
+            return Plan({**known, **before}, wanted, "update", result=result)
+        return Plan({}, wanted, "create", result=result)
+
+    def _removal(self, found: Progress | None) -> Plan:
+        result = {"bundle": self._bundle.shown(None)}
+        if found is None:
+            return Plan({}, {}, result=result)
+        if found.status == _DELETING:
+            return Plan({}, {}, result=result, waits=True)
+        before = {
+            "name": self._bundle.name,
+            "version": self._bundle.version,
+            "status": found.status,
+        }
+        return Plan(before, {}, "delete", result=result)
+
+    def predict(self, plan: Plan) -> None:
+        """In check mode, remember a bundle that the task would create."""
+        if self._sources is not None:
+            self._bundle.predict()
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if self._sources is None:
+            self._delete(plan, wait=self._options.wait)
+            return {}
+        if plan.changed:
+            if self._replaces:
+                self._delete(plan, wait=True)
+            self._create(self._sources)
+        return {"bundle": self._finished(self._sources, created=plan.changed)}
+
+    def _delete(self, plan: Plan, *, wait: bool) -> None:
+        bundle, doing = self._bundle, f"deleting {self._bundle.label}"
+        if plan.changed:
+            path = bundle.path("release_bundle/records")
+            bundle.write(doing, "DELETE", path, verify=self._is_going, repeatable=True)
+        if not wait:
+            return
+
+        def left() -> Progress | None:
+            found = bundle.state()
+            return None if found is None else Progress("PENDING")
+
+        bundle.follow(doing, left, self._options.pace())
+
+    def _is_going(self) -> bool:
+        found = self._bundle.state()
+        return found is None or found.status == _DELETING
+
+    def _create(self, sources: Sources) -> None:
+        options, bundle = self._options, self._bundle
+        body = {
+            "release_bundle_name": bundle.name,
+            "release_bundle_version": bundle.version,
+            "skip_docker_manifest_resolution": options.skip_docker_manifest_resolution,
+            **sources.body(),
+        }
+        bundle.write(
+            f"creating {bundle.label}",
+            "POST",
+            "api/v2/release_bundle",
+            signing_key=options.signing_key,
+            verify=lambda: bundle.state() is not None,
+            json=body,
+        )
+
+    def _status(self) -> Progress:
+        """Return the status of a bundle, which may appear with a delay."""
+        return self._bundle.status() or Progress("PENDING")
+
+    def _finished(self, sources: Sources, *, created: bool) -> dict[str, Any]:
+        """Wait for the end of the creation, by whomever, and compare the content."""
+        bundle = self._bundle
+        if not self._options.wait:
+            found = bundle.status()
+            return bundle.shown(None if found is None else found.status)
+        try:
+            found = bundle.follow(f"creating {bundle.label}", self._status, self._options.pace())
+        except ToolchainError as error:
+            error.result.setdefault("changed", created)
+            raise
+        if found is None or found.status != COMPLETED:
+            status = "" if found is None else found.status
+            raise ToolchainError("failed", f"creating {bundle.label}: it has the status {status}")
+        record = bundle.record()
+        recorded = objects(record.get("artifacts"))
+        content = self._content if created else sources.content(recorded)
+        differences = content.differences(recorded)
+        if differences:
+            conflict = self._conflict(differences)
+            conflict.result["changed"] = created
+            raise conflict
+        return bundle.shown(COMPLETED, record)

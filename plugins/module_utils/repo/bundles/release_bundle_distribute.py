@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Distribute a version of a release bundle to sites, or delete it there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.http.messages import Response
+from ...core.module.descriptor import Descriptor, writes
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan
+from ..client import object_of
+from ..platform.interface import InterfaceMissing
+from .lifecycle import COMPLETED, Bundle, BundleWaitOptions, Progress, check_wait
+from .trackers import (
+    DistributionRuleOptions,
+    Tracker,
+    reach_of,
+    read_tracker,
+    read_trackers,
+)
+
+_NONE: Mapping[str, Any] = {"id": None, "status": None, "sites": []}
+
+
+@dataclass(frozen=True)
+class RepositoryMappingOptions:
+    """The suboptions of `mappings`."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseBundleDistributeOptions(BundleWaitOptions):
+    """The options of `release_bundle_distribute`."""
+
+    rules: Annotated[list[DistributionRuleOptions] | None, Option(empty=False)] = None
+    create_repositories: bool = False
+    mappings: list[RepositoryMappingOptions] | None = None
+    state: Literal["present", "absent"] = "present"
+
+
+class ReleaseBundleDistributeOperation:
+    """Distribute a version, unless all sites have it.
+
+    Server fact [repo-33]: every request adds a tracker, even if nothing is left to do.
+    """
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {
+            "distribute": writes("read", unforeseen=("deploy",)),
+            "delete": writes("read", unforeseen=("deploy",)),
+        },
+        kind="release bundle",
+        name="{name}/{version}",
+    )
+
+    def __init__(self, task: Task, options: ReleaseBundleDistributeOptions) -> None:
+        check_wait(options)
+        self._options, self._bundle = options, Bundle(task, options)
+        self._rules = options.rules or [DistributionRuleOptions()]
+        self._deletes = options.state == "absent"
+        if self._deletes and (options.mappings or options.create_repositories):
+            raise invalid("mappings and create_repositories go with state=present")
+        verb = "deleting on its sites" if self._deletes else "distributing"
+        self._doing = f"{verb} {self._bundle.label}"
+        self._known: frozenset[str] = frozenset()
+        self._id: str | None = None
+
+    def plan(self) -> Plan:
+        if self._bundle.is_predicted:
+            return self._planned([]) if not self._deletes else self._nothing(None)
+        trackers = self._read()
+        newest = trackers[-1] if trackers else None
+        reach = reach_of(trackers)
+        if newest is not None and newest.deletes == self._deletes and newest.progress.running:
+            wanted = reach.has_any(self._rules) if self._deletes else not reach.has_all(self._rules)
+            if not wanted:
+                self._id = newest.id
+                return Plan({}, {}, result={"distribution": newest.as_dict()}, waits=True)
+        if self._deletes:
+            if not reach.has_any(self._rules):
+                return self._nothing(newest)
+        elif reach.has_all(self._rules):
+            return self._nothing([one for one in trackers if not one.deletes][-1])
+        else:
+            self._bundle.require_completed()
+        return self._planned(sorted(reach.reached))
+
+    def _read(self) -> list[Tracker]:
+        """Return the trackers, and remember them. A bundle that does not exist has none, and is on
+        no site.
+        """
+        try:
+            found = read_trackers(self._bundle)
+        except ToolchainError as error:
+            if error.status != 404 or not self._deletes or isinstance(error, InterfaceMissing):
+                raise
+            found = []
+        self._known = frozenset(one.id for one in found)
+        return found
+
+    def _nothing(self, tracker: Tracker | None) -> Plan:
+        return Plan(
+            {}, {}, result={"distribution": _NONE if tracker is None else tracker.as_dict()}
+        )
+
+    def _planned(self, reached: list[str]) -> Plan:
+        rules = [rule.body() for rule in self._rules]
+        result = {"distribution": _NONE}
+        if self._deletes:
+            return Plan({"sites": reached}, {"deleted": rules}, "delete", result=result)
+        before = {"sites": reached} if reached else {}
+        return Plan(before, {**before, "rules": rules}, "create", result=result)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        bundle, options = self._bundle, self._options
+        try:
+            if plan.changed:
+                if options.wait and not self._deletes:
+                    bundle.follow(f"creating {bundle.label}", bundle.status, options.pace())
+                self._send()
+            return {"distribution": self._finished()}
+        except ToolchainError as error:
+            if self._id is not None:
+                error.result.setdefault("changed", plan.changed)
+            raise
+
+    def _send(self) -> None:
+        options = self._options
+        body: dict[str, Any] = {
+            "dry_run": False,
+            "distribution_rules": [rule.body() for rule in self._rules],
+        }
+        if not self._deletes:
+            body["auto_create_missing_repositories"] = options.create_repositories
+        if options.mappings:
+            mappings = [{"input": one.input, "output": one.output} for one in options.mappings]
+            body["modifications"] = {"mappings": mappings}
+        kind = "remote_delete" if self._deletes else "distribute"
+        response = self._bundle.write(
+            self._doing,
+            "POST",
+            self._bundle.path(f"distribution/{kind}"),
+            verify=self._was_sent,
+            json=body,
+        )
+        self._id = _id_in(response) or self._id
+        if self._id is None and not self._was_sent():
+            raise ToolchainError(
+                "failed", f"{self._doing}: the server reported success, but has no tracker of it"
+            )
+
+    def _was_sent(self) -> bool:
+        """Return whether there is a new tracker of this kind; remember it."""
+        new = [
+            one.id
+            for one in read_trackers(self._bundle)
+            if one.id not in self._known and one.deletes == self._deletes
+        ]
+        self._id = new[-1] if new else None
+        return bool(new)
+
+    def _finished(self) -> dict[str, Any]:
+        """Wait for the end of the tracker, by whomever it was started."""
+        last: list[Tracker] = []
+
+        def status() -> Progress:
+            last[:] = [read_tracker(self._bundle, str(self._id))]
+            return last[0].progress
+
+        if not self._options.wait:
+            status()
+            return last[0].as_dict()
+        try:
+            self._bundle.follow(self._doing, status, self._options.pace())
+        except ToolchainError as error:
+            if last:
+                error.result.setdefault("distribution", last[0].as_dict())
+                wrong = [f"{one.name}: {one.error}" for one in last[0].sites if one.error]
+                if wrong:
+                    error.with_hint(shorten("; ".join(wrong), 600))
+            raise
+        if last[0].progress.status != COMPLETED:
+            raise ToolchainError(
+                "failed", f"{self._doing}: it has the status {last[0].progress.said}"
+            )
+        return last[0].as_dict()
+
+
+def _id_in(response: Response) -> str | None:
+    """Return the id of the tracker that a response names; `None` if it has no body."""
+    if not response.body.strip():
+        return None
+    identity = object_of(response, "a distribution").get("id")
+    return None if identity is None else str(identity)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read release bundles and their promotions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from ...core import address
+from ...core.errors import ToolchainError
+from ...core.module.descriptor import Descriptor, reads
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, ReadOnly, unchanged, without_none
+from ..client import repository_key
+from ..platform.interface import LIFECYCLE, PlatformClient
+from .lifecycle import Bundle, BundleOptions, pages, require_name
+from .promotion_records import read_promotions
+
+
+@dataclass(frozen=True)
+class ReleaseBundleInfoOptions:
+    """The options of `release_bundle_info`."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_by": {"version": ("name",)}}
+
+    name: str | None = None
+    version: str | None = None
+    project: str | None = None
+    repository_key: Annotated[str | None, Option(secret=False)] = None
+
+
+class ReleaseBundleInfoOperation(ReadOnly):
+    """Read one version, all versions of a name, or the newest version of each name."""
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        dict.fromkeys(("version", "versions", "names"), reads("read")),
+    )
+
+    def __init__(self, task: Task, options: ReleaseBundleInfoOptions) -> None:
+        for option, longest in (("name", 128), ("version", 32)):
+            if (given := getattr(options, option)) is not None:
+                require_name(option, given, longest)
+        for option in ("project", "repository_key"):
+            if (given := getattr(options, option)) is not None:
+                repository_key(option, given)
+        self._task, self._options = task, options
+        self._client = PlatformClient(task, LIFECYCLE)
+        self._query = without_none(
+            {"project": options.project, "repository_key": options.repository_key}
+        )
+
+    def plan(self) -> Plan:
+        name, version = self._options.name, self._options.version
+        if name is None:
+            return unchanged({"bundles": self._names()})
+        if version is None:
+            return unchanged({"bundles": self._versions(name)})
+        return unchanged({"bundles": [self._version(name, version)]})
+
+    def _version(self, name: str, version: str) -> dict[str, Any]:
+        options = BundleOptions(
+            name=name,
+            version=version,
+            project=self._options.project,
+            repository_key=self._options.repository_key,
+        )
+        bundle = Bundle(self._task, options, self._client)
+        found = bundle.state()
+        if found is None:
+            raise ToolchainError("not_found", f"there is no {bundle.label.removeprefix('the ')}")
+        messages = {"messages": list(found.messages)}
+        if found.running or found.status == "DELETING":
+            return {**bundle.shown(found.status), **messages, "promotions": []}
+        promotions = [one.as_dict() for one in read_promotions(bundle)]
+        promotions.sort(key=lambda one: -one["created_millis"])
+        shown = bundle.shown(found.status, bundle.record())
+        return {**shown, **messages, "promotions": promotions}
+
+    def _versions(self, name: str) -> list[dict[str, Any]]:
+        path = f"api/v2/release_bundle/records/{address.path(name)}"
+        what = f"reading the versions of the release bundle '{name}'"
+        rows = pages(self._client, what, path, "release_bundles", self._query)
+        return [self._row(row, "release_bundle_version") for _response, row in rows]
+
+    def _names(self) -> list[dict[str, Any]]:
+        path, what = "api/v2/release_bundle/groups", "reading the release bundles"
+        rows = pages(self._client, what, path, "release_bundles", self._query)
+        return [
+            {
+                **self._row(row, "release_bundle_version_latest"),
+                "versions": row.get("release_bundle_versions_count"),
+            }
+            for _response, row in rows
+        ]
+
+    def _row(self, row: Mapping[str, Any], version: str) -> dict[str, Any]:
+        return {
+            "name": row.get("release_bundle_name"),
+            "version": row.get(version),
+            "project": self._options.project,
+            "repository_key": row.get("repository_key"),
+            "status": row.get("status"),
+            "created": row.get("created"),
+            "created_by": row.get("created_by"),
+        }

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Promote a version of a release bundle to an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response
+from ...core.module.descriptor import Descriptor, writes
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, without_none
+from ..client import object_of, repository_key
+from .lifecycle import (
+    COMPLETED,
+    Bundle,
+    BundleWaitOptions,
+    Progress,
+    SigningKey,
+    check_wait,
+    progress_of,
+)
+from .promotion_records import BundlePromotion, read_promotions
+
+Keys = Annotated[list[str] | None, Option(empty=False)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseBundlePromoteOptions(BundleWaitOptions):
+    """The options of `release_bundle_promote`."""
+
+    environment: str
+    included_repositories: Keys = None
+    excluded_repositories: Keys = None
+    operation: Literal["copy", "move"] = "copy"
+    signing_key: SigningKey = None
+
+
+class ReleaseBundlePromoteOperation:
+    """Promote a version, unless its newest promotion to the environment is the wanted one.
+
+    Server fact [repo-33]: every promotion adds a record, even if it equals the one before.
+    """
+
+    descriptor: ClassVar = Descriptor(
+        "repo",
+        {"promote": writes("read", unforeseen=("deploy",))},
+        kind="release bundle",
+        name="{name}/{version}",
+    )
+
+    def __init__(self, task: Task, options: ReleaseBundlePromoteOptions) -> None:
+        check_wait(options)
+        for name in ("included_repositories", "excluded_repositories"):
+            for key in getattr(options, name) or ():
+                repository_key(name, key)
+        self._options, self._bundle = options, Bundle(task, options)
+        self._doing = f"promoting {self._bundle.label} to {options.environment}"
+        self._known: Sequence[int] = ()
+        self._millis: int | None = None
+
+    def plan(self) -> Plan:
+        if self._bundle.is_predicted:
+            return self._planned(None)
+        newest = self._newest()
+        if newest is not None and newest.counts and self._is_wanted(newest):
+            self._millis = newest.millis
+            shown = {"promotion": newest.as_dict()}
+            return Plan({}, {}, result=shown, waits=newest.progress.running)
+        self._bundle.require_completed()
+        return self._planned(newest)
+
+    def _newest(self) -> BundlePromotion | None:
+        """Return the newest promotion to the environment, and remember all of them."""
+        found = [
+            one
+            for one in read_promotions(self._bundle)
+            if one.environment == self._options.environment
+        ]
+        self._known = [one.millis for one in found]
+        return max(found, key=lambda one: one.millis, default=None)
+
+    def _is_wanted(self, newest: BundlePromotion) -> bool:
+        """Return whether a promotion has the given repositories; those that are not given are not
+        compared.
+        """
+        options = self._options
+        if options.included_repositories is None and options.excluded_repositories is None:
+            return True
+        recorded = newest.with_details(self._bundle)
+        for wanted, there in (
+            (options.included_repositories, recorded.included),
+            (options.excluded_repositories, recorded.excluded),
+        ):
+            # server fact [repo-33]: details may not show the repositories
+            if wanted is not None and there is not None and set(wanted) != set(there):
+                return False
+        return True
+
+    def _planned(self, newest: BundlePromotion | None) -> Plan:
+        options = self._options
+        repositories = without_none(
+            {
+                "included_repositories": options.included_repositories,
+                "excluded_repositories": options.excluded_repositories,
+            }
+        )
+        after = {"environment": options.environment, "status": COMPLETED, **repositories}
+        before = {} if newest is None else newest.as_dict()
+        before = {name: before[name] for name in after if before.get(name) is not None}
+        promotion = BundlePromotion(
+            options.environment, Progress(""), 0, None, options.included_repositories
+        )
+        shown = {**promotion.as_dict(), "status": None, "created_millis": None}
+        if before == after:
+            before = {**before, "status": None}
+        action: Literal["create", "update"] = "update" if before else "create"
+        return Plan(before, after, action, result={"promotion": shown})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        bundle, options = self._bundle, self._options
+        try:
+            if plan.changed:
+                if options.wait:
+                    bundle.follow(f"creating {bundle.label}", bundle.status, options.pace())
+                self._send()
+            return {"promotion": self._finished()}
+        except ToolchainError as error:
+            if self._millis is not None:
+                error.result.setdefault("changed", plan.changed)
+            raise
+
+    def _send(self) -> None:
+        options = self._options
+        body = without_none(
+            {
+                "environment": options.environment,
+                "included_repository_keys": options.included_repositories,
+                "excluded_repository_keys": options.excluded_repositories,
+            }
+        )
+        response = self._bundle.write(
+            self._doing,
+            "POST",
+            self._bundle.path("promotion/records"),
+            query={"operation": options.operation},
+            signing_key=options.signing_key,
+            verify=self._was_sent,
+            json=body,
+        )
+        self._millis = _millis_in(response)
+        if self._millis is None and not self._was_sent():
+            raise ToolchainError(
+                "failed", f"{self._doing}: the server reported success, but records no promotion"
+            )
+
+    def _was_sent(self) -> bool:
+        """Return whether there is a new promotion to the environment; remember it."""
+        known = set(self._known)
+        new = [
+            one.millis
+            for one in read_promotions(self._bundle)
+            if one.environment == self._options.environment and one.millis not in known
+        ]
+        self._millis = max(new, default=None)
+        return bool(new)
+
+    def _finished(self) -> dict[str, Any]:
+        """Wait for the end of the promotion, by whomever, and return it."""
+        path = self._bundle.path("promotion/statuses", str(self._millis))
+
+        def status() -> Progress:
+            return progress_of(self._bundle.read("reading a promotion", path))
+
+        if self._options.wait:
+            found = self._bundle.follow(self._doing, status, self._options.pace())
+            if found is not None and found.status != COMPLETED:
+                raise ToolchainError("failed", f"{self._doing}: it has the status {found.said}")
+        return self._shown()
+
+    def _shown(self) -> dict[str, Any]:
+        for one in read_promotions(self._bundle):
+            if one.millis == self._millis:
+                included = self._options.included_repositories
+                return {**one.as_dict(), "included_repositories": one.included or included or []}
+        raise ToolchainError("failed", f"{self._doing}: its record is gone")
+
+
+def _millis_in(response: Response) -> int | None:
+    """Return the identity of the promotion that a response names; `None` if it has no body."""
+    if not response.body.strip():
+        return None
+    millis = object_of(response, "a promotion").get("created_millis")
+    return int(millis) if isinstance(millis, (int, str)) and str(millis).isdigit() else None

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sources of a release bundle: their request body, and the content that they name now
+[repo-33].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from ...core.concurrency import first_alone
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from .. import aql
+from ..builds import records
+from ..client import RepoClient, objects, refuse_glob, repository_key, segments
+from ..items import listing
+from .lifecycle import Bundle, BundleOptions, check_names
+
+_PARALLEL = 4
+#: Number of digests in a query.
+_AT_ONCE = 100
+_MANIFESTS = ("manifest.json", "list.manifest.json")
+_BUILD_RECORDS = "-build-info"
+
+
+@dataclass(frozen=True)
+class BundledBuildOptions:
+    """The suboptions of `sources.builds`."""
+
+    build_name: str
+    build_number: str
+    project: str | None = None
+    build_repository: str | None = None
+    include_dependencies: bool = False
+
+
+@dataclass(frozen=True)
+class BundledArtifactOptions:
+    """The suboptions of `sources.artifacts`."""
+
+    repo: str
+    path: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class BundledBundleOptions:
+    """The suboptions of `sources.bundles`."""
+
+    name: str
+    version: str
+    project: str | None = None
+
+
+@dataclass(frozen=True)
+class BundleSourcesOptions:
+    """The suboptions of `sources`."""
+
+    builds: Annotated[list[BundledBuildOptions] | None, Option(empty=False)] = None
+    artifacts: Annotated[list[BundledArtifactOptions] | None, Option(empty=False)] = None
+    aql: str | None = None
+    bundles: Annotated[list[BundledBundleOptions] | None, Option(empty=False)] = None
+
+
+@dataclass
+class BundleContent:
+    """The content that sources name: labels by SHA-256.
+
+    :param exact: whether a bundle must have nothing else; false if the content of a source is not
+        known completely
+    """
+
+    wanted: dict[str, str] = field(default_factory=dict)
+    exact: bool = True
+
+    def differences(self, recorded: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return what a record lacks, and what it has beyond the sources; empty if it has exactly
+        their content.
+        """
+        there = {digest_of(one): one for one in recorded if not _is_build_record(one)}
+        lacking = [
+            f"it lacks {label}" for sha256, label in self.wanted.items() if sha256 not in there
+        ]
+        more = [
+            f"it has {one.get('path')} too"
+            for sha256, one in there.items()
+            if self.exact and sha256 not in self.wanted
+        ]
+        return lacking + more
+
+
+def digest_of(artifact: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a recorded artifact."""
+    return str(artifact.get("checksum") or artifact.get("sha256") or "").lower()
+
+
+def _is_build_record(artifact: Mapping[str, Any]) -> bool:
+    """Return whether the server added the record of a build to the bundle."""
+    repo = str(artifact.get("source_repository_key") or "")
+    return repo.endswith(_BUILD_RECORDS) or artifact.get("package_type") == "buildinfo"
+
+
+class Sources:
+    """The sources of a bundle.
+
+    :param skips_manifests: the layers of container images are not added
+    """
+
+    def __init__(
+        self, task: Task, bundle: Bundle, options: BundleSourcesOptions, *, skips_manifests: bool
+    ) -> None:
+        self._task, self._bundle, self._options = task, bundle, options
+        self._client = RepoClient(task, connections=_PARALLEL)
+        self._skips_manifests = skips_manifests
+        _check(options)
+        self._bundles = [self._named(one) for one in options.bundles or ()]
+
+    def body(self) -> dict[str, Any]:
+        """Return the part of the request that names the sources. The form for several kinds of
+        sources is newer than that for one.
+        """
+        given = self._given()
+        if len(given) == 1:
+            ((kind, source),) = given.items()
+            return {"source_type": kind, "source": {kind: source}}
+        return {"sources": [{"source_type": kind, kind: source} for kind, source in given.items()]}
+
+    def _given(self) -> dict[str, Any]:
+        options = self._options
+        given = {
+            "builds": [self._build(one) for one in options.builds or ()],
+            "artifacts": [_artifact(one) for one in options.artifacts or ()],
+            "release_bundles": [_of_bundle(one) for one in self._bundles],
+            "aql": options.aql,
+        }
+        return {kind: source for kind, source in given.items() if source}
+
+    def _project(self, project: str | None) -> str | None:
+        return self._bundle.project if project is None else project
+
+    def _build(self, one: BundledBuildOptions) -> dict[str, Any]:
+        project = self._project(one.project)
+        return {
+            "build_repository": one.build_repository or _records_of(project),
+            "build_name": one.build_name,
+            "build_number": one.build_number,
+            "include_dependencies": one.include_dependencies,
+        }
+
+    def _named(self, one: BundledBundleOptions) -> Bundle:
+        options = BundleOptions(
+            name=one.name, version=one.version, project=self._project(one.project)
+        )
+        check_names(options)
+        return Bundle(self._task, options, self._bundle.client)
+
+    def content(self, recorded: Sequence[Mapping[str, Any]] | None = None) -> BundleContent:
+        """Read the content that the sources name.
+
+        Raises `not_found` for a missing source, `conflict` for an item with another digest than the
+        given.
+
+        :param recorded: artifacts of the existing bundle. An item that was moved since, or a build
+            whose record was discarded, is no error then.
+        """
+        found = BundleContent(exact=self._options.aql is None)
+        self._add_artifacts(found, recorded)
+        for build in self._options.builds or ():
+            self._add_build(found, build, exists=recorded is not None)
+        for bundle in self._bundles:
+            for artifact in objects(bundle.record().get("artifacts")):
+                found.wanted[digest_of(artifact)] = str(artifact.get("path"))
+        if not self._skips_manifests and any(map(_is_manifest, found.wanted.values())):
+            found.exact = False  # the server adds the layers
+        return found
+
+    def _add_artifacts(
+        self, found: BundleContent, recorded: Sequence[Mapping[str, Any]] | None
+    ) -> None:
+        wanted = self._options.artifacts or []
+        stored = first_alone(
+            _PARALLEL, lambda one: listing.head(self._client, one.repo, one.path.strip("/")), wanted
+        )
+        missing, wrong = [], []
+        for one, item in zip(wanted, stored, strict=True):
+            given, label = (one.sha256 or "").lower(), f"{one.repo}/{one.path.strip('/')}"
+            digest = _recorded(one, recorded or ()) if item is None else item.sha256
+            if item is None and digest is None:
+                missing.append(label)
+            elif given and digest and digest != given:
+                wrong.append(f"'{label}' has the sha256 {digest}, not {given}")
+            elif digest or given:
+                found.wanted[digest or given] = label
+            else:
+                found.exact = False  # the server returns no digest
+        if missing:
+            raise ToolchainError("not_found", f"there is no {shorten(', '.join(missing), 400)}")
+        if wrong:
+            raise ToolchainError("conflict", shorten("; ".join(wrong), 600))
+
+    def _add_build(self, found: BundleContent, build: BundledBuildOptions, *, exists: bool) -> None:
+        label = f"the build '{build.build_name}' #{build.build_number}"
+        project = self._project(build.project)
+        if build.build_repository is not None:
+            project = build.build_repository.removesuffix(_BUILD_RECORDS)
+            project = None if project == "artifactory" else project
+        try:
+            record = records.read_record(
+                self._client, build.build_name, build.build_number, project
+            )
+        except ToolchainError as error:
+            if error.kind != "not_found" or not exists:
+                raise
+            self._task.warn(
+                f"{label} has no record any more: {self._bundle.label} is not compared with it"
+            )
+            found.exact = False
+            return
+        files = list(_files_of(record, dependencies=build.include_dependencies))
+        digests = self._with_sha256(files)
+        for one in files:
+            sha256 = one.get("sha256") or digests.get(str(one.get("sha1") or "").lower())
+            if sha256:
+                found.wanted[str(sha256).lower()] = str(
+                    one.get("path") or one.get("name") or one.get("id")
+                )
+            else:
+                found.exact = False
+
+    def _with_sha256(self, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+        """Return the SHA-256 by SHA-1 of the files that a record lists without SHA-256."""
+        unknown = sorted(
+            {str(one["sha1"]).lower() for one in files if not one.get("sha256") and one.get("sha1")}
+        )
+        found: dict[str, str] = {}
+        for begin in range(0, len(unknown), _AT_ONCE):
+            some = [{"actual_sha1": sha1} for sha1 in unknown[begin : begin + _AT_ONCE]]
+            rows = aql.ask_if_told(
+                self._client,
+                f"reading the digests of {len(some)} files",
+                {"$or": some},
+                ["actual_sha1", "sha256"],
+            )
+            found |= {
+                str(row["actual_sha1"]).lower(): str(row["sha256"])
+                for row in rows or ()
+                if row.get("sha256")
+            }
+        return found
+
+
+def _check(options: BundleSourcesOptions) -> None:
+    """Raise `invalid` for sources that cannot be read, before the first request."""
+    if not any((options.builds, options.artifacts, options.aql, options.bundles)):
+        raise invalid("sources: give at least one of builds, artifacts, aql and bundles")
+    for number, one in enumerate(options.artifacts or ()):
+        place = f"sources.artifacts[{number}]"
+        repository_key(f"{place}.repo", one.repo)
+        refuse_glob(one.path)
+        if not segments(one.path):
+            raise invalid(f"{place}.path is '{one.path}': name a file")
+    for number, build in enumerate(options.builds or ()):
+        for name in ("project", "build_repository"):
+            if (given := getattr(build, name)) is not None:
+                repository_key(f"sources.builds[{number}].{name}", given)
+
+
+def _of_bundle(bundle: Bundle) -> dict[str, Any]:
+    # server fact [repo-33]: clients disagree about the name of the project
+    names = () if bundle.project is None else ("project", "project_key")
+    return {
+        **dict.fromkeys(names, bundle.project),
+        "repository_key": bundle.repository,
+        "release_bundle_name": bundle.name,
+        "release_bundle_version": bundle.version,
+    }
+
+
+def _records_of(project: str | None) -> str:
+    """Return the repository of build records, server fact [repo-32]."""
+    named = "artifactory" if project in (None, "default") else project
+    return f"{named}{_BUILD_RECORDS}"
+
+
+def _artifact(one: BundledArtifactOptions) -> dict[str, Any]:
+    digest = {} if one.sha256 is None else {"sha256": one.sha256.lower()}
+    return {"path": f"{one.repo}/{one.path.strip('/')}", **digest}
+
+
+def _recorded(one: BundledArtifactOptions, recorded: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the digest of an item in the record of the bundle; `None` if it has no such path."""
+    path = one.path.strip("/")
+    for artifact in recorded:
+        there = str(artifact.get("path") or "").strip("/")
+        if there in (path, f"{one.repo}/{path}"):
+            return digest_of(artifact) or None
+    return None
+
+
+def _is_manifest(label: str) -> bool:
+    return label.rpartition("/")[2] in _MANIFESTS
+
+
+def _files_of(record: Mapping[str, Any], *, dependencies: bool) -> Iterable[Mapping[str, Any]]:
+    for module in objects(record.get("modules")):
+        yield from objects(module.get("artifacts"))
+        if dependencies:
+            yield from objects(module.get("dependencies"))

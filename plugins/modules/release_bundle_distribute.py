@@ -1,0 +1,155 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: release_bundle_distribute
+short_description: Distribute a release bundle to sites
+version_added: 1.0.0
+description:
+  - Distributes a version of a release bundle (version 2) to sites, or deletes it there.
+  - Unchanged if completed distributions reached all wanted sites, and no later deletion took it away.
+  - Which sites there are is known from distributions of this version only. A rule that matches several sites is therefore met if an earlier
+    distribution had a rule as wide, or, if the server does not show rules, if all sites known from its distributions have the version.
+  - A distribution that is still running, by whomever, is waited for and is unchanged.
+  - Distribution needs a licence of Enterprise+.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.repo
+options:
+  name:
+    description: Name of the release bundle. At most 128 letters, digits, C(_), C(.) and C(-).
+    type: str
+    required: true
+  version:
+    description: Version of the release bundle. At most 32 letters, digits, C(_), C(.) and C(-).
+    type: str
+    required: true
+  project:
+    description: Key of the project (JFrog Projects) that has the release bundle.
+    type: str
+  repository_key:
+    description: Repository of the release bundle. The default is V(release-bundles-v2), in a project V(KEY-release-bundles-v2).
+    type: str
+  rules:
+    description: Sites to distribute to. A site must match all parts of a rule. The default are all sites.
+    type: list
+    elements: dict
+    suboptions:
+      site:
+        description: Name of the site, or a pattern. The default matches every site.
+        type: str
+      city:
+        description: Name of the city, or a pattern. The default matches every city.
+        type: str
+      countries:
+        description: Codes of the countries. The default matches every country.
+        type: list
+        elements: str
+  create_repositories:
+    description: Whether the sites create missing repositories.
+    type: bool
+    default: false
+  mappings:
+    description: Where the sites store the files, if not at the same path.
+    type: list
+    elements: dict
+    suboptions:
+      input:
+        description: Regular expression for a path.
+        type: str
+        required: true
+      output:
+        description: Path on the sites, with references such as V($1).
+        type: str
+        required: true
+  state:
+    description:
+      - V(present) distributes the version, V(absent) deletes it on the sites.
+      - A version that was never distributed is unchanged with V(absent).
+    type: str
+    choices: [present, absent]
+    default: present
+  wait:
+    description: Whether to wait until the server has finished.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Maximum wait in seconds.
+    type: float
+    default: 600
+  poll_interval:
+    description: Maximum pause in seconds between two status requests.
+    type: float
+    default: 5
+notes:
+  - The server needs Release Lifecycle (Artifactory 7.63.2 or newer, Pro or higher), which is next to the repository manager. See
+    O(platform_url).
+seealso:
+  - module: delivery.toolchain.release_bundle
+  - module: delivery.toolchain.release_bundle_info
+"""
+
+EXAMPLES = r"""
+- name: Distribute a release bundle to all sites
+  delivery.toolchain.release_bundle_distribute:
+    name: agent
+    version: 1.10.1
+    create_repositories: true
+
+- name: Delete a release bundle on one site
+  delivery.toolchain.release_bundle_distribute:
+    name: agent
+    version: 1.10.1
+    rules:
+      - site: edge-1
+    state: absent
+"""
+
+RETURN = r"""
+distribution:
+  description: The distribution or deletion. The values are null if there is none, and in check mode.
+  returned: success
+  type: dict
+  contains:
+    id:
+      description: Identity of its tracker on the server.
+      type: str
+    status:
+      description: Status of the server, in capitals.
+      type: str
+    sites:
+      description: Sites as C(name), C(status) and C(error).
+      type: list
+      elements: dict
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles import (
+    release_bundle_distribute,
+)
+
+
+def main() -> None:
+    runner.run(
+        "repo",
+        release_bundle_distribute.ReleaseBundleDistributeOptions,
+        release_bundle_distribute.ReleaseBundleDistributeOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: release_bundle_info
+short_description: Read release bundles
+version_added: 1.0.0
+description:
+  - Reads a version of a release bundle (version 2) with its promotions, all versions of a name, or the newest version of each name.
+  - A name or version that does not exist is an error (V(not_found)).
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo
+  - delivery.toolchain.attributes.info
+  - delivery.toolchain.attributes.repo
+options:
+  name:
+    description: Name of the release bundle. By default, the newest version of each release bundle is returned.
+    type: str
+  version:
+    description: Version of the release bundle. By default, all versions are returned. Requires O(name).
+    type: str
+  project:
+    description: Key of the project (JFrog Projects) that has the release bundle.
+    type: str
+  repository_key:
+    description: Repository of the release bundle. The default is V(release-bundles-v2), in a project V(KEY-release-bundles-v2).
+    type: str
+notes:
+  - The server needs Release Lifecycle (Artifactory 7.63.2 or newer, Pro or higher), which is next to the repository manager. See
+    O(platform_url).
+seealso:
+  - module: delivery.toolchain.release_bundle
+  - module: delivery.toolchain.release_bundle_promote
+"""
+
+EXAMPLES = r"""
+- name: Read the promotions of a release bundle
+  delivery.toolchain.release_bundle_info:
+    name: agent
+    version: 1.10.1
+
+- name: List the versions of a release bundle
+  delivery.toolchain.release_bundle_info:
+    name: agent
+"""
+
+RETURN = r"""
+bundles:
+  description:
+    - Release bundles as C(name), C(version), C(project), C(repository_key), C(status), C(created) and C(created_by).
+    - With O(version), the only entry also has C(artifacts) (their number), C(messages) and C(promotions), newest first. Without O(name), each
+      entry has the number of its C(versions).
+  returned: success
+  type: list
+  elements: dict
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles import (
+    release_bundle_info,
+)
+
+
+def main() -> None:
+    runner.run(
+        "repo",
+        release_bundle_info.ReleaseBundleInfoOptions,
+        release_bundle_info.ReleaseBundleInfoOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: release_bundle_promote
+short_description: Promote a release bundle to an environment
+version_added: 1.0.0
+description:
+  - Promotes a version of a release bundle (version 2) to an environment, such as V(PROD).
+  - Unchanged if the newest promotion to this environment is completed and has the given repositories. Promotions to other environments do
+    not matter.
+  - A promotion that is still running, by whomever, is waited for and is unchanged.
+  - A promotion is never sent twice. If its response is lost, the records of the server show whether it was accepted.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.repo
+options:
+  name:
+    description: Name of the release bundle. At most 128 letters, digits, C(_), C(.) and C(-).
+    type: str
+    required: true
+  version:
+    description: Version of the release bundle. At most 32 letters, digits, C(_), C(.) and C(-).
+    type: str
+    required: true
+  environment:
+    description: Name of the environment. An environment of a project begins with the key of the project.
+    type: str
+    required: true
+  included_repositories:
+    description: Keys of the repositories that receive the artifacts, in any order. The default are all repositories of the environment.
+    type: list
+    elements: str
+  excluded_repositories:
+    description: Keys of repositories of the environment that receive nothing.
+    type: list
+    elements: str
+  operation:
+    description: Whether to copy or to move the artifacts.
+    type: str
+    choices: [copy, move]
+    default: copy
+  project:
+    description: Key of the project (JFrog Projects) that has the release bundle.
+    type: str
+  repository_key:
+    description: Repository of the release bundle. The default is V(release-bundles-v2), in a project V(KEY-release-bundles-v2).
+    type: str
+  signing_key:
+    description: Name of the key pair that signs. The default is the key of the platform.
+    type: str
+  wait:
+    description: Whether to wait until the server has finished.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Maximum wait in seconds.
+    type: float
+    default: 600
+  poll_interval:
+    description: Maximum pause in seconds between two status requests.
+    type: float
+    default: 5
+notes:
+  - The server needs Release Lifecycle (Artifactory 7.63.2 or newer, Pro or higher), which is next to the repository manager. See
+    O(platform_url).
+seealso:
+  - module: delivery.toolchain.release_bundle
+  - module: delivery.toolchain.release_bundle_info
+"""
+
+EXAMPLES = r"""
+- name: Promote a release bundle
+  delivery.toolchain.release_bundle_promote:
+    name: agent
+    version: 1.10.1
+    environment: PROD
+    included_repositories: [generic-release-local]
+"""
+
+RETURN = r"""
+promotion:
+  description: The promotion. In check mode, values that only the promotion gives are null.
+  returned: success
+  type: dict
+  contains:
+    environment:
+      description: Environment.
+      type: str
+    status:
+      description: Status of the server, such as V(COMPLETED).
+      type: str
+    created:
+      description: Time of the promotion.
+      type: str
+    created_millis:
+      description: Time of the promotion in epoch milliseconds, by which the server identifies it.
+      type: int
+    included_repositories:
+      description: Keys of the included repositories, if they were given.
+      type: list
+      elements: str
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.bundles import (
+    release_bundle_promote,
+)
+
+
+def main() -> None:
+    runner.run(
+        "repo",
+        release_bundle_promote.ReleaseBundlePromoteOptions,
+        release_bundle_promote.ReleaseBundlePromoteOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()
