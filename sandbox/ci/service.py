@@ -17,6 +17,7 @@ from sandbox.ci.actions import SCRIPT_STATE, find, form_page, job_actions, root_
 from sandbox.ci.builds import archiving, builds, history, queue
 from sandbox.ci.builds.build_actions import build_actions
 from sandbox.ci.call import Action, Call, form_fields
+from sandbox.ci.configuration import credentials
 from sandbox.ci.formats import markup, views
 from sandbox.ci.formats.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
 from sandbox.ci.jobs import jobs
@@ -103,9 +104,10 @@ class CiService(Service):
     def seed(self, data: dict[str, Any]) -> None:
         """Store a seed: `jobs: {full name: definition}`, `state`, and lists.
 
-        The lists are `plugins`, `update_site` and `builds`.
+        The lists are `plugins`, `update_site`, `builds` and `stored_credentials`.
         """
-        unknown = sorted(set(data) - {"jobs", "plugins", "update_site", "builds", "state"})
+        lists = {"plugins", "update_site", "builds", "stored_credentials"}
+        unknown = sorted(set(data) - lists - {"jobs", "state"})
         if unknown:
             raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
         for name, definition in (data.get("jobs") or {}).items():
@@ -116,6 +118,8 @@ class CiService(Service):
             update_center.put(self.context, offered)
         for build in data.get("builds") or []:
             history.put(self.context, build)
+        for entry in data.get("stored_credentials") or []:
+            credentials.put(self.context, entry)
         if data.get("state"):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 
@@ -268,6 +272,8 @@ class CiService(Service):
         target = call.rest[:-2]
         if call.build is not None:
             return views.build_view(call.world, call.build) if target == [] else None
+        if target[:1] == ["credentials"] and self._has(False):
+            return credentials.exported(call, target)
         if call.job is not None:
             return views.job_view(call.world, call.job) if target == [] else None
         if target == ["pluginManager"]:

@@ -32,6 +32,7 @@ ALL: dict[str, tuple[str, ...]] = {
     "ci": (
         *(ci.READ_SERVER, "hudson.model.Hudson.SystemRead", ci.MANAGE),
         *(ci.READ_JOB, ci.EXTENDED_READ, ci.CONFIGURE, ci.CREATE, ci.DELETE, ci.BUILD, ci.CANCEL),
+        *(*ci.OF_CREDENTIALS, *ci.OF_NODES, *ci.OF_VIEWS),
     ),
     "analysis": (
         *("create_project", "manage_roles", "manage_users", "access_source_files", "assign_role"),

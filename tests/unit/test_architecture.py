@@ -61,7 +61,16 @@ ROOMS = {
         "tracker/projects",
     ),
     "wiki": ("wiki/storage", "wiki/markdown", "wiki", "wiki/pages", "wiki/tree"),
-    "ci": ("ci", "ci/builds", "ci/artifacts", "ci/jobs", "ci/scripts", "ci/plugins", "ci/server"),
+    "ci": (
+        "ci",
+        "ci/builds",
+        "ci/artifacts",
+        "ci/jobs",
+        "ci/credentials",
+        "ci/scripts",
+        "ci/plugins",
+        "ci/server",
+    ),
     "analysis": (
         "analysis",
         "analysis/engine",

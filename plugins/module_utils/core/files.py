@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -88,14 +89,21 @@ def read_text(path: str, what: str) -> str:
 
     :param what: name of the file in the error `invalid`, such as "the script"
     """
-    whole = os.path.abspath(path)
     try:
-        with open(path, encoding="utf-8", opener=open_regular) as file:
+        # like a file in text mode, which turns each line break into one character
+        return re.sub("\r\n?", "\n", read_bytes(path, what).decode("utf-8"))
+    except UnicodeDecodeError:
+        raise invalid(f"{what} {os.path.abspath(path)} is not UTF-8 text") from None
+
+
+def read_bytes(path: str, what: str) -> bytes:
+    """Return the content of a file that the user names; see :func:`read_text`."""
+    try:
+        with open(path, "rb", opener=open_regular) as file:
             return file.read()
     except OSError as error:
+        whole = os.path.abspath(path)
         raise invalid(f"{what} {whole} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise invalid(f"{what} {whole} is not UTF-8 text") from None
     except ValueError as error:
         raise invalid(f"{what} {path!r} cannot be read: {error}") from None
 

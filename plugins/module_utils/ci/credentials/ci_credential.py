@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `ci_credential`: credentials in the stores of the server [C3.20]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.files import read_bytes
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
+from ...core.plan import Change, Plan, plan
+from ..permissions import (
+    CREATE_CREDENTIALS,
+    DELETE_CREDENTIALS,
+    READ_SERVER,
+    UPDATE_CREDENTIALS,
+    VIEW_CREDENTIALS,
+)
+from ..xml_reader import XmlElement
+from . import secret_record
+from .credential_store import CredentialPlace, CredentialStores
+from .kinds import KINDS, XML, kind_of, put, text_of
+from .wanted import Wanted, WantedDocument, require_same_kind, wanted_of
+
+_BAD_ID = re.compile(r"[/\\?#%\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+_SECRET = "(secret)"
+#: Options that go with some kinds only.
+_OF_KINDS = {
+    "username": ("username_password", "ssh_key"),
+    "password": ("username_password", "certificate"),
+    "secret": ("secret_text", "secret_file"),
+    "src": ("secret_file",),
+    "file_name": ("secret_file",),
+    "private_key": ("ssh_key",),
+    "passphrase": ("ssh_key",),
+    "keystore": ("certificate",),
+    "config": (XML,),
+    "scope": tuple(KINDS),
+}
+_Kind = Literal["username_password", "secret_text", "secret_file", "ssh_key", "certificate", "xml"]
+_Update = Annotated[Literal["on_change", "always", "on_create"], Option(secret=False)]
+
+
+@dataclass(frozen=True)
+class CiCredentialEntry:
+    """The options of a credential."""
+
+    id: str
+    folder: str | None = None
+    domain: str = "_"
+    kind: _Kind | None = None
+    scope: Literal["global", "system"] | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    username: Annotated[str | None, Option(empty=True)] = None
+    password: Annotated[str | None, Option(secret=True)] = None
+    secret: Annotated[str | None, Option(secret=True, whole=True)] = None
+    src: PathText | None = None
+    file_name: str | None = None
+    private_key: Annotated[str | None, Option(secret=True, whole=True)] = None
+    passphrase: Annotated[str | None, Option(secret=True)] = None
+    keystore: Annotated[str | None, Option(secret=True)] = None
+    config: Annotated[str | None, Option(secret=True, whole=True)] = None
+    update_secret: _Update = "on_change"
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self, kind: str | None) -> None:
+        """Raise `invalid` for contradictory options.
+
+        :param kind: the kind of the credential, as far as it is known
+        """
+        if _BAD_ID.search(self.id):
+            raise invalid(f"id '{self.id}' cannot name a credential: use letters, digits, - _ .")
+        if self.secret is not None and self.src is not None:
+            raise invalid("secret and src are two contents of the file: give one of them")
+        if self.kind == XML and self.state == "present" and self.config is None:
+            raise invalid("config is missing: the kind xml needs the XML of the credential")
+        if self.folder and self.scope == "system":
+            raise invalid("scope system is for the store of the system: leave out folder or scope")
+        for option, kinds in _OF_KINDS.items():
+            if getattr(self, option) is None:
+                continue
+            if self.state == "absent":
+                raise invalid(f"{option} has no meaning with state 'absent': leave it out")
+            if kind is not None and kind not in kinds:
+                raise invalid(f"{option} does not go with the kind {kind}: leave it out")
+
+
+@dataclass(frozen=True)
+class CiCredentialOptions:
+    """The options of `ci_credential`."""
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [["id", "entries"]],
+        "required_one_of": [["id", "entries"]],
+    }
+
+    id: str | None = None
+    folder: str | None = None
+    domain: str = "_"
+    kind: _Kind | None = None
+    scope: Literal["global", "system"] | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    login_username: Annotated[str | None, Option(empty=True)] = None
+    login_password: Annotated[str | None, Option(secret=True)] = None
+    secret: Annotated[str | None, Option(secret=True, whole=True)] = None
+    src: PathText | None = None
+    file_name: str | None = None
+    private_key: Annotated[str | None, Option(secret=True, whole=True)] = None
+    passphrase: Annotated[str | None, Option(secret=True)] = None
+    keystore: Annotated[str | None, Option(secret=True)] = None
+    config: Annotated[str | None, Option(secret=True, whole=True)] = None
+    update_secret: _Update = "on_change"
+    state: Literal["present", "absent"] = "present"
+    entries: list[CiCredentialEntry] | None = None
+
+
+class Credentials(EntryKind[CiCredentialEntry]):
+    """Credentials as objects of a task. A description carries the record of the secret."""
+
+    noun = "credential"
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._stores = task, CredentialStores(task)
+        self._found: dict[CredentialPlace, XmlElement | None] = {}
+
+    def name(self, entry: CiCredentialEntry) -> str:
+        entry.require_sense(entry.kind)
+        return self._place(entry).name
+
+    def _place(self, entry: CiCredentialEntry) -> CredentialPlace:
+        return self._stores.place(entry.folder, entry.domain, entry.id)
+
+    def load(self, entries: Sequence[CiCredentialEntry]) -> None:
+        """Read nothing: the list of a store does not show the fields of a credential."""
+
+    def compare(self, entry: CiCredentialEntry) -> Plan:
+        place = self._place(entry)
+        live = self._found[place] = self._stores.read(place)
+        if entry.state == "absent":
+            return self._deletion(place, live)
+        wanted = self._wanted(entry, live)
+        kind = entry.kind or ("username_password" if live is None else kind_of(live))
+        if live is not None:
+            require_same_kind(live, wanted, kind)
+        found = plan(None if live is None else wanted.current(live), wanted.fields(live))
+        state = "same" if live is None else _secret_state(live, wanted)
+        found = self._with_secret(entry, found, state)
+        if found.changed:
+            wanted.document(live)  # raises without the secrets
+        elif state == "unknown" and wanted.secret is not None:
+            self._task.warn(
+                f"the secret of the credential '{place.name}' cannot be compared, and was not"
+                " written: nothing records what it is; update_secret: always writes it"
+            )
+        return found.with_result(credential=_shown(place, kind, found.after, state))
+
+    def _deletion(self, place: CredentialPlace, live: XmlElement | None) -> Plan:
+        shown = None if live is None else {"id": place.id, "kind": kind_of(live)}
+        return plan(shown, None).with_result(credential=None)
+
+    def _wanted(self, entry: CiCredentialEntry, live: XmlElement | None) -> Wanted:
+        kind = entry.kind or ("username_password" if live is None else kind_of(live))
+        entry.require_sense(kind)
+        given = dict(vars(entry))
+        if kind == "secret_file":
+            content = None if entry.secret is None else entry.secret.encode()
+            if entry.src is not None:
+                content = read_bytes(entry.src, "the secret in src")
+                self._task.hide(content.decode("utf-8", "replace"))
+            given["secret"] = content
+        wanted = wanted_of(entry.id, kind, given)
+        if isinstance(wanted, WantedDocument):
+            for each in wanted.possible_secrets():
+                self._task.hide(each)
+        return wanted
+
+    def _with_secret(self, entry: CiCredentialEntry, found: Plan, state: str) -> Plan:
+        """Add the secret to the changes if it differs, or is always written."""
+        differs = entry.update_secret == "on_change" and state == "different"
+        always = entry.update_secret == "always"
+        if found.action == "create":
+            return replace(found, after={**found.after, "secret": _SECRET})
+        if not differs and not always:
+            return found
+        return replace(
+            found,
+            before={**found.before, "secret": _SECRET},
+            after={**found.after, "secret": f"{_SECRET}, written again"},
+            changes=(*found.changes, Change("secret", _SECRET, _SECRET)),
+            action="update",
+        )
+
+    def write(self, entry: CiCredentialEntry, plan: Plan) -> Mapping[str, Any]:
+        place = self._place(entry)
+        if plan.action == "delete":
+            self._stores.delete(place)
+            return plan.result
+        live = self._found[place]
+        wanted = self._wanted(entry, live)
+        root = wanted.document(live)
+        record = "" if wanted.secret is None else secret_record.record_of(wanted.secret)
+        told = secret_record.split(text_of(root, "description"))[0]
+        put(root, "description", secret_record.joined(told, record))
+        verify = partial(self._is_done, place, wanted, record, creates=plan.action == "create")
+        try:
+            send = self._stores.create if plan.action == "create" else self._stores.update
+            send(place, root, verify)
+        except ToolchainError as error:
+            raise _with_plugin(error, kind_of(root)) from None
+        self._verify(place, wanted)
+        return plan.result
+
+    def _is_done(
+        self, place: CredentialPlace, wanted: Wanted, record: str, *, creates: bool
+    ) -> bool:
+        live = self._stores.read(place)
+        if live is None:
+            return False
+        if record and secret_record.split(text_of(live, "description"))[1] == record:
+            return True
+        # an equal credential that another host has created
+        same = not plan(wanted.current(live), wanted.fields(live)).changed
+        return same and (creates or not record) and _secret_state(live, wanted) != "different"
+
+    def _verify(self, place: CredentialPlace, wanted: Wanted) -> None:
+        """Raise `rejected` for fields that the server did not keep."""
+        live = self._stores.read(place)
+        if live is None:
+            raise ToolchainError(
+                "failed", f"the server accepted the credential '{place.name}', but does not show it"
+            )
+        changes = plan(wanted.current(live), wanted.fields(live)).changes
+        lost = [change.field for change in changes]
+        if isinstance(wanted, WantedDocument):
+            lost = wanted.dropped(live)
+        if lost:
+            raise ToolchainError(
+                "rejected",
+                f"the credential '{place.name}': the server does not keep {', '.join(lost)}",
+                result={"changed": True},
+            )
+
+
+def _secret_state(live: XmlElement, wanted: Wanted) -> str:
+    """Return whether the secret on the server is the wanted one, as far as its record tells."""
+    record = secret_record.split(text_of(live, "description"))[1]
+    if wanted.secret is None or not record:
+        return "unknown"
+    return "same" if secret_record.matches(record, wanted.secret) else "different"
+
+
+def _shown(
+    place: CredentialPlace, kind: str, after: Mapping[str, Any], state: str
+) -> dict[str, Any]:
+    return {
+        "id": place.id,
+        "kind": kind,
+        "description": after.get("description", ""),
+        "folder": place.folder,
+        "domain": place.domain,
+        "secret": state,
+    }
+
+
+def _with_plugin(error: ToolchainError, kind: str) -> ToolchainError:
+    """Name the plugin of a class that the server may not know."""
+    if error.status is None or error.status < 500 or kind == XML:
+        return error
+    return error.with_hint(f"is the plugin {KINDS[kind].plugin} missing there?")
+
+
+class CiCredentialOperation(ObjectsOperation[CiCredentialEntry]):
+    """A credential, or the credentials of `entries`."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(READ_SERVER, VIEW_CREDENTIALS),
+            "create": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(CREATE_CREDENTIALS,)),
+            "update": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(UPDATE_CREDENTIALS,)),
+            "delete": writes(READ_SERVER, VIEW_CREDENTIALS, unforeseen=(DELETE_CREDENTIALS,)),
+        },
+        kind="credential",
+        name="{id}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: CiCredentialOptions) -> None:
+        entries = entries_of(options, CiCredentialEntry, "login_")
+        super().__init__(Credentials(task), entries, listed=options.entries is not None)

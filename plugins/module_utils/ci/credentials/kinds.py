@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kinds of credentials, and the elements of their XML [ci-40]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..xml_reader import XmlElement
+
+_IMPL = "com.cloudbees.plugins.credentials.impl"
+_PLAIN = "org.jenkinsci.plugins.plaincredentials.impl"
+_SSH = "com.cloudbees.jenkins.plugins.sshcredentials.impl.BasicSSHUserPrivateKey"
+_CERTIFICATE = f"{_IMPL}.CertificateCredentialsImpl"
+_REDACTED = "secret-redacted"
+
+
+@dataclass(frozen=True)
+class CredentialClass:
+    """A kind of credential.
+
+    :param root: class on the server
+    :param fields: option to element
+    :param secrets: option to element; an element in another one is `outer/inner`
+    :param classes: outer element to its class
+    :param optional: secrets that may be missing
+    """
+
+    root: str
+    plugin: str
+    fields: Mapping[str, str]
+    secrets: Mapping[str, str]
+    classes: Mapping[str, str] = field(default_factory=dict)
+    optional: tuple[str, ...] = ()
+
+
+KINDS = {
+    "username_password": CredentialClass(
+        f"{_IMPL}.UsernamePasswordCredentialsImpl",
+        "credentials",
+        {"username": "username"},
+        {"password": "password"},
+    ),
+    "secret_text": CredentialClass(
+        f"{_PLAIN}.StringCredentialsImpl", "plain-credentials", {}, {"secret": "secret"}
+    ),
+    "secret_file": CredentialClass(
+        f"{_PLAIN}.FileCredentialsImpl",
+        "plain-credentials",
+        {"file_name": "fileName"},
+        {"secret": "secretBytes"},
+    ),
+    "ssh_key": CredentialClass(
+        _SSH,
+        "ssh-credentials",
+        {"username": "username"},
+        {"private_key": "privateKeySource/privateKey", "passphrase": "passphrase"},
+        {"privateKeySource": f"{_SSH}$DirectEntryPrivateKeySource"},
+        ("passphrase",),
+    ),
+    "certificate": CredentialClass(
+        _CERTIFICATE,
+        "credentials",
+        {},
+        {"keystore": "keyStoreSource/uploadedKeystoreBytes", "password": "password"},
+        {"keyStoreSource": f"{_CERTIFICATE}$UploadedKeyStoreSource"},
+        ("password",),
+    ),
+}
+XML = "xml"
+
+
+def kind_of(root: XmlElement) -> str:
+    """Return the kind of a credential; `xml` for any class that is not listed."""
+    return next((name for name, kind in KINDS.items() if kind.root == root.name), XML)
+
+
+def text_of(root: XmlElement, path: str) -> str:
+    """Return the text of an element; "" if it is missing."""
+    found = _child(root, path.partition("/")[0])
+    rest = path.partition("/")[2]
+    if found is None:
+        return ""
+    return text_of(found, rest) if rest else found.text.strip()
+
+
+def put(root: XmlElement, path: str, text: str, classes: Mapping[str, str] | None = None) -> None:
+    """Set the text of an element, which is added if it is missing."""
+    name, _slash, rest = path.partition("/")
+    found = _child(root, name)
+    if found is None:
+        found = XmlElement(name)
+        root.children.append(found)
+    if rest:
+        found.attributes = {"class": (classes or {})[name]} if name in (classes or {}) else {}
+        put(found, rest, text)
+    else:
+        found.text, found.children = text, []
+
+
+def redacted(root: XmlElement) -> Iterator[XmlElement]:
+    """Return the elements whose secret the server does not show."""
+    return (element for element, _holder in root.iterate() if is_redacted(element))
+
+
+def is_redacted(element: XmlElement) -> bool:
+    return any(child.name == _REDACTED for child in element.children)
+
+
+def _child(root: XmlElement, name: str) -> XmlElement | None:
+    return next((child for child in root.children if child.name == name), None)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read and write objects of the CI server that are described by XML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from ..core.http.messages import Response
+from ..core.http.transport import Transport
+from ..core.http.writes import Verify
+from . import xml_reader
+from .client import object_of, refuse_page, require_confirmation
+from .xml_reader import XmlElement
+
+_XML = {"Content-Type": "application/xml; charset=utf-8"}
+_DONE = (200, 201, 202, 204)
+#: A form leads to another page when it was processed.
+_FORM_DONE = (*_DONE, 302, 303)
+
+
+class ServerObjects:
+    """Requests for objects of the server."""
+
+    def __init__(self, server: Transport) -> None:
+        self._server = server
+
+    def read(self, what: str, path: str, tree: str | None = None) -> Response | None:
+        """Send a read; `None` for a 404 of a CI server. A 404 of another server proves nothing."""
+        query = {} if tree is None else {"tree": tree}
+        response = self._server.read(what, path, query=query, expect=(200, 404))
+        if response.status != 404:
+            return response
+        # server fact [ci-3]: every response has one of these
+        if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
+            raise response.error(
+                "not_found", "the server returned 404, and is not a CI server: check url"
+            )
+        return None
+
+    def shown(self, what: str, path: str, tree: str) -> Mapping[str, Any] | None:
+        """Return an object as JSON; `None` if it does not exist."""
+        response = self.read(what, f"{path}/api/json", tree)
+        return None if response is None else object_of(response)
+
+    def document(self, what: str, path: str) -> XmlElement | None:
+        """Return the XML of an object; `None` if it does not exist."""
+        response = self.read(what, f"{path}/config.xml")
+        if response is None:
+            return None
+        refuse_page(response)
+        try:
+            return xml_reader.parse(response.text)
+        except xml_reader.UnreadableXml as error:
+            message = f"the server's configuration cannot be read: {error}"
+            raise response.error("protocol", message) from None
+
+    def send(self, what: str, path: str, root: XmlElement, verify: Verify, **parts: Any) -> None:
+        """Send an object as XML."""
+        text = f"<?xml version='1.1' encoding='UTF-8'?>\n{xml_reader.written_in_lines(root)}"
+        self.write(what, path, verify, headers=_XML, body=text.encode(), **parts)
+
+    def write(
+        self, what: str, path: str, verify: Verify, method: str = "POST", **parts: Any
+    ) -> None:
+        self._server.write(
+            what,
+            method,
+            path,
+            expect=_FORM_DONE if "form" in parts else _DONE,
+            validate=partial(require_confirmation, self._server),
+            verify=verify,
+            **parts,
+        )

@@ -1,0 +1,224 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_credential
+short_description: Create, change or delete a credential of the CI server
+version_added: 1.0.0
+description:
+  - Manages credentials in the store of the system or of a folder. A changed credential is updated in place, never deleted and created again, so
+    that jobs can use it at any time.
+  - The server shows no secret, and empties a secret that an update does not send. So a change of any field needs the secrets.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+options:
+  id:
+    description: ID of the credential.
+    type: str
+  folder:
+    description: Folder whose store has the credential. Without it, the store of the system.
+    type: str
+  domain:
+    description: Domain in the store. V(_) is the global one. A domain must exist.
+    type: str
+    default: _
+  kind:
+    description:
+      - Kind of the credential. Without it, the kind on the server, and V(username_password) for a new credential.
+      - V(xml) takes the whole XML from O(config), for the classes of other plugins.
+      - A credential does not change its kind.
+    type: str
+    choices: [username_password, secret_text, secret_file, ssh_key, certificate, xml]
+  scope:
+    description: V(system) hides the credential from jobs. Without it, a new credential is V(global).
+    type: str
+    choices: [global, system]
+  description:
+    description: Description. The module adds a short record of the secret to it, which it removes again when it shows the description.
+    type: str
+  login_username:
+    description: User name in the credential, for V(username_password) and V(ssh_key). C(username) in O(entries).
+    type: str
+  login_password:
+    description: Password in the credential, for V(username_password) and V(certificate). C(password) in O(entries).
+    type: str
+  secret:
+    description: Secret of a V(secret_text), or content of a V(secret_file).
+    type: str
+  src:
+    description: File with the content of a V(secret_file). It may be binary.
+    type: path
+  file_name:
+    description: Name of the V(secret_file) for builds.
+    type: str
+  private_key:
+    description: Private key of an V(ssh_key).
+    type: str
+  passphrase:
+    description: Passphrase of O(private_key). Without it, the key has none.
+    type: str
+  keystore:
+    description: PKCS#12 file of a V(certificate), in Base64.
+    type: str
+  config:
+    description: XML of the credential with all its secrets in clear, for V(xml).
+    type: str
+  update_secret:
+    description:
+      - When the secret of an existing credential is written.
+      - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. If there is no record, the
+        secret is not written, a warning says so, and RV(credential.secret) is V(unknown).
+      - V(always) writes it each time, and the task is always changed. V(on_create) never compares it.
+      - If any other field changes, the secret is sent as well, because the server would empty it.
+    type: str
+    choices: [on_change, always, on_create]
+    default: on_change
+  state:
+    description: V(absent) deletes the credential.
+    type: str
+    choices: [present, absent]
+    default: present
+  entries:
+    description: Several credentials instead of one, each with the options above.
+    type: list
+    elements: dict
+    suboptions:
+      id:
+        description: ID of the credential.
+        type: str
+        required: true
+      folder:
+        description: Folder whose store has the credential. Without it, the store of the system.
+        type: str
+      domain:
+        description: Domain in the store. V(_) is the global one. A domain must exist.
+        type: str
+        default: _
+      kind:
+        description:
+          - Kind of the credential. Without it, the kind on the server, and V(username_password) for a new credential.
+          - V(xml) takes the whole XML from C(config), for the classes of other plugins.
+          - A credential does not change its kind.
+        type: str
+        choices: [username_password, secret_text, secret_file, ssh_key, certificate, xml]
+      scope:
+        description: V(system) hides the credential from jobs. Without it, a new credential is V(global).
+        type: str
+        choices: [global, system]
+      description:
+        description: Description. The module adds a short record of the secret to it, which it removes again when it shows the description.
+        type: str
+      username:
+        description: User name in the credential, for V(username_password) and V(ssh_key).
+        type: str
+      password:
+        description: Password in the credential, for V(username_password) and V(certificate).
+        type: str
+      secret:
+        description: Secret of a V(secret_text), or content of a V(secret_file).
+        type: str
+      src:
+        description: File with the content of a V(secret_file). It may be binary.
+        type: path
+      file_name:
+        description: Name of the V(secret_file) for builds.
+        type: str
+      private_key:
+        description: Private key of an V(ssh_key).
+        type: str
+      passphrase:
+        description: Passphrase of C(private_key). Without it, the key has none.
+        type: str
+      keystore:
+        description: PKCS#12 file of a V(certificate), in Base64.
+        type: str
+      config:
+        description: XML of the credential with all its secrets in clear, for V(xml).
+        type: str
+      update_secret:
+        description:
+          - When the secret of an existing credential is written.
+          - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. If there is no record, the
+            secret is not written, a warning says so, and RV(credential.secret) is V(unknown).
+          - V(always) writes it each time, and the task is always changed. V(on_create) never compares it.
+          - If any other field changes, the secret is sent as well, because the server would empty it.
+        type: str
+        choices: [on_change, always, on_create]
+        default: on_change
+      state:
+        description: V(absent) deletes the credential.
+        type: str
+        choices: [present, absent]
+        default: present
+notes:
+  - A person who may see a credential may see its description, with the digest of the secret. The digest is salted and slow to compute, but a short
+    or common password can be guessed from it. Use generated secrets.
+  - If somebody changes the secret on the server and keeps the description, the record still tells the old secret. V(always) writes it then.
+seealso:
+  - module: delivery.toolchain.ci_job
+"""
+
+EXAMPLES = r"""
+- name: Keep a login for deployments
+  delivery.toolchain.ci_credential:
+    id: deploy
+    kind: username_password
+    description: Deploys releases
+    login_username: deployer
+    login_password: "{{ deploy_password | default('example-password') }}"
+
+- name: Keep a token in the store of a folder
+  delivery.toolchain.ci_credential:
+    folder: delivery
+    id: release-token
+    kind: secret_text
+    secret: "{{ release_token | default('example-token') }}"
+
+- name: Keep several credentials
+  delivery.toolchain.ci_credential:
+    entries:
+      - {id: git, kind: username_password, username: git, password: "{{ git_password | default('example-password') }}"}
+      - {id: old-login, state: absent}
+"""
+
+RETURN = r"""
+credential:
+  description:
+    - Credential without its secrets. Null if it is absent.
+    - C(secret) tells how the given secret compares with the one on the server before the task, as V(same), V(different) or V(unknown).
+  returned: success, without O(entries)
+  type: dict
+  sample: {id: deploy, kind: username_password, description: Deploys releases, folder: "", domain: _, secret: same}
+results:
+  description: With O(entries), an item for each entry, with the keys of RV(credential), C(name), C(action), C(changes), and C(error) if it failed.
+  returned: success, with O(entries)
+  type: list
+  elements: dict
+  sample: [{name: deploy, action: created, changes: []}]
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials import ci_credential
+
+
+def main() -> None:
+    runner.run("ci", ci_credential.CiCredentialOptions, ci_credential.CiCredentialOperation)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test `ci_credential` against the stores of the sandbox's CI server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.credentials.ci_credential import (
+    CiCredentialOperation,
+    CiCredentialOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.client import Sandbox
+from tests.helpers.ci import Ci
+
+SYSTEM = "credentials/store/system/domain/_"
+APP = """<org.jenkinsci.plugins.github__branch__source.GitHubAppCredentials>
+  <id>app</id><appID>12</appID><privateKey>{key}</privateKey><owner>{owner}</owner>
+</org.jenkinsci.plugins.github__branch__source.GitHubAppCredentials>"""
+KINDS: dict[str, list[dict[str, Any]]] = {
+    "username_password": [
+        {"login_username": "u", "login_password": "first-secret", "scope": "system"},
+        {"login_username": "u2", "login_password": "first-secret"},
+        {"login_password": "other-secret", "scope": "global"},
+    ],
+    "secret_text": [{"secret": "first-secret"}, {"secret": "other-secret"}],
+    "secret_file": [
+        {"secret": "first-secret", "file_name": "a.env"},
+        {"secret": "first-secret", "file_name": "b.env"},
+    ],
+    "ssh_key": [
+        {"login_username": "u", "private_key": "first-secret\n", "passphrase": "pass-phrase"},
+        {"private_key": "first-secret\n", "passphrase": "new-phrase"},
+        {"private_key": "first-secret\n"},
+    ],
+    "certificate": [
+        {"keystore": "Zmlyc3Q=", "login_password": "first-secret"},
+        {"keystore": "Zmlyc3Q=", "login_password": "other-secret"},
+    ],
+    "xml": [
+        {"config": APP.format(key="first-secret", owner="me")},
+        {"config": APP.format(key="other-secret", owner="me")},
+        {"config": APP.format(key="other-secret", owner="you")},
+    ],
+}
+
+
+@pytest.fixture
+def ci(fresh: Callable[[str], Sandbox]) -> Ci:
+    return Ci(fresh("real"), CiCredentialOperation, CiCredentialOptions)
+
+
+def shown(ci: Ci, id_: str) -> str:
+    return ci.text(f"{SYSTEM}/credential/{id_}/config.xml")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_credential_lives_from_creation_to_deletion(ci: Ci, kind: str) -> None:
+    for number, step in enumerate(KINDS[kind]):
+        done = ci.lives(id="app", kind=kind, **step)
+        assert done["changed"]
+        assert done["credential"]["secret"] == (
+            "same" if not number else done["credential"]["secret"]
+        )
+        assert not {"first-secret", "other-secret", "pass-phrase"} & set(done["diff"][1].values())
+    texts = [each for each in ci.writes() if each.startswith("POST")]
+    assert len(texts) == len(KINDS[kind])
+    assert ci.lives(id="app", state="absent")["changed"]
+    assert not any("DELETE" in each for each in ci.writes()[:-1])
+
+
+def test_redacted_xml_is_never_sent(ci: Ci) -> None:
+    ci.fails("invalid", "login_password", "empty it", id="git-login", description="x")
+    redacted = shown(ci, "git-login")
+    redacted = redacted.partition("?>")[2]
+    ci.fails("invalid", "redacted", id="git-login", kind="xml", config=redacted)
+
+
+def test_an_unknown_secret_is_told_and_not_written(ci: Ci) -> None:
+    given: dict[str, Any] = {"id": "git-login", "login_password": "another-secret"}
+    for _repeated in range(2):
+        found = ci.run(**given)
+        assert not found["changed"]
+        assert found["credential"]["secret"] == "unknown"
+        assert "cannot be compared" in ci.warnings[0]
+    assert not ci.run(**given, update_secret="on_create")["changed"]
+    assert ci.run(**given, update_secret="always")["changed"]
+    assert ci.run(**given)["credential"]["secret"] == "same"
+    assert ci.run(check=True, **{**given, "login_password": "third"})["credential"]["secret"] == (
+        "different"
+    )
+    assert ci.run(**given, update_secret="always")["changed"]
+
+
+def test_the_description_is_shown_without_the_record(ci: Ci) -> None:
+    ci.run(id="a", kind="secret_text", secret="first-secret", description="Text")
+    assert "Text [toolchain pbkdf2:" in shown(ci, "a")
+    assert "first-secret" not in shown(ci, "a")
+    found = ci.run(id="a", secret="first-secret", description="Text")
+    assert (found["changed"], found["credential"]["description"]) == (False, "Text")
+    assert ci.run(id="a", secret="first-secret")["credential"]["description"] == "Text"
+
+
+def test_a_binary_file_is_compared(ci: Ci, tmp_path: Path) -> None:
+    source = tmp_path / "key.bin"
+    source.write_bytes(b"\x00\xff\x01")
+    ci.lives(id="f", kind="secret_file", src=str(source), file_name="key.bin")
+    source.write_bytes(b"\x00\xff\x02")
+    assert ci.lives(id="f", src=str(source))["changed"]
+
+
+def test_folders_and_domains(ci: Ci) -> None:
+    ci.lives(id="a", folder="delivery", domain="release", kind="secret_text", secret="first-secret")
+    ci.fails(
+        "not_found", "domain 'nope'", id="a", domain="nope", kind="secret_text", secret="first"
+    )
+    ci.fails(
+        "not_found", "folder 'nope'", id="a", folder="nope", kind="secret_text", secret="first"
+    )
+    ci.fails("invalid", "scope", id="a", folder="delivery", scope="system", kind="secret_text")
+
+
+def test_another_kind_is_a_conflict(ci: Ci) -> None:
+    ci.fails("conflict", "username_password", id="git-login", kind="secret_text", secret="first")
+    ci.fails(
+        "conflict", "Username", id="git-login", kind="xml", config=APP.replace("app<", "git-login<")
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"id": "a/b"}, "id"),
+        ({"id": "new"}, "login_password"),
+        ({"id": "new", "kind": "xml"}, "config"),
+        ({"id": "new", "kind": "xml", "config": "<a"}, "config"),
+        ({"id": "new", "kind": "xml", "config": "<a><id>old</id></a>"}, "old"),
+        ({"id": "new", "kind": "secret_text", "keystore": "x"}, "keystore"),
+        ({"id": "new", "secret": "x"}, "secret"),
+        ({"id": "new", "state": "absent", "secret": "x"}, "secret"),
+        ({"id": "new", "kind": "secret_file", "secret": "x", "src": "/x"}, "src"),
+        ({"id": "new", "kind": "secret_file", "src": "/nowhere"}, "nowhere"),
+    ],
+)
+def test_careless_input(ci: Ci, given: dict[str, Any], words: str) -> None:
+    ci.fails("invalid", words, **given)
+
+
+def test_an_unknown_class_names_the_reason(ci: Ci) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        ci.run(id="x", kind="xml", config="<a.b.C><id>x</id></a.b.C>")
+    assert caught.value.status == 500
+
+
+def test_many_credentials_in_one_task(ci: Ci) -> None:
+    entries: list[dict[str, Any]] = [
+        {"id": "one", "kind": "secret_text", "secret": "first-secret"},
+        {"id": "two", "username": "u", "password": "other-secret", "scope": "global"},
+        {"id": "git-login", "state": "absent"},
+        {"id": "key", "kind": "ssh_key", "private_key": "k-secret", "passphrase": "p-secret"},
+        {"id": "cert", "kind": "certificate", "keystore": "eA==", "password": "cert-secret"},
+        {"id": "app", "kind": "xml", "config": APP.format(key="first-secret", owner="me")},
+        {"id": "file", "kind": "secret_file", "secret": "x-secret", "file_name": "x"},
+    ]
+    done = ci.lives(entries=entries)
+    assert [each["action"] for each in done["results"]][:3] == ["created", "created", "deleted"]
+    assert done["results"][1]["id"] == done["results"][1]["name"] == "two"
+    always = [{"id": "one", "secret": "first-secret", "update_secret": "always"}]
+    assert ci.run(entries=always)["results"][0]["action"] == "updated"
