@@ -52,8 +52,16 @@ def last_run(folder: Path | None) -> Last:
         report = json.loads(file.read_text("utf-8"))
         found = [one for one in report["findings"] if report["check"] or one["status"] == "failed"]
         found += report.get("unread") or []
-        findings = {finding_id(one): dict(one) for one in found if str(one["text"])}
-        return Last(findings, str(report["finished"]))
+        finished = str(report["finished"])
+        # a report of version 1.0.0 has neither of them
+        seen = {"first_seen": finished, "since": "still"}
+        findings = {
+            own: {**seen, **one, "id": own}
+            for one in found
+            if str(one["text"])
+            for own in [finding_id(one)]
+        }
+        return Last(findings, finished)
     except FileNotFoundError:
         return NO_RUN
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
