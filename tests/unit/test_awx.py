@@ -13,6 +13,9 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+    settings_options,
+)
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import survey
 from tests.helpers import connections
 from tests.helpers.controller import inject
@@ -65,7 +68,7 @@ def _get(service: str, environment: dict[str, str], name: str) -> Any:
     if name in options.credential_options(service):
         return None
     value = environment[options.environment_name(service, name)]
-    return value or options.settings_options(service)[name].get("default")
+    return value or settings_options(service)[name].get("default")
 
 
 @pytest.mark.parametrize("service", options.SERVICES)

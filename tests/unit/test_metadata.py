@@ -20,6 +20,9 @@ import pytest
 import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+    settings_options,
+)
 from tests.helpers import operations, request_table
 from tests.helpers.cases import CASES, problems
 from tools import actions, lock, reference
@@ -197,7 +200,7 @@ def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_c
             name: [each["name"] for each in option.get("env", [])]
             for name, option in fragment(f"{service}_plugin").items()
         }
-        settings = options.settings_options(service)
+        settings = settings_options(service)
         assert environment == {
             name: [options.environment_name(service, name)] if name in settings else []
             for name in options.argument_spec(service)

@@ -11,6 +11,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
     Connection,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
+    settings_options,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 
@@ -363,17 +366,13 @@ def test_the_argument_spec_hides_every_secret(service: str) -> None:
         }
         assert option.get("no_log", False) is secret, name
         assert option.get("required") is None, name
-    assert set(options.credential_options(service)) | set(options.settings_options(service)) == set(
-        spec
-    )
+    assert set(options.credential_options(service)) | set(settings_options(service)) == set(spec)
 
 
 @pytest.mark.parametrize("service", options.SERVICES)
 def test_only_settings_fall_back_to_the_environment_by_themselves(service: str) -> None:
     spec = options.argument_spec(service)
-    assert {name for name in spec if "fallback" in spec[name]} == set(
-        options.settings_options(service)
-    )
+    assert {name for name in spec if "fallback" in spec[name]} == set(settings_options(service))
     assert spec["url"]["fallback"][1] == [f"TOOLCHAIN_{service.upper()}_URL"]
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
