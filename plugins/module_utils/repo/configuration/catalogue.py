@@ -20,6 +20,8 @@ Config = Mapping[str, Any]
 MOST_KEYS, _MOST_CHARACTERS = 100, 6000
 _BATCH = "api/v2/repositories/batch"
 _HAS_BATCH = "reads repositories in batches"
+#: Classes of repositories without a configuration of their own.
+_SERVER_CLASSES = ("release_bundle", "releasebundles", "distribution")
 #: A field that only administrators see.
 _OF_ADMINISTRATORS = "includesPattern"
 
@@ -86,6 +88,15 @@ class RepositoryCatalogue:
         for rclass, entries in decoded.items():
             for entry in objects(entries):
                 found[str(entry.get("key"))] = {"rclass": rclass.lower(), **entry}
+        return found
+
+    def everything(self) -> dict[str, Config | None]:
+        """Return the complete configurations of all repositories."""
+        every = self.all()
+        listed_ones = self.known_keys() if every is None else frozenset(every)
+        found: dict[str, Config | None] = dict(every or {})
+        own = [key for key, one in found.items() if one and one["rclass"] in _SERVER_CLASSES]
+        found.update(self.whole(sorted(listed_ones.difference(own))))
         return found
 
     def whole(self, keys: Sequence[str]) -> dict[str, Config | None]:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Repositories of a server as entries for `repo_repository`, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ...core.export.service_export import ServiceState
+from ...core.module.task import Task
+from ...core.secret import is_secret_name
+from ..client import RepoClient
+from .catalogue import Config, RepositoryCatalogue, require_whole
+from .entry import RepositoryEntry, canonical
+from .fields import (
+    NAMES,
+    checked_settings,
+    comparison,
+    is_known,
+    settings_name,
+    state_of,
+)
+
+_CLASSES = ("local", "remote", "virtual", "federated")
+#: The server's names of the fields that have an option.
+_OPTIONS = {"key", "rclass", "packageType", *NAMES.values()}
+#: Options that cannot be empty.
+_NEVER_EMPTY = ("layout", "url")
+#: Package types of the server's own repositories.
+_OWN_TYPES = ("buildinfo", "releasebundles", "support")
+
+
+def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any]]:
+    """Return all repositories as entries, sorted by key. Empty fields are included, so that a value
+    that somebody adds later is drift.
+    """
+    found = RepositoryCatalogue(RepoClient(task)).everything()
+    entries = []
+    for key, config in sorted(found.items()):
+        reason = _unmanageable(config)
+        entry = None if reason else _entry(key, config or {}, state)
+        try:
+            if entry is not None:
+                RepositoryEntry(**entry).require_sense()
+                entries.append(entry)
+        except ToolchainError as error:
+            reason = error.message
+        if reason:
+            state.leave_out("repository", key, reason)
+    return entries
+
+
+def _unmanageable(config: Config | None) -> str:
+    if config is None:
+        return "it was deleted during the export"
+    rclass, package = str(config.get("rclass")), str(config.get("packageType"))
+    if rclass.lower() not in _CLASSES or package.lower() in _OWN_TYPES:
+        return f"the server manages it itself ({rclass}, {package})"
+    return ""
+
+
+def _entry(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
+    require_whole(key, config)
+    entry: dict[str, Any] = {
+        "key": key,
+        "rclass": canonical(str(config["rclass"])),
+        "package_type": str(config["packageType"]),
+    }
+    options = {name: json for name, json in NAMES.items() if json in config and name != "password"}
+    for name, value in state_of(config, dict.fromkeys(options)).items():
+        if value == "" and name in _NEVER_EMPTY:
+            continue
+        if _is_same(name, value, config):
+            entry[name] = value
+        else:
+            state.leave_out("field", f"{key}: {options[name]}", "it has an unknown form")
+    settings = _settings(key, config, state)
+    return {**entry, "settings": settings} if settings else entry
+
+
+def _settings(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in sorted(config.items()):
+        plain = (name in _OPTIONS and name != "password") or is_known(settings_name(name))
+        reason = "it is a secret" if not plain and _has_secret(name, value) else ""
+        if name not in _OPTIONS and value is not None and not reason:
+            found[name] = value
+            reason = _unexportable(name, value, config)
+        if reason:
+            found.pop(name, None)
+            state.leave_out("field", f"{key}: {name}", reason)
+    return found
+
+
+def _unexportable(name: str, value: Any, config: Config) -> str:
+    """Return why a setting is not exported, "" if it is."""
+    try:
+        checked = checked_settings({name: value}).get(name)
+    except ToolchainError as error:
+        return error.message
+    return "" if _is_same(settings_name(name), checked, config) else "it has an unknown form"
+
+
+def _is_same(name: str, value: Any, config: Config) -> bool:
+    """Return whether the module finds the exported value unchanged."""
+    current = state_of(config, {name: value}).get(name)
+    return comparison(name, value)(current, value)[0]
+
+
+def _has_secret(name: str, value: Any) -> bool:
+    """Return whether a field has a secret, such as a password or the value of a header."""
+    if isinstance(value, Mapping):
+        return bool(value.get("sensitive")) or any(
+            _has_secret(str(member), one) for member, one in value.items()
+        )
+    if isinstance(value, list):
+        return any(_has_secret(name, one) for one in value)
+    return bool(value) and isinstance(value, str) and is_secret_name(name)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `repo_export`: write `repo.yml` of a desired state [C9]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ...core.errors import invalid
+from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
+from ...core.module.descriptor import Descriptor, reads
+from ...core.module.task import Task
+from .exported_repositories import exported_repositories
+
+_UNTOLD = ("No server stores rules of cleanup, retention and trash: write them by hand.",)
+#: A kind of objects: returns its entries, and adds to the state what cannot be exported.
+_Kind = Callable[[Task, ServiceState], list[dict[str, Any]]]
+#: The lists of `repo.yml` that are exported, each with an option of its name.
+_KINDS: Mapping[str, _Kind] = {"repositories": exported_repositories}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepoExportOptions(ExportOptions):
+    """The options of `repo_export`."""
+
+    repositories: bool = True
+
+
+class RepoExportOperation(ServiceExport):
+    """Export the configuration of a repository manager."""
+
+    descriptor: ClassVar = Descriptor("repo", {"read": reads("admin")})
+
+    service = "repo"
+
+    def __init__(self, task: Task, options: RepoExportOptions) -> None:
+        super().__init__(task, options)
+        self._kinds = {name: kind for name, kind in _KINDS.items() if getattr(options, name)}
+        if not self._kinds:
+            raise invalid(f"there is nothing to export: leave out {' and '.join(_KINDS)}")
+
+    def read(self) -> ServiceState:
+        state = ServiceState(untold=_UNTOLD)
+        state.values = {name: kind(self._task, state) for name, kind in self._kinds.items()}
+        return state

@@ -1,0 +1,123 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: repo_export
+short_description: Export the configuration of the artifact repository manager as a desired state
+version_added: 1.0.0
+description:
+  - Writes C(repo.yml) with all repositories into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read.
+  - All fields of a repository are exported, empty ones too, except for secrets. The account must be an administrator.
+  - Objects and fields that cannot be expressed are listed in RV(left_out) and at the start of the file. No object is skipped silently.
+  - Everything is read before anything is written. The server is not changed.
+  - Files that the export did not write, or that were changed since, are only replaced with O(overwrite). Files of earlier exports are
+    removed if the object no longer exists on the server.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.repo
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.repo
+requirements:
+  - PyYAML on the host that executes this module
+options:
+  dest:
+    description: Folder of the desired state on the host of the task. It is created if it does not exist.
+    type: path
+    required: true
+  overwrite:
+    description: Whether files in O(dest) are replaced that are not as the export left them.
+    type: bool
+    default: false
+  repositories:
+    description: Whether to export the repositories.
+    type: bool
+    default: true
+notes:
+  - The playbook C(delivery.toolchain.export) exports several services into the same folder.
+seealso:
+  - module: delivery.toolchain.repo_repository
+"""
+
+EXAMPLES = r"""
+- name: Write the repositories
+  delivery.toolchain.repo_export:
+    token: "{{ admin_token }}"
+    dest: desired
+  vars:
+    admin_token: repo-admin-token-1234567890
+"""
+
+RETURN = r"""
+files:
+  description: The files, by their paths in O(dest).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: The path of the file.
+      type: str
+      returned: always
+    action:
+      description: V(created), V(updated), V(deleted) or V(unchanged).
+      type: str
+      returned: always
+  sample: [{path: repo.yml, action: created}]
+exported:
+  description: Number of objects per list in the file of the service.
+  returned: success
+  type: dict
+  sample: {repositories: 12}
+left_out:
+  description: Objects that were not exported, with the reason.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: Kind of the object.
+      type: str
+      returned: always
+    name:
+      description: The name of the object.
+      type: str
+      returned: always
+    reason:
+      description: Reason why the object was not exported.
+      type: str
+      returned: always
+untold:
+  description: Sentences about data of the service that is never exported.
+  returned: success
+  type: list
+  elements: str
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration import (
+    repo_export,
+)
+
+
+def main() -> None:
+    runner.run(
+        "repo",
+        repo_export.RepoExportOptions,
+        repo_export.RepoExportOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()

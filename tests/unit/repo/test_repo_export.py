@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test repositories as a desired state: entries of `repo_repository`, or left out by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.yaml import yaml_load
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_export import (
+    RepoExportOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_repository import (
+    RepoRepositoryOperation,
+)
+from tests.unit.repo.conftest import Server
+from tests.unit.repo.test_repo_repository import Manager, local, remote, virtual
+
+
+def export(server: Server, folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the result of an export, and the entries that it wrote."""
+    _plan, values = server.run(RepoExportOperation, {"dest": str(folder)})
+    written = yaml_load((folder / "repo.yml").read_text("utf-8"))
+    return values, written["repositories"]
+
+
+def test_repositories_are_written_as_the_module_takes_them(server: Server, tmp_path: Path) -> None:
+    Manager(
+        server,
+        remote("r", includesPattern="a/**,b/**", password="", projectKey="default", hardFail=True),
+        virtual("v", "r", defaultDeploymentRepo=""),
+    )
+    _values, (one, two) = export(server, tmp_path)
+    assert one == {
+        "key": "r",
+        "rclass": "remote",
+        "package_type": "generic",
+        "description": "",
+        "notes": "",
+        "includes": ["a/**", "b/**"],
+        "excludes": [],
+        "project": "",
+        "url": "https://a.example",
+        "username": "",
+        "settings": {"hardFail": True},
+    }
+    assert (two["repositories"], two["default_deployment_repo"]) == (["r"], "")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("password", "AM.encrypted", "it is a secret"),
+        ("accessToken", "abc", "it is a secret"),
+        ("customHttpHeaders", [{"name": "n", "value": "v", "sensitive": True}], "it is a secret"),
+        ("socketTimeoutMillis", "soon", "a whole number is wanted"),
+        ("maxUniqueTags", "5", "unknown form"),
+    ],
+)
+def test_a_field_that_cannot_be_exported_is_named(
+    server: Server, tmp_path: Path, field: str, value: Any, reason: str
+) -> None:
+    Manager(server, remote("r", **{"password": "", field: value}))
+    values, (entry,) = export(server, tmp_path)
+    (left_out,) = values["left_out"]
+    assert left_out["name"] == f"r: {field}"
+    assert reason in left_out["reason"]
+    assert field not in entry.get("settings", {})
+
+
+def test_fields_that_sound_like_secrets_are_exported(server: Server, tmp_path: Path) -> None:
+    Manager(server, local("a", primaryKeyPairRef="signing", enableTokenAuthentication=True))
+    values, (entry,) = export(server, tmp_path)
+    assert values["left_out"] == []
+    assert entry["settings"] == {"primaryKeyPairRef": "signing", "enableTokenAuthentication": True}
+
+
+def test_repositories_of_the_server_itself_are_left_out(server: Server, tmp_path: Path) -> None:
+    Manager(server, local("a"), local("b-build-info", packageType="BuildInfo"))
+    values, entries = export(server, tmp_path)
+    assert [entry["key"] for entry in entries] == ["a"]
+    assert [one["name"] for one in values["left_out"]] == ["b-build-info"]
+
+
+def test_two_thousand_repositories_cost_few_requests(server: Server, tmp_path: Path) -> None:
+    manager = Manager(
+        server,
+        *(local(f"r{number}", xrayIndex=False, maxUniqueTags=5) for number in range(2000)),
+    )
+    manager.short = {"maxUniqueTags"}
+    _values, entries = export(server, tmp_path)
+    assert len(server.asked) == 21
+    plan, _values = server.run(RepoRepositoryOperation, {"entries": entries})
+    assert not plan.changed
+    assert len(server.asked) == 42
+    manager.configs["r7"]["maxUniqueTags"] = 6
+    plan, values = server.run(RepoRepositoryOperation, {"entries": entries}, check=True)
+    changed = [item for item in values["results"] if item["action"] != "unchanged"]
+    assert [(item["name"], item["changes"]) for item in changed] == [
+        ("r7", [{"field": "settings.maxUniqueTags", "before": 6, "after": 5}])
+    ]
+
+
+def test_an_older_server_is_exported_one_by_one(server: Server, tmp_path: Path) -> None:
+    manager = Manager(server, local("a"), local("b"))
+    manager.lists = manager.batches = False
+    _values, entries = export(server, tmp_path)
+    assert [entry["key"] for entry in entries] == ["a", "b"]
+
+
+def test_an_account_that_sees_a_part_exports_nothing(server: Server, tmp_path: Path) -> None:
+    manager = Manager(server, local("a"))
+    manager.lists, manager.partial = False, True
+    assert server.fails(RepoExportOperation, {"dest": str(tmp_path)}).kind == "permission"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_of_nothing_is_invalid(server: Server, tmp_path: Path) -> None:
+    error = server.fails(RepoExportOperation, {"dest": str(tmp_path), "repositories": False})
+    assert (error.kind, server.asked) == ("invalid", [])
