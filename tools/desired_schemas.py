@@ -37,7 +37,7 @@ _ROLES = {
 #: Service to the lists of the role `desired_state` itself.
 _OWN = {
     "ci": ("jobs",),
-    "repo": ("groups", "users", "permissions"),
+    "repo": ("repositories", "groups", "users", "permissions"),
     "tracker": ("versions", "components", "project_roles"),
     "wiki": ("pages", "trees"),
 }

@@ -33,6 +33,7 @@ options:
       - ci_script
       - repo_group
       - repo_permission
+      - repo_repository
       - repo_user
       - tracker_component
       - tracker_project_role
@@ -80,6 +81,7 @@ _MODULES = (
     "ci_job",
     "repo_group",
     "repo_permission",
+    "repo_repository",
     "repo_user",
     "tracker_version",
     "tracker_component",

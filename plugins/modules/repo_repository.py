@@ -205,6 +205,7 @@ options:
         default: false
 seealso:
   - module: delivery.toolchain.repo_info
+  - module: delivery.toolchain.repo_export
 """
 
 EXAMPLES = r"""

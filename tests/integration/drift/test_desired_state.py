@@ -46,14 +46,34 @@ permissions:
 """
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
 WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
-SERVICES = ("analysis", "ci", "tracker", "wiki")
+REPO = """
+repositories:
+  - {key: npm, rclass: virtual, package_type: npm, repositories: [npm-remote]}
+  - key: npm-remote
+    rclass: remote
+    package_type: npm
+    url: https://registry.example.org
+    password: {from: npm_password}
+    settings: {socketTimeoutMillis: 9000}
+  - {key: generic-release-local, notes: final}
+"""
+SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
+EXPORTED = (
+    "code analysis server",
+    "CI server",
+    "artifact repository manager",
+    "issue tracker",
+    "wiki",
+)
 #: Files attached to a page: an image, and a file with a path traversal in its name.
 ATTACHED = {"diagram.png": b"\x89PNG\r\n\x00\xff", "..%2f..%2fEVIL notes.md": b"# no page\n"}
 XML = "<project><description>desired</description><builders/></project>"
 
 
 def _logins(sandbox: Sandbox) -> dict[str, Any]:
-    return {name: connections.connection(name, url) for name, url in sandbox.urls.items()}
+    found = {name: connections.connection(name, url) for name, url in sandbox.urls.items()}
+    # the configuration of repositories needs an administrator
+    return {**found, "repo": {**found["repo"], "token": "repo-admin-token-1234567890"}}
 
 
 def _run(folder: Path, name: str, variables: dict[str, Any], code: int = 0) -> playbook.Run:
@@ -76,7 +96,7 @@ def _describe(folder: Path, **files: str) -> None:
 
 def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    _describe(tmp_path, analysis=ANALYSIS, ci=CI, tracker=TRACKER + PARTS, wiki=WIKI)
+    _describe(tmp_path, analysis=ANALYSIS, ci=CI, repo=REPO, tracker=TRACKER + PARTS, wiki=WIKI)
     (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
     (tmp_path / "desired/team").mkdir()
     (tmp_path / "desired/team/index.xml").write_text("<h1>Team</h1>", encoding="utf-8")
@@ -85,14 +105,19 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
         "enforce_connections": _logins(sandbox),
         "drift_report": "report",
         "eve_password": "{{ 'pass-word' ~ '-12345' }}",
+        "npm_password": "npm-password-12345",
     }
+    secrets = ["pass-word-12345", "npm-password-12345"]
     run = _run(tmp_path, "drift", variables)
-    assert run.shows(["pass-word-12345"]) == []
+    assert run.shows(secrets) == []
     report = _report(tmp_path)
     assert sorted((one["service"], one["kind"], one["name"]) for one in report["findings"]) == [
         ("analysis", "group", "quality"),
         ("analysis", "user", "eve"),
         ("ci", "job", "desired"),
+        ("repo", "repository", "generic-release-local"),
+        ("repo", "repository", "npm"),
+        ("repo", "repository", "npm-remote"),
         ("tracker", "component", "REL/client"),
         ("tracker", "component", "REL/new"),
         ("tracker", "role", "REL/Developers"),
@@ -102,7 +127,7 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     ]
     stats = run.event("Add up what differs").result["ansible_facts"]["drift_found"]
     assert len(stats) == len(report["findings"])
-    assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
+    assert _run(tmp_path, "enforce", variables).shows(secrets) == []
     assert _report(tmp_path)["counts"] == report["counts"]
     _run(tmp_path, "drift", variables)
     assert _report(tmp_path)["findings"] == []
@@ -175,7 +200,7 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     begin = sandbox.mark()
     exporting = {
         "export_folder": str(folder),
-        "export_connections": {name: logins[name] for name in logins if name != "repo"},
+        "export_connections": logins,
         "export_wiki_trees": [{"space": "REL"}],
     }
     drifting = {
@@ -191,7 +216,7 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     ]
     run = playbook.run(tmp_path, plays)
     assert run.code == 0, run.output
-    for name in ("code analysis server", "CI server", "issue tracker", "wiki"):
+    for name in EXPORTED:
         runs = [each for each in run.events if each.task == f"Export the {name}"]
         assert [each.result["changed"] for each in runs] == [True, False]
         left_out = [one["name"] for one in runs[0].result["left_out"]]
@@ -224,6 +249,7 @@ BEFORE: list[tuple[str, dict[str, Any]]] = [
     ("ci_job", {"job": "plain", "config": "<project><builders/></project>"}),
     ("wiki_page", {"space": "REL", "title": "Plain", "body": "<p>x</p>", "parent_id": "1002"}),
     ("wiki_page", {"space": "REL", "title": "Bare", "body": "", "parent_id": "1002"}),
+    ("repo_repository", {"key": "plain", "rclass": "local", "package_type": "docker"}),
 ]
 ADDED: list[tuple[str, dict[str, Any]]] = [
     ("tracker_version", {"project": "REL", "name": "7.7", "description": "soon"}),
@@ -247,6 +273,8 @@ ADDED: list[tuple[str, dict[str, Any]]] = [
     ),
     ("wiki_page", {"space": "REL", "title": "Plain", "labels": ["added"]}),
     ("wiki_page", {"space": "REL", "title": "Bare", "body": "<p>added</p>"}),
+    ("repo_repository", {"key": "plain", "notes": "x", "settings": {"maxUniqueTags": 7}}),
+    ("repo_repository", {"key": "generic", "default_deployment_repo": ""}),
 ]
 
 
@@ -255,7 +283,7 @@ def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Pat
     logins = _logins(sandbox)
     exporting = {
         "export_folder": str(tmp_path / "exported"),
-        "export_connections": {name: logins[name] for name in logins if name != "repo"},
+        "export_connections": logins,
         "export_wiki_trees": [{"space": "REL"}],
     }
     drifting = {
@@ -263,7 +291,7 @@ def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Pat
         "enforce_connections": logins,
         "drift_report": "report",
     }
-    defaults = connections.module_defaults(sandbox.urls)
+    defaults = {f"group/delivery.toolchain.{name}": login for name, login in logins.items()}
 
     def play(tasks: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         made = [playbook.task(*each, "By hand", ignore_errors=False) for each in tasks]
@@ -291,6 +319,8 @@ def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Pat
         "job plain: differs",
         "page REL/Plain: differs in labels",
         "page REL/Bare: differs in body",
+        "repository plain: differs in notes, settings.maxUniqueTags",
+        "repository generic: differs in default_deployment_repo",
     }
 
 
