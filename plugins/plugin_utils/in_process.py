@@ -22,6 +22,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import ARGUMENT
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
@@ -45,6 +46,8 @@ try:
 except OSError:
     _STDERR = -1
 
+#: The fact with which the playbooks `drift` and `enforce` pass a sealed plan to all modules.
+SEALED = "toolchain_sealed"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _OLDEST_PYTHON = (3, 10)
 
@@ -143,6 +146,8 @@ class Action(ansible_internals.HookedAction):
             arguments.update(
                 variables.from_variables(self.service, arguments, task_vars, self.template)
             )
+            if task_vars.get(SEALED):
+                arguments[ARGUMENT] = dict(task_vars[SEALED])
         return arguments, {**task_vars, **switch.variables()}
 
     def run_module(self, task_vars: dict[str, Any] | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Source: interface contract [C6.7].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -15,6 +15,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
+from ...core.plans.sealing import PlannedChange
 from ..client import AnalysisClient
 from ..engine.operation import carry_out
 from ..engine.resource import Reference, Resource, State
@@ -118,11 +119,26 @@ class AnalysisConfigOperation:
                 f"The server does not show {name} of {number} {option.replace('_', ' ')}: whether"
                 " it differs is not known; it is written only together with other changes."
             )
-        before, after = (
-            _diff(items, lambda plan: plan.before),
-            _diff(items, lambda plan: plan.after),
-        )
-        return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
+        return _whole(items, result)
+
+    def parts(self) -> list[PlannedChange]:
+        """Return the changes of the plan, for a sealed plan."""
+        return [
+            PlannedChange(
+                f"{item.kind.option} {item.label}",
+                item.write.resource,
+                item.write.plan.before,
+                item.write.plan.after,
+            )
+            for item in self._planner.items
+        ]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Drop changes, and return the plan of the others."""
+        items = [item for n, item in enumerate(self._planner.items) if n not in places]
+        self._planner.items = items
+        shown = [item.shown() for item in items]
+        return _whole(items, {"plan": shown, "counts": self._planner.counts()})
 
     def preflight(self, plan: Plan) -> None:
         """Raise `not_found` if an account or role that the plan refers to does not exist."""
@@ -230,6 +246,12 @@ def _applied(item: PlannedObject) -> dict[str, Any]:
         "ok": error is None,
         "error": None if error is None else {**error.as_dict(), "msg": str(error)},
     }
+
+
+def _whole(items: Sequence[PlannedObject], result: Mapping[str, Any]) -> Plan:
+    """Return the plan of all objects."""
+    before, after = _diff(items, lambda plan: plan.before), _diff(items, lambda plan: plan.after)
+    return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
 
 
 def _diff(items: Sequence[PlannedObject], side: Callable[[Plan], Any]) -> dict[str, dict[str, Any]]:

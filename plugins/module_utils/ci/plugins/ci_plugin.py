@@ -15,6 +15,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
+from ...core.plans.sealing import PlannedChange
 from ...core.polling import PollInterval, PollTimeout
 from ..client import require_confirmation, server_of
 from ..permissions import ADMINISTER
@@ -78,6 +79,7 @@ class CiPluginOperation:
         self._wanted = wanted_once(_wanted(options))
         self._server = server_of(task)
         self._changes: list[PluginChange] = []
+        self._plugins: Sequence[Plugin] = ()
         self._offers: dict[str, str] = {}
         self._centre = CentreState((), False)
         self._done: set[str] = set()
@@ -97,8 +99,35 @@ class CiPluginOperation:
             self._task.warn(
                 f"{name} is needed by {', '.join(needed_by)}, which will not load without it"
             )
-        acting = [each for each in self._changes if each.action != "unchanged"]
-        values = self._values(plugins, self._centre, planned=True)
+        self._plugins = plugins
+        return self._whole()
+
+    @property
+    def _acting(self) -> list[PluginChange]:
+        return [each for each in self._changes if each.action != "unchanged"]
+
+    def parts(self) -> list[PlannedChange]:
+        """Return the changes of plugins, for a sealed plan."""
+        return [
+            PlannedChange(
+                each.name,
+                None,
+                None if each.there is None else _side(each.there),
+                None if each.action == "removed" else self._after(each),
+            )
+            for each in self._acting
+        ]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Drop the changes of plugins, and return the plan of the others."""
+        dropped = [each for n, each in enumerate(self._acting) if n in places]
+        self._changes = [each for each in self._changes if each not in dropped]
+        return self._whole()
+
+    def _whole(self) -> Plan:
+        """Return the plan of all plugins."""
+        acting = self._acting
+        values = self._values(self._plugins, self._centre, planned=True)
         if not acting:
             return Plan({}, {}, result=values, waits=bool(self._joined) and self._options.wait)
         before = {each.name: _side(each.there) for each in acting if each.there is not None}

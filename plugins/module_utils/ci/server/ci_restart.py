@@ -65,6 +65,7 @@ class CiRestartOperation:
         {"restart": writes(READ_SERVER, unforeseen=(MANAGE,)), "wait": reads()},
         kind="server",
         name="restart",
+        follows=True,
     )
 
     def __init__(

@@ -19,6 +19,8 @@ from typing import Any
 from ansible.module_utils.ansible_release import __version__
 from ansible.module_utils.basic import AnsibleModule
 
+from ..plans.sealing import ARGUMENT
+
 INTERNAL_PREFIX = "_ansible_"
 _VERSION = tuple(int(part) for part in __version__.split(".")[:2])
 #: Since ansible-core 2.22 the controller masks results, and only the exact values of `no_log`
@@ -41,6 +43,8 @@ class HookedModule(AnsibleModule):
     params: dict[str, Any]
     #: Whether `check` was called. A module that was set up without it must fail.
     checked = False
+    #: The sealed plan that the action passes, see `core/plans/sealing.py`.
+    sealed: Mapping[str, Any] | None = None
     _ready = False
     _logs_invocation = False
 
@@ -54,6 +58,7 @@ class HookedModule(AnsibleModule):
 
     def _load_params(self) -> None:
         super()._load_params()
+        self.sealed = self.params.pop(ARGUMENT, None)
         internal = {
             name: value for name, value in self.params.items() if name.startswith(INTERNAL_PREFIX)
         }

@@ -45,6 +45,8 @@ class Descriptor(NamedTuple):
         name of the object in reports
     :param listed: return value that lists objects with their `action`; `name` then also takes the
         values of an entry. `results` for modules with the option `entries`
+    :param follows: the write completes writes of earlier tasks, as a restart does: a sealed plan
+        does not list it
     """
 
     service: str | None
@@ -52,6 +54,7 @@ class Descriptor(NamedTuple):
     kind: str = ""
     name: str = ""
     listed: str = ""
+    follows: bool = False
 
     @property
     def writes(self) -> bool:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import ToolchainError, invalid, single_line
 from ..plan import Plan, unchanged
+from ..plans.sealing import PlannedChange
 
 Entry = TypeVar("Entry")
 
@@ -112,8 +113,10 @@ class ObjectsOperation(Generic[Entry]):
             if each.error is not None and (not self._listed or each.error.kind == "invalid"):
                 each.error.message = each.placed(each.error.message)
                 raise each.error
-        if not self._listed:
-            return self._objects[0].plan
+        return self._objects[0].plan if not self._listed else self._whole()
+
+    def _whole(self) -> Plan:
+        """Return the plan of all entries."""
         found = self._changed()
         return Plan(
             {each.name: each.plan.before for each in found},
@@ -129,6 +132,20 @@ class ObjectsOperation(Generic[Entry]):
             with each.reporting():
                 self._kind.foresee(each.entry, each.plan)
         self._raise_failure()
+
+    def parts(self) -> Sequence[PlannedChange]:
+        """Return the changes of the objects, for a sealed plan."""
+        return [
+            PlannedChange(each.name, each.entry, each.plan.before, each.plan.after)
+            for each in self._changed()
+        ]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Drop the changes of objects, and return the plan of the others."""
+        for number, each in enumerate(self._changed()):
+            if number in places:
+                each.plan = unchanged(each.returned)
+        return self._whole()
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         self._kind.write_all(self._changed())

@@ -23,7 +23,8 @@ from ..errors import ToolchainError, invalid, printable
 from ..http.sessions import REQUESTS_MISSING
 from ..plan import Operation, Plan, Predicting, Preflight
 from ..plans.predictions import Predictions
-from ..secret import hidden, secrets_in_addresses
+from ..plans.sealing import Sealing
+from ..secret import hidden, secrets_in_addresses, without_user_info
 from . import diffs, typed_options
 from .ansible_internals import MODULE_MASKS_RESULTS, UNCHECKED, HookedModule
 from .input_check import Options, ansible_spec, check_options
@@ -138,10 +139,13 @@ def run(
     try:
         wanted = operation(task, given)
         plan = wanted.plan()
+        sealing = _sealing(module, options, task)
+        if sealing is not None:
+            plan = sealing.hold(wanted, plan, given, check_mode=module.check_mode)
         applied = wanted.apply(plan) if _must_apply(wanted, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(wanted, Predicting):
             wanted.predict(plan)
-        values = _values(plan, applied, module.with_diff)
+        values = {**_values(plan, applied, module.with_diff), **_told(sealing)}
     except ToolchainError as error:
         failed = error
     if failed is not None:
@@ -149,6 +153,25 @@ def run(
     if task is not None and task.accounting.acknowledged:
         task.predictions.end()
     module.exit_json(**values, http=(task.accounting if task else Accounting()).as_dict())
+
+
+def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | None:
+    """Return the sealed plan of the run, `None` if it has none."""
+    if module.sealed is None or task is None:
+        return None
+    secrets = OptionSecrets(typed_options.argument_spec(options))
+    own = typed_options.argument_spec(options)
+    secrets.shown({name: value for name, value in module.params.items() if name in own})
+    place = (options.__name__, without_user_info(str(task.connection.url)).rstrip("/"))
+    return Sealing(module.sealed, place, secrets.found)
+
+
+def _told(sealing: Sealing | None) -> dict[str, Any]:
+    """Return the return values that reports read."""
+    if sealing is None:
+        return {}
+    told = {"plan_digests": sealing.digests, "plan_skipped": sealing.skipped}
+    return {name: value for name, value in told.items() if value}
 
 
 def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
+from ...core.plans.sealing import PlannedChange
 from ...core.progress import ProgressCounter
 from .. import aql, repositories
 from ..client import RepoClient, item_path
@@ -64,6 +65,7 @@ class ArtifactCleanupOperation:
         self._client = RepoClient(task, connections=options.parallel)
         self._stopped = threading.Event()
         self._going: list[CleanupVerdict] = []
+        self._kept: list[dict[str, Any]] = []
         self._empty: list[str] = []
         self._warn, self._say = task.warn, task.progress
 
@@ -77,16 +79,24 @@ class ArtifactCleanupOperation:
         self._going, kept = _together(found)
         if len(self._going) > self._most:
             raise self._too_many()
-        before = {
-            f"{each.item.repo}/{each.item.path}": {
-                "size": each.item.all_bytes,
-                "created": each.item.created,
-            }
-            for each in self._going
-        }
+        self._kept = [_shown(each) for each in kept]
+        return self._whole()
+
+    def _whole(self) -> Plan:
+        """Return the plan of all deletions."""
+        before = {_place(each): _sides(each) for each in self._going}
         outcomes = [DeletionOutcome(verdict, "deleted") for verdict in self._going]
-        result = {**_result(outcomes), "kept": [_shown(each) for each in kept]}
+        result = {**_result(outcomes), "kept": self._kept}
         return Plan(before, {}, "delete" if before else "none", result=result)
+
+    def parts(self) -> list[PlannedChange]:
+        """Return the deletions, for a sealed plan."""
+        return [PlannedChange(_place(each), None, _sides(each), None) for each in self._going]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Drop deletions, and return the plan of the others."""
+        self._going = [each for n, each in enumerate(self._going) if n not in places]
+        return self._whole()
 
     def _found(self) -> list[CleanupVerdict]:
         """Return the verdicts of all rules."""
@@ -212,6 +222,14 @@ def _together(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], li
                 yield each
 
     return list(alone(going)), [each for each in alone(staying) if _key(each) not in going]
+
+
+def _place(verdict: CleanupVerdict) -> str:
+    return f"{verdict.item.repo}/{verdict.item.path}"
+
+
+def _sides(verdict: CleanupVerdict) -> dict[str, Any]:
+    return {"size": verdict.item.all_bytes, "created": verdict.item.created}
 
 
 def _key(verdict: CleanupVerdict) -> tuple[str, str]:

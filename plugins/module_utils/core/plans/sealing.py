@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write only what a sealed plan contains [C9].
+
+A task's plan has a digest for each change. The playbook `drift` collects them in a sealed plan; a
+task of `enforce` may write a change only if that plan has its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from ..errors import ToolchainError, single_line
+from ..plan import Plan
+from ..secret import Secret
+
+#: The argument with which the action passes the sealed plan to a module.
+ARGUMENT = "_toolchain_sealed"
+_MOST_NAMED = 10
+
+
+class PlannedChange(NamedTuple):
+    """A change of a plan: its name, what it is made from, and both sides."""
+
+    name: str
+    wanted: Any
+    before: Any
+    after: Any
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """An operation whose plan has several changes that can be written without each other."""
+
+    def parts(self) -> Sequence[PlannedChange]:
+        """Return the changes of the plan, in the order of the return value that lists them."""
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Drop the parts at these places, and return the plan of the others."""
+
+
+class Sealing:
+    """The digests of a task's plan, and those that a sealed plan allows.
+
+    :param given: the argument: `salt`, and for `enforce` the digests `writes` and `ignored`, and
+        `rest`, which is `fail` or `skip`
+    :param place: what the plan is made for: the module and the address of the server
+    :param secrets: secret values of the options; a plan contains only their salted digests
+    """
+
+    def __init__(
+        self, given: Mapping[str, Any], place: Sequence[str], secrets: Collection[str]
+    ) -> None:
+        self._salt = str(given["salt"]).encode()
+        self._may_write = None if given.get("writes") is None else frozenset(given["writes"])
+        self._ignored = frozenset(given.get("ignored") or ())
+        self._skips = given.get("rest") == "skip"
+        self._place, self._secrets = list(place), frozenset(secrets)
+        #: Digests of the changes, in their order.
+        self.digests: list[str] = []
+        #: Names of changes that are left out.
+        self.skipped: list[str] = []
+
+    def hold(self, operation: Any, plan: Plan, wanted: Any, *, check_mode: bool) -> Plan:
+        """Return the plan of what may be written.
+
+        :param wanted: the options of the module
+        :raises ToolchainError: `conflict` if a change is not in the sealed plan
+        """
+        descriptor = getattr(operation, "descriptor", None)
+        if not plan.changed or (descriptor is not None and descriptor.follows):
+            return plan
+        parts = _parts(operation, plan, wanted)
+        self.digests = [self._digest(plan, part) for part in parts]
+        if check_mode or self._may_write is None:
+            return plan
+        refused = [n for n, digest in enumerate(self.digests) if digest not in self._may_write]
+        unknown = [n for n in refused if self.digests[n] not in self._ignored]
+        if unknown and not self._skips:
+            raise _conflict([parts[n].name for n in unknown])
+        if not refused:
+            return plan
+        self.skipped = [parts[n].name for n in refused]
+        if isinstance(operation, Divisible):
+            return operation.leave_out(refused)
+        return replace(plan, after=plan.before, action="none", changes=(), make_diff=None)
+
+    def _digest(self, plan: Plan, part: PlannedChange) -> str:
+        secrets = sorted(self._secrets.intersection(_texts_in(part.wanted)))
+        value = [self._place, plan.action, part.name, part.before, part.after, secrets]
+        text = json.dumps(value, sort_keys=True, default=str)
+        return hmac.new(self._salt, text.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def _parts(operation: Any, plan: Plan, wanted: Any) -> Sequence[PlannedChange]:
+    if isinstance(operation, Divisible):
+        parts = operation.parts()
+        if parts:
+            return parts
+    before, after = plan.diff()
+    return [PlannedChange("", wanted, before, after)]
+
+
+def _texts_in(value: Any) -> set[str]:
+    if isinstance(value, Secret):
+        return {value.reveal()}
+    if is_dataclass(value):
+        value = [getattr(value, each.name) for each in fields(value)]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return set().union(*map(_texts_in, value))
+    return {str(value)}
+
+
+def _conflict(names: Sequence[str]) -> ToolchainError:
+    named = ", ".join(filter(None, names[:_MOST_NAMED]))
+    rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    what = single_line(f" of {named}{rest}") if named else ""
+    return ToolchainError(
+        "conflict",
+        f"conflict: the change{what} is not in the sealed plan, so that nothing was written: the"
+        " server or the desired state has changed since; run drift again",
+    )
