@@ -28,7 +28,7 @@ options: {}
 
 _PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 #: The lookups that the playbooks use for each host.
-_LOOKUPS = ("desired_state", "drift_findings", "enforcement", "unknown_variables")
+_LOOKUPS = ("desired_state", "drift_findings", "enforcement", "sealed_plan", "unknown_variables")
 #: The roles and playbooks whose variables they check.
 _OWNERS = ("drift", "enforce", "analysis_config", "ci_baseline", "repo_housekeeping")
 

@@ -135,7 +135,7 @@ class CallbackModule(CallbackBase):
         place = self._place_of_report()
         if place is not None:
             try:
-                warnings = writing.write(place, contents)
+                warnings = writing.write(place, contents, self._recorder.plan)
             except OSError as error:
                 raise AnsibleError(f"The report cannot be written to {place}: {error}") from error
             for warning in warnings:

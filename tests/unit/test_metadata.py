@@ -215,6 +215,7 @@ def test_a_lookup_has_the_connection_options_of_one_service() -> None:
         "enforcement",
         "report_folder",
         "report_settings",
+        "sealed_plan",
         "survey_answers",
         "unmanaged",
         "unknown_variables",

@@ -45,7 +45,7 @@ def test_each_finding_has_its_sign_and_colour() -> None:
     ("check", "words"),
     [
         (True, "Plan: 2 to create, 1 to update, 1 to delete."),
-        (False, "Applied: 2 created, 1 updated, 1 deleted; failed: 1."),
+        (False, "Applied: 2 created, 1 updated, 1 deleted; failed: 1, skipped: 0."),
     ],
 )
 def test_one_line_has_the_totals(check: bool, words: str) -> None:

@@ -75,6 +75,12 @@ class Contents:
     #: Host and task of results that list every object, and of failures.
     _whole: set[tuple[str, str]] = field(default_factory=set)
     _broken: set[tuple[str, str]] = field(default_factory=set)
+    #: The digests of the changes of an object by its id, for a sealed plan.
+    digests: dict[str, list[str]] = field(default_factory=dict)
+    #: Service and address of each server by its host.
+    servers: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: Number of changes that a sealed plan does not allow.
+    skipped: int = 0
     #: Set by `since`.
     last_finished: str = ""
     mended: list[Object] = field(default_factory=list)
@@ -88,6 +94,7 @@ class Contents:
             one |= {"reason": values.get("reason") or "", "until": values.get("until") or ""}
         place = tuple(str(one[key]) for key in ("host", "service", "server", "kind", "name"))
         self._known.add((*place[:2], *place[3:]))
+        self.digests.setdefault(str(one["id"]), []).extend(values.get("digests") or ())
         before = self._objects.get(place)
         self._objects[place] = one if before is None else _merged(before, one)
 

@@ -35,7 +35,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals, findings
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.descriptors import descriptor_of
-from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import objects, sealed
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import (
     Contents,
     now,
@@ -63,13 +63,14 @@ class Recorder:
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
-        self._servers: dict[tuple[str, str], str] = {}
         self._checks: set[bool] = set()
         self._hosts: set[str] = set()
         #: The folder of the report, if it is a summary of other reports.
         self.folder: Path | None = None
         #: What the summarised reports say about their hosts, see `Contents.since`.
         self.summarised: dict[str, Any] | None = None
+        #: The sealed plan of the run.
+        self.plan: dict[str, Any] | None = None
         self._hidden = Hidden()
         self._hidden.add(
             *(
@@ -99,10 +100,15 @@ class Recorder:
         service = declared or _service_of_role(task)
         server = _server(options)
         if server:
-            self._servers[host, service] = server
-        server = server or self._servers.get((host, service), "")
+            self.contents.servers[host, service] = server
+        server = server or self.contents.servers.get((host, service), "")
         read = objects.failed if failed else objects.compared
         found = read(module, result, options, self._title(task, result))
+        skipped = result.get("plan_skipped") or ()
+        self.contents.skipped += len(skipped)
+        if skipped and not result.get("changed"):
+            found = [one for one in found if one["status"] != "drift"]
+        found = _with_digests(found, result.get("plan_digests") or [])
         if module and found:
             self._checks.add(boolean(task.check_mode or False, strict=False))
         self._add(found, host, service, server, task.get_name().strip())
@@ -121,6 +127,10 @@ class Recorder:
         for name, entries in facts.items() if isinstance(facts, Mapping) else ():
             if name == SUMMARY:
                 self._summarise(entries)
+            if name == sealed.MADE:
+                self.plan = dict(entries)
+            if name == sealed.COMPARED:
+                self._start_again()
             service = _service(name)
             if _FACT.fullmatch(str(name)) is None or not isinstance(entries, list):
                 continue
@@ -131,8 +141,14 @@ class Recorder:
                 and {"kind", "name", "status", "action", "text"} <= entry.keys()
                 and not self.contents.knows(host, service, entry["kind"], entry["name"])
             ]
-            server = self._servers.get((host, service), "")
+            server = self.contents.servers.get((host, service), "")
             self._add(new, host, service, server, task.get_name().strip())
+
+    def _start_again(self) -> None:
+        """Forget what the run compared with a sealed plan, before it writes."""
+        old = self.contents
+        self.contents = Contents(playbook=old.playbook, started=old.started)
+        self._checks.clear()
 
     def _summarise(self, summary: Mapping[str, Any]) -> None:
         """Add the content of other reports, as the lookup `drift_reports` returns it."""
@@ -163,6 +179,7 @@ class Recorder:
                 after=self._masked(one.get("after")),
                 task=self._line(task),
                 status=one["status"],
+                digests=one.get("digests"),
                 **{key: self._line(one[key]) for key in _SUMMARISED if key in one},
             )
 
@@ -195,6 +212,19 @@ class Recorder:
     def is_check(self, *, default: bool) -> bool:
         """Return whether all tasks only checked; `default` if no task compared anything."""
         return all(self._checks) if self._checks else default
+
+
+def _with_digests(found: list[Any], digests: list[str]) -> list[Any]:
+    """Add the digests of a task's changes to its findings, which are in the same order.
+
+    The last finding gets the digests of the changes that are not listed one by one. A module that
+    writes all in one request has a single digest.
+    """
+    drift = [one for one in found if one["status"] == "drift"]
+    for number, one in enumerate(drift):
+        own = digests[number : number + 1] or digests[-1:]
+        one["digests"] = digests[number:] if number == len(drift) - 1 and own else own
+    return found
 
 
 def _is_whole(module: str) -> bool:

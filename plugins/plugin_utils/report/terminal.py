@@ -117,7 +117,8 @@ def _totals(contents: Contents) -> str:
     if contents.check:
         return f"Plan: {', '.join(f'{count:,} to {verb}' for verb, count in counts.items())}."
     done = ", ".join(f"{count:,} {verb}d" for verb, count in counts.items())
-    return f"Applied: {done}; failed: {contents.counts['failed']:,}."
+    ends = f"failed: {contents.counts['failed']:,}, skipped: {contents.skipped:,}"
+    return f"Applied: {done}; {ends}."
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

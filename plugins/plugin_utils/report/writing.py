@@ -59,10 +59,11 @@ def problem(folder: Path) -> str:
         )
 
 
-def write(folder: Path, contents: Contents) -> list[str]:
+def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = None) -> list[str]:
     """Write all files of a report, and return warnings; `OSError` if that is not possible.
 
     :param contents: what `Contents.since` returned
+    :param plan: the sealed plan of the run
     """
     if is_of_collection(folder):
         raise OSError(errno.EPERM, "it is in the installed collection")
@@ -77,6 +78,8 @@ def write(folder: Path, contents: Contents) -> list[str]:
         _replace(folder / "report.md", texts.markdown(contents))
         _replace(folder / "report.html", page.html(contents, history))
         _replace(folder / _HISTORY, _json(history))
+        if plan is not None:
+            _replace(folder / "plan.json", _json(plan))
     return warnings
 
 

@@ -1,0 +1,151 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: sealed_plan
+short_description: Make and check a sealed plan
+version_added: 1.0.0
+description:
+  - The playbooks C(delivery.toolchain.drift) and C(delivery.toolchain.enforce) use this lookup. The first makes a plan of its findings, the
+    second applies nothing else.
+author: delivery.toolchain contributors (@delivery-toolchain)
+options:
+  _terms:
+    description:
+      - V(start) returns what modules need to add digests to their results.
+      - V(seal) returns the plan of the findings so far.
+      - V(open) checks O(plan), and returns what modules need to write nothing else.
+      - V(compare) returns a line for each finding that is new, gone or different since O(plan) was made.
+      - V(conflict) returns the message for these lines.
+    type: list
+    elements: str
+    choices: [start, seal, open, compare, conflict]
+    required: true
+  plan:
+    description: A plan, as a file or a mapping.
+    type: raw
+  salt:
+    description: The salt of the digests, which V(start) has returned.
+    type: str
+  key:
+    description: Key of the seal.
+    type: str
+  max_age:
+    description: Maximum age of O(plan), such as V(2d), V(26h) or V(30m).
+    type: str
+  rest:
+    description: Whether a change that is not in O(plan) fails the run (V(fail)) or is left out (V(skip)).
+    type: str
+    default: fail
+"""
+
+EXAMPLES = r"""
+- name: Make a plan
+  ansible.builtin.debug:
+    msg: "{{ lookup('delivery.toolchain.sealed_plan', 'seal', salt='a random text').entries | default([]) }}"
+"""
+
+RETURN = r"""
+_raw:
+  description: A mapping or a list, depending on the term.
+  type: list
+  elements: raw
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.plugins.lookup import LookupBase
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    SERVICES,
+    environment_name,
+    variable_name,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
+    without_user_info,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.times import age_of
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    sealed,
+    switch,
+    writing,
+)
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+
+_RESTS = ("fail", "skip")
+
+
+class LookupModule(LookupBase):
+    def run(
+        self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Any]:
+        self.set_options(var_options=variables, direct=kwargs)
+        tasks: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "start": lambda _variables: {"salt": secrets.token_hex(16)},
+            "seal": self._seal,
+            "open": self._open,
+            "compare": self._compare,
+            "conflict": lambda _variables: sealed.conflict(self.get_option("plan")),
+        }
+        try:
+            return [tasks[term](variables or {}) for term in terms]
+        except sealed.PlanError as error:
+            message = f"The sealed plan {error}."
+        except ToolchainError as error:
+            message = f"{error}."
+        raise AnsibleError(message)
+
+    def _seal(self, _variables: dict[str, Any]) -> dict[str, Any]:
+        return sealed.make(_found(), self.get_option("salt"), self.get_option("key") or None)
+
+    def _open(self, variables: dict[str, Any]) -> dict[str, Any]:
+        rest, limit = self.get_option("rest"), self.get_option("max_age")
+        if rest not in _RESTS:
+            raise AnsibleError(f"enforce_plan_rest is {' or '.join(_RESTS)}, not '{rest}'.")
+        max_age = age_of("enforce_plan_max_age", str(limit)) if limit else None
+        plan = self._plan(variables)
+        sealed.verify(
+            plan,
+            key=self.get_option("key") or None,
+            max_age=max_age,
+            at=datetime.now(timezone.utc),
+            configured=self._configured(variables),
+        )
+        names = ("salt", "writes", "ignored")
+        return {**{name: plan[name] for name in names}, "rest": rest}
+
+    def _compare(self, variables: dict[str, Any]) -> list[str]:
+        return sealed.differences(self._plan(variables), _found())
+
+    def _plan(self, variables: dict[str, Any]) -> dict[str, Any]:
+        return sealed.read(self.get_option("plan"), lambda name: writing.resolved(name, variables))
+
+    def _configured(self, variables: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+        """Return the addresses that the host connects to, by host and service."""
+        template = ansible_internals.template_of(self)
+        connections = template(variables.get("enforce_connections")) or {}
+        found = {}
+        for service in SERVICES:
+            url = (
+                (connections.get(service) or {}).get("url")
+                or template(variables.get(variable_name(service, "url")))
+                or os.environ.get(environment_name(service, "url"))
+            )
+            if url:
+                address = without_user_info(str(url)).split("?")[0].rstrip("/")
+                found[str(variables.get("inventory_hostname")), service] = address
+        return found
+
+
+def _found() -> Contents:
+    return switch.so_far() or Contents(check=True).since()
