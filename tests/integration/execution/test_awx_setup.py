@@ -123,6 +123,10 @@ def _expect_workflow(store: Store) -> None:
     assert linked(store, nodes, "drift", "failure_nodes") == ["approval"]
     assert linked(store, nodes, "approval", "success_nodes") == ["enforce"]
     assert len(store.objects["workflow_approval_templates"]) == 1
+    enforce = store.named("job_templates", "delivery.toolchain enforce")
+    assert json.loads(enforce["extra_vars"]) == {"enforce_plan": "{{ drift_plan | default('') }}"}
+    (approval,) = store.objects["workflow_approval_templates"].values()
+    assert "applies exactly that plan" in approval["description"]
     workflow = "delivery.toolchain drift and enforce"
     for when in ("approvals", "error"):
         part = f"notification_templates_{when}"

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that `enforce` applies exactly the plan that `drift` has sealed."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+from tests.helpers.cases import CASES
+
+Fresh = Callable[[str], Sandbox]
+ROOT = Path(__file__).resolve().parents[3]
+
+PASSWORD = "enforced-password-1234567890"
+CONFIG: dict[str, Any] = {
+    "analysis_config_users": [{"name": "eve", "password": PASSWORD}],
+    "analysis_config_groups": [{"name": "quality", "users": ["eve"]}],
+    "desired_state_versions": [
+        {"project": "REL", "name": "8.1"},
+        {"project": "REL", "name": "8.2", "description": "two"},
+    ],
+    "desired_state_pages": [{"space": "REL", "title": "Sealed", "body": "<p>one</p>"}],
+    "drift_report": "report",
+}
+SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
+
+
+def _logins(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
+    return {each: connections.connection(each, sandbox.urls[each]) for each in SERVICES}
+
+
+def _run(
+    sandbox: Sandbox,
+    folder: Path,
+    name: str,
+    variables: dict[str, Any] | None = None,
+    *,
+    code: int = 0,
+    arguments: list[str] | None = None,
+) -> playbook.Run:
+    logins = {"enforce_connections": _logins(sandbox)}
+    play = {
+        "import_playbook": f"delivery.toolchain.{name}",
+        "vars": {**logins, **CONFIG, **(variables or {})},
+    }
+    controls = {"localhost": sandbox.control}
+    run = playbook.run(folder, [play], controls=controls, arguments=arguments or [])
+    assert run.code == code, run.output
+    return run
+
+
+def _writes(run: playbook.Run) -> list[str]:
+    return [f"{one['method']} {one['path']}" for event in run.events for one in event.writes]
+
+
+def _sealed(sandbox: Sandbox, folder: Path, **variables: Any) -> dict[str, Any]:
+    _run(sandbox, folder, "drift", variables)
+    plan: dict[str, Any] = json.loads((folder / "report/plan.json").read_text("utf-8"))
+    return plan
+
+
+PLAN = {"enforce_plan": "report/plan.json"}
+
+
+def _version(sandbox: Sandbox, folder: Path, name: str, **options: Any) -> None:
+    """Change a version behind the back of the plan."""
+    login = connections.connection("tracker", sandbox.urls["tracker"])
+    task = playbook.task(
+        "tracker_version", {"project": "REL", "name": name, **options, **login}, "x"
+    )
+    assert playbook.run(folder, [playbook.play([task])]).code == 0
+
+
+def test_an_unchanged_server_takes_the_whole_plan_once(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    plan = _sealed(sandbox, tmp_path)
+    assert [(one["kind"], one["action"]) for one in plan["entries"]] == [
+        ("user", "create"),
+        ("group", "update"),
+        ("version", "create"),
+        ("version", "create"),
+        ("page", "create"),
+    ]
+    assert len({one["digest"] for one in plan["entries"]}) == 5
+    assert PASSWORD not in json.dumps(plan)
+    assert plan["servers"] == sorted(sandbox.urls[each] for each in ("analysis", "tracker", "wiki"))
+    checked = _run(sandbox, tmp_path, "enforce", PLAN, arguments=["--check"])
+    assert _writes(checked) == []
+    run = _run(sandbox, tmp_path, "enforce", PLAN)
+    assert "Applied: 4 created, 1 updated, 0 deleted; failed: 0, skipped: 0." in run.output
+    assert "Result: as wanted" in _run(sandbox, tmp_path, "drift").output
+    again = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan": plan}, code=2)
+    assert "conflict" in again.output
+    assert "gone: version REL/8.1" in again.output
+    assert _writes(again) == []
+
+
+def test_a_changed_server_is_a_conflict_before_the_first_write(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    _version(sandbox, tmp_path, "8.2", description="one")
+    _sealed(sandbox, tmp_path)
+    _version(sandbox, tmp_path, "8.2", description="three")
+    _version(sandbox, tmp_path, "8.1")
+    run = _run(sandbox, tmp_path, "enforce", PLAN, code=2)
+    assert _writes(run) == []
+    told = " ".join(run.output.split())
+    assert "conflict: the servers differ from the sealed plan, and nothing was written" in told
+    assert "different: version REL/8.2" in told
+    assert "gone: version REL/8.1" in told
+    skipped = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_rest": "skip"})
+    assert "different: version REL/8.2" in " ".join(skipped.output.split())
+    assert "Applied: 2 created, 1 updated, 0 deleted; failed: 0, skipped: 1." in skipped.output
+    assert [one for one in _writes(skipped) if "tracker" in one] == []
+
+
+def test_another_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    _sealed(sandbox, tmp_path)
+    users = [{"name": "eve", "password": f"{PASSWORD}-2"}, {"name": "adam", "password": PASSWORD}]
+    run = _run(sandbox, tmp_path, "enforce", {**PLAN, "analysis_config_users": users}, code=2)
+    told = " ".join(run.output.split())
+    assert "different: user eve" in told
+    assert "new: user adam" in told
+    assert _writes(run) == []
+    skip = {**PLAN, "enforce_plan_rest": "skip", "analysis_config_users": users}
+    run = _run(sandbox, tmp_path, "enforce", {**skip, "analysis_config_groups": []})
+    assert [one for one in _writes(run) if "analysis" in one] == []
+
+
+def test_ignored_findings_are_left_alone(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    ignore = [{"kind": "version", "name": "REL/8.1"}, {"kind": "user"}, {"kind": "group"}]
+    plan = _sealed(sandbox, tmp_path, drift_ignore=ignore)
+    assert [one["name"] for one in plan["entries"]] == ["REL/8.2", "REL/Sealed"]
+    run = _run(sandbox, tmp_path, "enforce", PLAN)
+    assert "Applied: 2 created, 0 updated, 0 deleted; failed: 0, skipped: 3." in run.output
+
+
+SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "edited": ({"created": "2026-01-01T00:00:00Z"}, {}, "was edited after drift wrote it"),
+    "no plan": ({"digest": None}, {}, "was edited"),
+    "format": ({"format": 2}, {}, "has format 2, but this release reads format 1"),
+    "age": ({}, {"enforce_plan_max_age": "soon"}, "enforce_plan_max_age: 'soon' is no age"),
+    "rest": ({}, {"enforce_plan_rest": "all"}, "enforce_plan_rest is fail or skip, not 'all'"),
+    "seal": ({}, {"enforce_plan_key": "k"}, "has no seal: give drift the same key"),
+    "server": (
+        {},
+        {"enforce_connections": {"tracker": {"url": "https://other.example.com/x/"}}},
+        "but this run connects to https://other.example.com/x: use the connections of drift",
+    ),
+    "file": ({}, {"enforce_plan": "none.json"}, "cannot be read: No such file or directory"),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_plan_that_cannot_be_used_is_one_sentence(
+    slip: str, fresh: Fresh, tmp_path: Path
+) -> None:
+    changes, variables, words = SLIPS[slip]
+    sandbox = fresh("real")
+    plan = _sealed(sandbox, tmp_path)
+    (tmp_path / "report/plan.json").write_text(json.dumps({**plan, **changes}), encoding="utf-8")
+    run = _run(sandbox, tmp_path, "enforce", {**PLAN, **variables}, code=2)
+    assert words in " ".join(run.output.split())
+    assert [one for event in run.events for one in event.requests] == []
+
+
+def test_a_comparison_that_fails_on_one_host_stops_all(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    hosts = {
+        each: {"desired_state_versions": [{"project": "REL", "name": f"8.{each}"}]}
+        for each in ("one", "two")
+    }
+    inventory = {"all": {"hosts": hosts}}
+    (tmp_path / "hosts.json").write_text(json.dumps(inventory), encoding="utf-8")
+    arguments = ["-i", "hosts.json", "-e", "enforce_hosts=all"]
+
+    def run(name: str, code: int = 0, **variables: Any) -> playbook.Run:
+        login = connections.connection("tracker", sandbox.urls["tracker"])
+        play = {
+            "import_playbook": f"delivery.toolchain.{name}",
+            "vars": {"enforce_connections": {"tracker": login}, "drift_report": name, **variables},
+        }
+        found = playbook.run(tmp_path, [play], arguments=arguments)
+        assert found.code == code, found.output
+        return found
+
+    run("drift")
+    plan = json.loads((tmp_path / "drift/plan.json").read_text("utf-8"))
+    assert [one["host"] for one in plan["entries"]] == ["one", "two"]
+    before = len(sandbox.requests("tracker", writes=True))
+    sealed: dict[str, Any] = {"enforce_plan": "drift/plan.json"}
+    url = sandbox.urls["tracker"]
+    logins = {
+        "right": {"tracker": connections.connection("tracker", url)},
+        "wrong": {"tracker": {"url": url, "username": "alice", "password": "wrong-password"}},
+        "enforce_connections": "{{ wrong if inventory_hostname == 'two' else right }}",
+    }
+    refused = run("enforce", 2, **sealed, **logins)
+    assert "Cannot compare the servers with the sealed plan" in refused.output
+    assert len(sandbox.requests("tracker", writes=True)) == before
+    assert "Applied: 2 created" in run("enforce", **sealed).output
+
+
+def test_a_plan_with_a_seal_needs_its_key(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    own_process = {"toolchain_in_process": False, "enforce_roles": "desired_state"}
+    plan = _sealed(sandbox, tmp_path, drift_plan_key="a long key", **own_process)
+    assert len(plan["seal"]) == 64
+    assert "a long key" not in json.dumps(plan)
+    wrong = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_key": "x"}, code=2)
+    assert "has a seal that does not fit the key" in " ".join(wrong.output.split())
+    run = _run(
+        sandbox, tmp_path, "enforce", {**PLAN, **own_process, "enforce_plan_key": "a long key"}
+    )
+    assert "Applied: 3 created" in run.output
+
+
+KINDS = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text(encoding="utf-8"))[
+    "desired_state_kinds"
+]
+SPECS = yaml.safe_load(
+    (ROOT / "roles/desired_state/meta/argument_specs.yml").read_text(encoding="utf-8")
+)["argument_specs"]["main"]["options"]
+#: Kinds whose case needs nothing but the seeds of the sandbox.
+USABLE = [
+    kind
+    for kind in KINDS
+    if not {"settings", "seed", "login", "dialect"}
+    & {key for key, value in CASES[kind["module"]].items() if value}
+    and "create" in CASES[kind["module"]]
+]
+
+
+def _entry(kind: dict[str, Any]) -> dict[str, Any]:
+    """Return the object of a contract case as an entry of the desired state."""
+    known = SPECS[f"desired_state_{kind['list']}"]["options"]
+    create = CASES[kind["module"]]["create"]
+    return {name: value for name, value in create.items() if name in known}
+
+
+def _apply(sandbox: Sandbox, folder: Path, kind: dict[str, Any], step: str) -> None:
+    """Change an object behind the back of the plan, with the arguments of its contract case."""
+    case = CASES[kind["module"]]
+    login = connections.connection(case["service"], sandbox.urls[case["service"]])
+    task = playbook.task(kind["module"], {**case[step], **login}, "Change it")
+    run = playbook.run(folder, [playbook.play([task])])
+    assert run.event("Change it").status == "ok", run.output
+
+
+def _found(
+    sandbox: Sandbox, folder: Path, variables: dict[str, Any]
+) -> tuple[dict[str, dict[str, Any]], int]:
+    """Return the findings of a drift by their id, and the number of its requests."""
+    run = _run(sandbox, folder, "drift", {**variables, "drift_report": "now"})
+    report = json.loads((folder / "now/report.json").read_text("utf-8"))
+    found = {one["id"]: {**one, "first_seen": "", "since": ""} for one in report["findings"]}
+    return found, _asked(run)
+
+
+def _asked(run: playbook.Run) -> int:
+    return sum(len(event.requests) for event in run.events)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_nothing_outside_of_the_plan_is_written(seed: int, fresh: Fresh, tmp_path: Path) -> None:
+    choice = random.Random(seed)
+    sandbox = fresh("real")
+    kinds = choice.sample(USABLE, choice.randint(2, min(4, len(USABLE))))
+    for kind in kinds:
+        if choice.random() < 0.3:
+            _apply(sandbox, tmp_path, kind, "create")
+    variables: dict[str, Any] = {
+        **{name: [] for name in CONFIG if name.startswith("desired")},
+        **{f"desired_state_{kind['list']}": [_entry(kind)] for kind in kinds},
+        "enforce_roles": "desired_state",
+    }
+    planned, cost = _found(sandbox, tmp_path, variables)
+    (tmp_path / "now/plan.json").rename(tmp_path / "plan.json")
+    for kind in kinds:
+        if seed % 2 and choice.random() < 0.5:
+            _apply(sandbox, tmp_path, kind, "create")
+            if choice.random() < 0.5:
+                _apply(sandbox, tmp_path, kind, "update")
+    now, _cost = _found(sandbox, tmp_path, variables)
+    sealed = {**variables, "enforce_plan": "plan.json", "drift_report": "enforced"}
+    if now != planned:
+        refused = _run(sandbox, tmp_path, "enforce", sealed, code=2)
+        assert _writes(refused) == []
+        assert "conflict" in refused.output
+    run = _run(sandbox, tmp_path, "enforce", {**sealed, "enforce_plan_rest": "skip"})
+    left, _cost = _found(sandbox, tmp_path, variables)
+    # what is new or different is left as it was, and the rest of the plan is applied
+    assert left == {own: one for own, one in now.items() if planned.get(own) != one}
+    if now == planned:
+        assert _asked(run) - len(_writes(run)) <= 3 * cost + 5 * len(SERVICES)

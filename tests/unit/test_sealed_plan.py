@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test sealed plans: their digests in modules, and their file on the controller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import (
+    PlannedChange,
+    Sealing,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, sealed
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+
+AT = datetime(2026, 11, 24, 6, tzinfo=timezone.utc)
+SERVER = "https://ci.example.com"
+PLACE = ("CiJobOptions", SERVER)
+
+
+class Whole:
+    """An operation whose plan is written as a whole."""
+
+
+@dataclass
+class Many:
+    """An operation with several changes."""
+
+    sides: list[tuple[str, Any]]
+
+    def parts(self) -> Sequence[PlannedChange]:
+        return [
+            PlannedChange(name, {"password": "s3cret", "name": name}, None, after)
+            for name, after in self.sides
+        ]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        self.sides = [each for n, each in enumerate(self.sides) if n not in places]
+        return Plan({}, dict(self.sides), "update" if self.sides else "none")
+
+
+def held(
+    given: dict[str, Any], operation: Any, *, check_mode: bool = False, after: Any = "new"
+) -> tuple[Sealing, Plan]:
+    sealing = Sealing({"salt": "salt", **given}, PLACE, {"s3cret"})
+    plan = sealing.hold(operation, Plan("old", after, "update"), {}, check_mode=check_mode)
+    return sealing, plan
+
+
+def digests(operation: Any, **more: Any) -> list[str]:
+    return held({}, operation, check_mode=True, **more)[0].digests
+
+
+def test_a_plan_is_held_against_the_sealed_one() -> None:
+    (digest,) = digests(Whole())
+    assert held({"writes": [digest]}, Whole())[1].changed
+    with pytest.raises(ToolchainError, match="conflict: the change is not in the sealed plan"):
+        held({"writes": [digest]}, Whole(), after="other")
+    sealing, plan = held({"writes": [], "rest": "skip"}, Whole())
+    assert (plan.changed, plan.diff(), sealing.skipped) == (False, ("old", "old"), [""])
+    assert held({"writes": [], "ignored": [digest]}, Whole())[1].changed is False
+
+
+def test_changes_of_a_list_are_taken_one_by_one() -> None:
+    operation = Many([("a", 1), ("b", 2), ("c", 3)])
+    first, second, third = digests(operation)
+    with pytest.raises(ToolchainError, match="the change of b is not in the sealed plan") as caught:
+        held({"writes": [first], "ignored": [third]}, operation)
+    assert caught.value.kind == "conflict"
+    sealing, plan = held({"writes": [second], "rest": "skip"}, operation)
+    assert (plan.after, sealing.skipped) == ({"b": 2}, ["a", "c"])
+    assert held({"writes": [], "rest": "skip"}, operation)[1].changed is False
+
+
+def test_a_long_conflict_is_cut() -> None:
+    operation = Many([(f"n{number}", number) for number in range(12)])
+    with pytest.raises(ToolchainError, match=r"of n0, n1, .*, n9 and 2 more is not"):
+        held({"writes": []}, operation)
+
+
+def test_digests_depend_on_place_salt_sides_and_secrets() -> None:
+    base = Sealing({"salt": "salt"}, PLACE, {"one", "two", "three"})
+
+    def digest(sealing: Sealing, before: Any, wanted: Any) -> str:
+        sealing.hold(Whole(), Plan(before, "x", "update"), wanted, check_mode=True)
+        return sealing.digests[0]
+
+    wanted: Any = {"password": ["one"], "secret": Secret("two")}
+    found = {
+        digest(base, "a", {}),
+        digest(base, "b", {}),
+        digest(base, "a", wanted),
+        digest(base, "a", {"password": Secret("three")}),
+        digest(Sealing({"salt": "other"}, PLACE, ()), "a", {}),
+        digest(Sealing({"salt": "salt"}, ("X", SERVER), ()), "a", {}),
+    }
+    assert len(found) == 6
+    assert digest(base, "a", wanted) in found
+
+
+def test_an_unchanged_task_has_no_digest() -> None:
+    sealing = Sealing({"salt": "salt", "writes": []}, PLACE, ())
+    plan = Plan("a", "a")
+    assert sealing.hold(Whole(), plan, {}, check_mode=False) is plan
+    assert sealing.digests == []
+
+
+def contents(*names: str, host: str = "h", **values: Any) -> Contents:
+    found = Contents("drift", check=True, hosts=[host], finished="2026-11-24T05:00:00Z")
+    for name in names:
+        found.add(
+            host=host,
+            service="ci",
+            server=SERVER,
+            kind="job",
+            name=name,
+            action="update",
+            text=f"job {name}: differs",
+            status="drift",
+            digests=[f"write {name}"],
+            **values,
+        )
+    found.servers["h", "ci"] = SERVER
+    return found.since(accepted=ignored.parse([{"name": "ignored"}]))
+
+
+def plan(*names: str, key: str | None = None, **values: Any) -> dict[str, Any]:
+    made = sealed.make(contents(*names, **values), "salt", key)
+    loaded: dict[str, Any] = json.loads(json.dumps(made))
+    return loaded
+
+
+def test_a_plan_has_no_values_and_distinct_digests() -> None:
+    made = plan("a", "b", "ignored", before="was s3cret", after="is s3cret")
+    assert "s3cret" not in json.dumps(made)
+    assert [one["name"] for one in made["entries"]] == ["a", "b"]
+    assert len({one["digest"] for one in made["entries"]}) == 2
+    assert made["writes"] == ["write a", "write b"]
+    assert made["ignored"][0] == "write ignored"
+    assert (made["servers"], made["seal"]) == ([SERVER], None)
+
+
+def test_differences_name_what_is_new_gone_or_different() -> None:
+    made = plan("a", "b", "c", "ignored")
+    assert sealed.differences(made, contents("a", "b", "c", "ignored")) == []
+    assert sealed.differences(made, contents("b", "c")) == [f"gone: job a on {SERVER}"]
+    assert sealed.differences(made, contents("a", "b", "c", "d")) == [f"new: job d on {SERVER}"]
+    found = sealed.differences(made, contents("a", "b", "c", after="x"))
+    assert found == [f"different: job {name} on {SERVER}" for name in "abc"]
+    assert "; and 10 more." in sealed.conflict([str(number) for number in range(60)])
+
+
+def read(given: Any, folder: Path = Path()) -> dict[str, Any]:
+    return sealed.read(given, lambda name: folder / name)
+
+
+def test_a_plan_is_read_from_a_file_or_a_mapping(tmp_path: Path) -> None:
+    made = plan("a", key="k")
+    (tmp_path / "plan.json").write_text(json.dumps(made), encoding="utf-8")
+    assert read("plan.json", tmp_path) == read(made) == made
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": 7}, "has format 7, but this release reads format 1: run drift again"),
+        ({"created": "now"}, "was edited after drift wrote it"),
+        ({"entries": [1]}, "was edited"),
+        ({"writes": None}, "was edited"),
+        ({"servers": []}, "was edited"),
+        ({"places": [1]}, "was edited"),
+    ],
+)
+def test_a_changed_plan_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(sealed.PlanError, match=words):
+        read({**plan("a"), **changes})
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "1"])
+def test_a_file_that_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+    with pytest.raises(sealed.PlanError, match="is no plan that drift wrote"):
+        read("plan.json", tmp_path)
+    with pytest.raises(sealed.PlanError, match="cannot be read: No such file"):
+        read("other.json", tmp_path)
+
+
+def test_another_version_of_the_collection_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = plan("a")
+    monkeypatch.setattr(sealed, "version", lambda: "9.9.9")
+    with pytest.raises(sealed.PlanError, match=r"made by version .* and this is 9\.9\.9"):
+        read(made)
+
+
+def test_the_version_comes_from_the_installed_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sealed, "_MANIFEST", tmp_path)
+    info = {"collection_info": {"version": "1.2.3"}}
+    (tmp_path / "MANIFEST.json").write_text(json.dumps(info), encoding="utf-8")
+    assert sealed.version() == "1.2.3"
+
+
+def verify(made: dict[str, Any], **more: Any) -> None:
+    checks: dict[str, Any] = {
+        "key": None,
+        "max_age": None,
+        "at": AT,
+        "configured": {("h", "ci"): SERVER},
+    }
+    sealed.verify(made, **{**checks, **more})
+
+
+def test_seal_age_and_servers_are_checked() -> None:
+    made = plan("a", key="k")
+    verify(made)
+    verify(made, key="k", max_age=timedelta(hours=1))
+    verify(made, configured={})
+    for more, words in (
+        ({"key": "other"}, "has a seal that does not fit the key"),
+        ({"max_age": timedelta(minutes=59)}, "is 60 minutes old, more than enforce_plan_max_age"),
+        (
+            {"configured": {("h", "ci"): "https://b"}},
+            f"{SERVER}, but this run connects to https://b",
+        ),
+    ):
+        with pytest.raises(sealed.PlanError, match=words):
+            verify(made, **more)
+    with pytest.raises(sealed.PlanError, match="has no seal: give drift the same key"):
+        verify(plan("a"), key="k")
+    with pytest.raises(sealed.PlanError, match="does not tell when it was made"):
+        verify({**made, "created": "?"}, max_age=timedelta(1))
