@@ -24,7 +24,7 @@ _HEAD = """\
 # This file is written by `python -m tools.awx`.
 ---
 """
-_ROLES = ("analysis_config", "ci_baseline", "repo_housekeeping")
+_ROLES = ("analysis_config", "ci_baseline", "repo_housekeeping", "desired_state")
 #: Maximum length of a survey response, in characters.
 _LONGEST = 65536
 #: Roles that `release` runs with their own variables.
@@ -32,6 +32,51 @@ _ROLES_OF_RELEASE = ("release_version", "wiki_docs")
 #: Variables of `release` that a survey does not ask for: values passed between tasks, or known from
 #: a credential or the inventory.
 _NOT_ASKED = {"release_build_numbers", "release_connections", "release_hosts"}
+#: Variables of the report, of `drift` and `enforce`.
+_REPORT = {
+    "drift_report": {"type": "str", "description": "Folder of the report."},
+    "drift_output": {
+        "type": "str",
+        "choices": ["text", "github"],
+        "description": "github also writes annotations and a step summary.",
+    },
+}
+_IGNORE = {
+    "type": "list",
+    "elements": "dict",
+    "description": "Differences that are accepted, and do not count for drift_fail.",
+    "options": dict.fromkeys(("id", "service", "server", "kind", "name", "until", "reason")),
+}
+#: Variables of `drift`.
+_DRIFT = {
+    "drift_fail": {
+        "type": "bool",
+        "description": "Whether the run fails where something differs, so that a workflow can"
+        " branch.",
+    },
+    "drift_ignore": _IGNORE,
+    "drift_page": {
+        "type": "dict",
+        "description": "Wiki page to write the findings to.",
+        "options": dict.fromkeys(("page_id", "space", "title", "parent_id", "section", "labels")),
+    },
+}
+#: Variables of `enforce`.
+_PLAN = {
+    "enforce_plan": {
+        "type": "dict",
+        "description": "Sealed plan of drift: only that is applied.",
+    },
+    "enforce_plan_rest": {
+        "type": "str",
+        "choices": ["fail", "skip"],
+        "description": "Whether what differs from the plan fails the run, or is left out.",
+    },
+    "enforce_plan_max_age": {
+        "type": "str",
+        "description": "Maximum age of the plan, as 2d, 26h or 30m.",
+    },
+}
 #: Variables of `drift_summary`.
 _SUMMARY = {
     "summary_reports": {
@@ -155,13 +200,16 @@ def _surveys() -> dict[str, Any]:
         _question("enforce_roles", {"type": "str", "description": "Roles to run, by commas."}),
         *(question for role in _ROLES for question in _role_questions(role)),
     ]
-    fails = "Whether the run fails where something differs, so that a workflow can branch."
+    drift, plan, report = (
+        [_question(*each) for each in variables.items()] for variables in (_DRIFT, _PLAN, _REPORT)
+    )
     return {
         "release": [_question(*each) for each in _release_variables().items()],
-        "enforce": enforce,
-        "drift": [_question("drift_fail", {"type": "bool", "description": fails}), *enforce],
+        "enforce": [*plan, *report, *enforce],
+        "drift": [*drift, *report, *enforce],
         "drift_summary": [
-            _question("drift_fail", {"type": "bool", "description": fails}),
+            _question("drift_fail", _DRIFT["drift_fail"]),
+            _question("drift_ignore", _IGNORE),
             *(_question(*each) for each in _SUMMARY.items()),
         ],
         "housekeeping": list(_role_questions("repo_housekeeping")),

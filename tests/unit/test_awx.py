@@ -100,13 +100,30 @@ def test_a_file_is_written_only_where_its_content_is_given() -> None:
 
 
 def test_every_option_of_the_roles_is_asked_for_save_secrets() -> None:
-    for role in ("analysis_config", "ci_baseline", "repo_housekeeping"):
+    for role in ("analysis_config", "ci_baseline", "repo_housekeeping", "desired_state"):
         specs = load(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
         for playbook in ("enforce", "drift"):
             asked = {question["variable"] for question in SURVEYS[playbook]}
             missing = {f"survey_{name}" for name in specs} - asked
             secret = {f"survey_{name}" for name, one in specs.items() if "no_log" in str(one)}
             assert missing == secret | {f"survey_{role}_in_check_mode"} & missing
+
+
+def test_every_variable_of_the_guide_is_asked_for() -> None:
+    text = (ROOT / "docs/drift.md").read_text(encoding="utf-8")
+    taught = set(re.findall(r"\b(?:drift|enforce|summary)_\w+(?=`|=|:)", text))
+    taught |= set(re.findall(r"\bdesired_state_\w+(?=`|=|:)", text))
+    asked = {
+        question["variable"].removeprefix("survey_")
+        for name in ("drift", "enforce", "drift_summary")
+        for question in SURVEYS[name]
+    }
+    # secrets, and values that a credential or the inventory has
+    not_asked = {"drift_plan_key", "enforce_plan_key", "enforce_connections", "enforce_hosts"}
+    # facts
+    told = {"drift_findings", "drift_mended", "drift_plan", "drift_result"}
+    assert taught - asked == not_asked | told
+    assert {"drift_ignore", "drift_page", "enforce_plan", "desired_state_folder"} <= asked
 
 
 def test_every_variable_of_a_release_is_asked_for() -> None:
