@@ -81,9 +81,9 @@ options:
     default: false
   allow_orphaned_comments:
     description:
-      - Whether a new body may remove the text positions of inline comments. Otherwise this is a conflict, in check mode too.
-      - Comments refer to C(ac:inline-comment-marker) elements in the stored body. A body with these elements keeps the comments.
-      - Resolved comments have such elements too.
+      - Inline comments of readers stay where their text is still there. Whether a new body may remove the text of others. Otherwise this is a
+        conflict, in check mode too.
+      - Comments refer to C(ac:inline-comment-marker) elements in the stored body. Resolved comments have such elements too.
     type: bool
     default: false
   labels:
@@ -301,6 +301,12 @@ pages:
       page: {"id": "2001", "title": "Known problems", "space": "REL", "version": 1, "url": "https://wiki.example/display/REL/Known+problems"}
       ignored_differences: []
       error: null
+comments:
+  description:
+    - Inline comments of readers in the body that the task saves, as C(kept) and C(lost). A comment stays where its text is still there.
+  returned: success
+  type: dict
+  sample: {kept: 2, lost: 0}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

@@ -87,7 +87,9 @@ options:
     type: bool
     default: false
   allow_orphaned_comments:
-    description: Whether a new body may remove the text positions of inline comments. Otherwise this is a conflict.
+    description:
+      - Inline comments of readers stay where their text is still there. Whether a new body may remove the text of others. Otherwise this is a
+        conflict.
     type: bool
     default: false
   mark:
@@ -177,6 +179,12 @@ problems:
   type: list
   elements: str
   sample: ["guide/install.md:12: the link to 'setup.md' leads to nothing"]
+comments:
+  description:
+    - Inline comments of readers in the pages that the task saves, as C(kept) and C(lost). A comment stays where its text is still there.
+  returned: success
+  type: dict
+  sample: {kept: 2, lost: 0}
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

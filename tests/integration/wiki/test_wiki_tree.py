@@ -77,7 +77,7 @@ class Tree:
                 operation.preflight(plan)
         finally:
             self.http = task.accounting.as_dict()
-        self.pages = result["pages"]
+        self.pages, self.comments = result["pages"], result["comments"]
         return plan.changed, {page["path"]: page["action"] for page in result["pages"]}
 
     def fails(self, **more: Any) -> ToolchainError:
@@ -529,14 +529,21 @@ def test_a_missing_library_is_told_once(tree: Tree, monkeypatch: pytest.MonkeyPa
 def test_readers_comments_keep_their_place_unless_they_need_not(tree: Tree) -> None:
     tree()
     page = tree.page("Second")
-    marked = '<p><ac:inline-comment-marker ac:ref="1">do it</ac:inline-comment-marker></p>'
-    members = {"type": "page", "title": "Second", "version": {"number": 2}}
-    body = {"storage": {"value": f"<h1>Second</h1>{marked}", "representation": "storage"}}
-    tree.send("PUT", f"/{page['id']}", {**members, "body": body})
-    error = tree.fails()
-    assert error.kind == "conflict"
-    assert "guide/second.md: 1 inline comments" in error.message
-    assert tree(allow_orphaned_comments=True)[1]["guide/second.md"] == "updated"
+    marker = '<ac:inline-comment-marker ac:ref="{}">{}</ac:inline-comment-marker>'
+    for number, (text, lost) in enumerate((("do it", 0), ("gone", 1)), 2):
+        marked = f"<p>{marker.format(number, text)}</p>"
+        members = {"type": "page", "title": "Second", "version": {"number": 2 * number - 2}}
+        body = {"storage": {"value": f"<h1>Second</h1>{marked}", "representation": "storage"}}
+        tree.send("PUT", f"/{page['id']}", {**members, "body": body})
+        if lost:
+            error = tree.fails()
+            assert error.kind == "conflict"
+            assert "guide/second.md: 1 inline comments of readers" in error.message
+        done = tree(allow_orphaned_comments=bool(lost))[1]
+        assert done["guide/second.md"] == "updated"
+        assert tree.comments == {"kept": 1 - lost, "lost": lost}
+        assert (marker.format(number, text) in tree.body("Second")) is not bool(lost)
+        assert not tree()[0]
 
 
 def test_a_right_that_is_missing_half_way_is_told_with_what_was_done(tree: Tree) -> None:

@@ -11,6 +11,7 @@ from ..names import composed
 from ..page import Page
 from ..storage import section
 from ..storage.comparison import BodyComparison, compare
+from ..storage.inline_comments import with_comments, without_markers
 from ..storage.parser import Malformed, parse
 from .page_options import PageOptions
 
@@ -39,13 +40,14 @@ class DesiredPage:
             return BodyComparison(False)
         there = page.body if self.heading is None else section.find(page.body, self.heading).content
         return (
-            BodyComparison(there == self.body)
+            BodyComparison(without_markers(there) == without_markers(self.body))
             if self.exact
             else compare(there, self.body, page.space)
         )
 
     def body_on(self, page: Page, comparison: BodyComparison | None = None) -> str:
-        """Return the body to save; an equivalent stored body is kept.
+        """Return the body to save; an equivalent stored body is kept. Inline comments of readers
+        stay where their text is still there.
 
         :param comparison: the result of `validate()`, if known
         """
@@ -58,10 +60,10 @@ class DesiredPage:
         if self.body is None or (self.validate(page) if comparison is None else comparison).same:
             return page.body or ""
         if self.heading is None:
-            return self.body
+            return with_comments(page.body or "", self.body)
         found = section.find(page.body or "", self.heading)
         section.require_inside(self.body, found)
-        return found.replaced(self.body)
+        return found.replaced(with_comments(found.content, self.body))
 
     def changes_parent(self, page: Page) -> bool:
         """Return whether the page has another parent.

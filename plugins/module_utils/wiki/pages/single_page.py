@@ -17,7 +17,7 @@ from ..labels import PageLabels
 from ..page import Page
 from ..permissions import of_the_page, require
 from ..storage.comparison import BodyComparison, alike, readable
-from ..storage.inline_comments import lost_comments
+from ..storage.inline_comments import comment_counts
 from ..storage.markdown_signs import looks_like_markdown
 from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
@@ -66,6 +66,7 @@ class SinglePage:
         self._page: Page | None = None
         self._new: Page | None = None
         self._body = self._desired.body or ""
+        self._comments = {"kept": 0, "lost": 0}
 
     # -- planning ------------------------------------------------------------------------------
 
@@ -124,7 +125,8 @@ class SinglePage:
         return [change for each in self._additions if (change := each.plan(page)) is not None]
 
     def _results(self) -> dict[str, Any]:
-        return {name: value for each in self._additions for name, value in each.result().items()}
+        found = {name: value for each in self._additions for name, value in each.result().items()}
+        return {**found, "comments": self._comments}
 
     def _check(self, page: Page) -> None:
         """Raise `conflict` if the page does not match the options, for example its space."""
@@ -241,7 +243,8 @@ class SinglePage:
 
         The markers are part of the body, but adding a marker creates no version.
         """
-        lost = lost_comments(page.body or "", body)
+        kept, lost = comment_counts(page.body or "", body)
+        self._comments = {"kept": kept, "lost": lost}
         if lost == 0:
             return
         comments = f"{lost} inline comment{'s' if lost > 1 else ''} of readers"
@@ -249,7 +252,7 @@ class SinglePage:
             raise ToolchainError(
                 "conflict",
                 f"{self._options.named}: with this body {comments} would lose the place in the"
-                " text; keep their marks in the body, or set allow_orphaned_comments",
+                " text: their text is gone; keep it, or set allow_orphaned_comments",
             )
         self._task.warn(f"{self._options.named}: {comments} lose the place in the text")
 

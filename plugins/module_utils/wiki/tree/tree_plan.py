@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from ..labels import PageLabels
 from ..page import Page, member
 from ..storage.comparison import alike, readable
 from ..storage.excerpt import excerpt
-from ..storage.inline_comments import lost_comments
+from ..storage.inline_comments import comment_counts, with_comments
 from .existing_pages import ExistingTree, TreeReader, titles_of
 from .marks import TreeMark, mark_of
 from .matching import match
@@ -149,6 +150,9 @@ class TreePlanner:
     ) -> None:
         self._uses_marks = uses_marks
         self._client, self._reader, self._space, self._parent = client, reader, space, parent
+        #: Inline comments of readers in the pages that are saved.
+        self.comments = {"kept": 0, "lost": 0}
+        self._counting = threading.Lock()
         self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
         self._warn = warn
         #: Id of a tree with the same files whose root page is gone.
@@ -296,7 +300,11 @@ class TreePlanner:
     def _keep_comments(self, page: Page, wanted: WantedPage) -> None:
         if alike(page.body or "", wanted.body, page.space):
             return
-        lost = lost_comments(page.body or "", wanted.body)
+        before = page.body or ""
+        kept, lost = comment_counts(before, with_comments(before, wanted.body))
+        with self._counting:
+            self.comments["kept"] += kept
+            self.comments["lost"] += lost
         if lost == 0:
             return
         message = (

@@ -127,7 +127,7 @@ class WikiTreeOperation:
             before = "".join(old for old, _new in texts)
             return before, "".join(new for _old, new in texts)
 
-        result = {"pages": self._shown({}, self._deletions)}
+        result = {"pages": self._shown({}, self._deletions), "comments": planner.comments}
         return Plan(None, None, made if changed else "none", result=result, make_diff=make_diff)
 
     def preflight(self, plan: Plan) -> None:
