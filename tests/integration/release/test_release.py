@@ -37,6 +37,26 @@ STEPS: dict[str, tuple[dict[str, Any], int]] = {
         {"release_builds": [{"build_name": "agent", "build_number": "12", "status": "tried"}]},
         1,
     ),
+    "a release bundle": (
+        {
+            "release_bundles": [
+                {
+                    "name": "suite",
+                    "version": "1",
+                    "sources": {"bundles": [{"name": "agent", "version": "1.10.1"}]},
+                    "environment": "QA",
+                },
+                {
+                    "name": "suite",
+                    "version": "1",
+                    "environment": "PROD",
+                    "included_repositories": ["generic-release-local"],
+                    "distribute": True,
+                },
+            ]
+        },
+        3,
+    ),
     "a role": (
         {
             "release_analysis_roles": [
@@ -210,6 +230,19 @@ def test_what_no_step_of_the_release_makes_must_be_there(
     failed = release(tmp_path, entry, *arguments, environment=environment_of(urls))
     assert failed.code != 0, failed.output
     assert "not_found" in failed.output
+
+
+@pytest.mark.parametrize("arguments", [(), ("--check",)])
+def test_a_release_bundle_is_made_once(
+    fresh: Fresh, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    variables, changed = STEPS["a release bundle"]
+    environment = environment_of(fresh("real").urls)
+    first = release(tmp_path, variables, *arguments, environment=environment)
+    assert (first.code, first.counts["changed"]) == (0, changed), first.output
+    again = release(tmp_path, variables, environment=environment)
+    expected = changed if arguments else 0
+    assert (again.code, again.counts["changed"]) == (0, expected), again.output
 
 
 @pytest.mark.parametrize("step", STEPS)
