@@ -18,11 +18,13 @@ from sandbox.wiki.asking import answered, expansions, part, statuses
 from sandbox.wiki.browsing import Browsing
 from sandbox.wiki.errors import json_object
 from sandbox.wiki.pages import Pages
+from sandbox.wiki.version2 import GONE, Version2, gone
 from sandbox.wiki.views import GET_DEFAULT, POST_DEFAULT, Views, label, listing, written_page
 
 AsyncHandler = Callable[[Request], Awaitable[Response]]
 
 _ATTACHMENTS_LIMIT = 50
+_TENANT = "/_edge/tenant_info"
 # Content types that a browser can send from another site; they need the anti-forgery header.
 _FORGEABLE = ("multipart/form-data", "application/x-www-form-urlencoded", "text/plain")
 _CREATED = "2026-01-05T09:00:00.000Z"
@@ -46,6 +48,9 @@ _DEFAULTS: dict[str, Any] = {
     "rename_rewrites_links": True,
     "trash_blocks_titles": False,
     "index_lag_searches": 0,
+    "version_2": False,
+    "version_1_pages": 200,
+    "cloud_id": "",
 }
 
 
@@ -71,6 +76,9 @@ class WikiService(Service):
     - `rename_rewrites_links`: renaming a page updates the links to it
     - `trash_blocks_titles`: titles of trashed pages cannot be used again
     - `index_lag_searches`: this number of searches does not find a new page
+    - `version_2`: the cloud's version 2 is there [wiki-30]
+    - `version_1_pages`: 200, 410 or 401, for pages, spaces, children and properties by version 1
+    - `cloud_id`: id of the site, which is also served at the gateway [tracker-40]
     """
 
     name = "wiki"
@@ -80,8 +88,13 @@ class WikiService(Service):
         super().__init__(context)
         self.accounts = Accounts(self)
         self.browsing = Browsing(self._views)
+        self.version2 = Version2(
+            self._views, self.accounts.note, lambda: bool(self.real and self.settings["version_2"])
+        )
 
     async def authenticate(self, request: Request) -> Response | None:
+        if request.scope["path"].endswith(_TENANT):
+            return None
         refusal = self.accounts.authenticate(request)
         if refusal is not None or request.method in ("GET", "HEAD"):
             return refusal
@@ -100,6 +113,19 @@ class WikiService(Service):
         if needed and not {"no-check", "nocheck"} & set(values):
             return PlainTextResponse("XSRF check failed", 403)
         return None
+
+    def inside(self, path: str) -> str | None:
+        """Map the gateway and the id of the site to this service: server fact [tracker-40]."""
+        gateway = f"/ex/confluence/{self.settings['cloud_id']}/{self.name}/"
+        if not self.settings["cloud_id"] or not path.startswith((gateway, _TENANT)):
+            return None
+        return (
+            f"/{self.name}{path}" if path == _TENANT else path[len(gateway) - len(self.name) - 2 :]
+        )
+
+    async def tenant(self, request: Request) -> Response:
+        """Server fact [tracker-40]: the id of the site, without a login."""
+        return JSONResponse({"cloudId": self.settings["cloud_id"]})
 
     def reset(self) -> None:
         self.accounts.reset()
@@ -125,6 +151,8 @@ class WikiService(Service):
         content = "/rest/api/content"
         page = content + "/{id}"
         return [
+            route(_TENANT, self.tenant),
+            *self.version2.routes(),
             self._route(content, self.find),
             self._route(content, self.create, "POST"),
             self._route(content + "/", self.create, "POST"),
@@ -172,6 +200,8 @@ class WikiService(Service):
         async def known(request: Request) -> Response:
             if not written and not self.real:
                 return self.not_found(request)
+            if self.settings["version_1_pages"] != 200 and GONE.search(path):
+                return gone(int(self.settings["version_1_pages"]))
             try:
                 response = await handler(request)
             except Answer as answer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any, cast
@@ -76,6 +76,10 @@ def wiki(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
     return Row("wiki", (right,), method, f"/rest/api{path}", *more, **others)
 
 
+def wiki2(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
+    return replace(wiki(right, method, "", *more, **others), path=f"/api/v2{path}", cloud=True)
+
+
 def ci(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
     return Row("ci", (right,), method, path, *more, **others)
 
@@ -102,6 +106,16 @@ LINKED = {
 }
 NEW = {"project": {"key": "REL"}, "issuetype": {"name": "Task"}, "summary": "x"}
 PROPERTY = ("POST", "/rest/api/content/1002/property", {"json": {"key": "k", "value": 1}})
+PAGE2 = {
+    "id": "1002",
+    "status": "current",
+    "title": "Handbook",
+    "body": {"representation": "storage", "value": "<p>x</p>"},
+    "version": {"number": 4},
+}
+NEW2 = {**PAGE2, "title": "New", "spaceId": "91"}
+PROPERTY2 = ("POST", "/api/v2/pages/1002/properties", {"json": {"key": "k", "value": 1}})
+NEXT2 = {"json": {"key": "k", "value": 2, "version": {"number": 2}}}
 ATTACHED = ("POST", "/rest/api/content/1002/child/attachment", FORM)
 PAGE = test_sandbox_permissions.storage("New", 1)
 JOB, MAIN = "/job/long-history", "/job/delivery/job/service/job/main"
@@ -223,6 +237,19 @@ ROWS = [
     wiki("view", "GET", "/content/1002/child/attachment"),
     wiki("attach", "PUT", "/content/1002/child/attachment", FORM, cloud=True),
     wiki("attach", "POST", f"/content/1002/child/attachment/{MADE}/data", FORM, before=ATTACHED),
+    wiki2("view", "GET", "/pages/1002"),
+    wiki2("add", "POST", "/pages", {"json": NEW2}),
+    wiki2("add", "PUT", "/pages/1002", {"json": PAGE2}),
+    wiki2("delete", "DELETE", "/pages/1002"),
+    wiki2("view", "GET", "/pages/1001/direct-children"),
+    wiki2("view", "GET", "/pages/1001/descendants"),
+    wiki2("view", "GET", "/pages/1002/ancestors"),
+    wiki2("view", "GET", "/pages/1002/labels"),
+    wiki2("view", "GET", "/pages/1002/attachments"),
+    wiki2("view", "GET", "/pages/1002/properties"),
+    wiki2("add", "POST", "/pages/1002/properties", {"json": {"key": "k", "value": 1}}),
+    wiki2("add", "PUT", f"/pages/1002/properties/{MADE}", NEXT2, before=PROPERTY2),
+    wiki2("add", "DELETE", f"/pages/1002/properties/{MADE}", before=PROPERTY2),
     Row("wiki", ("view",), "GET", "/download/attachments/1002/a.txt", before=ATTACHED),
     ci(permissions.ADMINISTER, "POST", "/cancelQuietDown"),
     ci(permissions.ADMINISTER, "POST", "/pluginManager/installPlugins", {"json": {"plugins": []}}),
@@ -311,6 +338,10 @@ FREE: dict[str, dict[str, str]] = {
         "GET /login.jsp": _OPEN,
     },
     "wiki": {
+        "GET /_edge/tenant_info": "tells everybody the id of the site",
+        "GET /api/v2/spaces": _FILTERED,
+        "GET /api/v2/pages": _FILTERED,
+        "GET /api/v2/folders/*": "a folder is stored like a page, and read by the same function",
         "GET /rest/api/content": _FILTERED,
         "GET /rest/api/content/search": _FILTERED,
         "GET /rest/api/search": _FILTERED,
@@ -450,7 +481,8 @@ def test_a_route_needs_its_right(
 ) -> None:
     sandbox = fresh("real")
     if row.cloud:
-        sandbox.settings(row.service, deployment="Cloud")
+        more = {"version_2": True} if row.service == "wiki" else {}
+        sandbox.settings(row.service, deployment="Cloud", **more)
     made = ""
     if row.before is not None:
         method, path, sent = row.before

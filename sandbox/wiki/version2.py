@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Routes of version 2 of the cloud: server facts [wiki-30]."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from sandbox.service import Answer, route
+from sandbox.wiki import details, tree
+from sandbox.wiki.errors import error, json_object, member
+from sandbox.wiki.pages import Pages
+from sandbox.wiki.views import Views, label
+
+Json = dict[str, Any]
+
+_BASE = "/api/v2"
+_DEFAULT_LIMIT, _MAX_LIMIT, _EMBEDDED, _DEPTH = 25, 250, 50, 2
+
+#: Routes of version 1 that the cloud removed [wiki-30].
+GONE = re.compile(
+    r"/content(?:/|/\{id\}(?:/history|/property.*|/child|/child/page|/descendant/page)?)?$|/space"
+)
+_REMOVED = "GoneException: This deprecated endpoint has been removed."
+
+
+class Version2:
+    """Request handlers. `views` returns the data that the account of a request can see."""
+
+    def __init__(
+        self,
+        views: Callable[[Request], Views],
+        note: Callable[[Request, Response], None],
+        is_there: Callable[[], bool],
+    ) -> None:
+        self._views, self._note, self._is_there = views, note, is_there
+
+    def routes(self) -> list[Route]:
+        page = f"{_BASE}/pages/{{id}}"
+        return [
+            self._route(f"{_BASE}/spaces", self.spaces),
+            self._route(f"{_BASE}/pages", self.find),
+            self._route(f"{_BASE}/pages", self.create, "POST"),
+            self._route(page, self.read),
+            self._route(page, self.replace, "PUT"),
+            self._route(page, self.delete, "DELETE"),
+            self._route(f"{page}/direct-children", self.children),
+            self._route(f"{page}/descendants", self.descendants),
+            self._route(f"{page}/ancestors", self.ancestors),
+            self._route(f"{page}/labels", self.labels),
+            self._route(f"{page}/attachments", self.attachments),
+            self._route(f"{page}/properties", self.properties),
+            self._route(f"{page}/properties", self.create_property, "POST"),
+            self._route(f"{page}/properties/{{property}}", self.property, "PUT", "DELETE"),
+            self._route(f"{_BASE}/folders/{{id}}", self.folder),
+            self._route(f"{_BASE}/folders/{{id}}/descendants", self.descendants),
+        ]
+
+    def _route(self, path: str, handler: Callable[[Request], Any], *methods: str) -> Route:
+        async def known(request: Request) -> Response:
+            if not self._is_there():
+                return Response("Not Found", 404)
+            try:
+                answer = handler(request)
+                response = answer if isinstance(answer, Response) else await answer
+            except Answer as answer:
+                response = _refusal(answer.response)
+            self._note(request, response)
+            return response
+
+        return route(path, known, *methods)
+
+    # -- spaces and pages ----------------------------------------------------------------------
+
+    def spaces(self, request: Request) -> Response:
+        views = self._views(request)
+        keys, ids = (_words(request, name) for name in ("keys", "ids"))
+        found = [
+            self._space(key, space)
+            for key, space in views.pages.store.items("wiki.space")
+            if views.pages.access.may("view", key)
+            and (not keys or key in keys)
+            and (not ids or str(space["id"]) in ids)
+        ]
+        return _part(request, views, found)
+
+    def _space(self, key: str, space: Json) -> Json:
+        home = space.get("home")
+        shown = {"id": str(space["id"]), "key": key, "name": space["name"], "type": "global"}
+        return {**shown, "status": "current", "homepageId": home, "_links": {}}
+
+    def read(self, request: Request) -> Response:
+        views = self._views(request)
+        page = self._page(request, views)
+        shown = _shown(request, views, page)
+        labels = [label(name) for name in page["labels"]]
+        operations = [
+            {"operation": one["operation"], "targetType": one["targetType"]}
+            for one in views.page(page, ["operations"])["operations"]
+        ]
+        parts = {"labels": labels, "properties": _properties(page), "operations": operations}
+        for name, entries in parts.items():
+            if request.query_params.get(f"include-{name}") == "true":
+                more = len(entries) > _EMBEDDED
+                shown[name] = {"results": entries[:_EMBEDDED], "meta": {"hasMore": more}}
+        return JSONResponse(shown)
+
+    def _page(self, request: Request, views: Views, *types: str) -> Json:
+        """Return the page of the address. A folder is no page."""
+        page = views.pages.get(request.path_params["id"], ("current", "archived"))
+        if page["type"] not in (types or ("page",)):
+            raise error(404, f"No page with id {page['id']}")
+        return page
+
+    def find(self, request: Request) -> Response:
+        views, query = self._views(request), request.query_params
+        ids = {key: str(space["id"]) for key, space in views.pages.store.items("wiki.space")}
+        statuses = _words(request, "status") or ["current", "archived"]
+        found = [
+            _shown(request, views, page)
+            for page in views.pages.all()
+            if page["type"] == "page"
+            and page["status"] in statuses
+            and query.get("space-id") in (None, ids[page["space"]])
+            and query.get("title") in (None, page["title"])
+        ]
+        return _part(request, views, found)
+
+    async def create(self, request: Request) -> Response:
+        views, data = self._views(request), json_object(await request.body())
+        spaces = views.pages.store.items("wiki.space")
+        keys = [key for key, space in spaces if str(space["id"]) == data.get("spaceId")]
+        content = {**_content(data), "space": {"key": keys[0] if keys else None}}
+        page = views.pages.create(content)
+        if "ancestors" not in content:
+            home = member(views.pages.store.get("wiki.space", page["space"]), "home")
+            page["parent"] = None if request.query_params.get("root-level") == "true" else home
+            views.pages.store.put("wiki.page", page["id"], page)
+        return JSONResponse(_shown(request, views, page))
+
+    async def replace(self, request: Request) -> Response:
+        views, data = self._views(request), json_object(await request.body())
+        page = self._page(request, views)
+        if str(data.get("id")) != page["id"] or data.get("status") != "current":
+            raise error(400, "id and status are required")
+        saved = views.pages.replace(page["id"], _content(data))
+        if views.pages.settings["rename_rewrites_links"] and saved["title"] != page["title"]:
+            tree.follow_title(views.pages, page, saved)
+        return JSONResponse(_shown(request, views, saved))
+
+    def delete(self, request: Request) -> Response:
+        views = self._views(request)
+        views.pages.trash(self._page(request, views)["id"], ("current",))
+        return Response(status_code=204)
+
+    def folder(self, request: Request) -> Response:
+        views = self._views(request)
+        page = self._page(request, views, "folder")
+        return JSONResponse({**_shown(request, views, page), "type": "folder", "body": None})
+
+    # -- trees ---------------------------------------------------------------------------------
+
+    def children(self, request: Request) -> Response:
+        views = self._views(request)
+        page = self._page(request, views)
+        return _part(request, views, list(_below(views.pages, page, 1)))
+
+    def descendants(self, request: Request) -> Response:
+        views = self._views(request)
+        page = self._page(request, views, "page", "folder")
+        depth = int(request.query_params.get("depth", _DEPTH))
+        return _part(request, views, list(_below(views.pages, page, depth)))
+
+    def ancestors(self, request: Request) -> Response:
+        views = self._views(request)
+        above = views.pages.ancestors(self._page(request, views))
+        return _part(request, views, [{"id": one["id"], "type": one["type"]} for one in above])
+
+    # -- labels, attachments, properties -------------------------------------------------------
+
+    def labels(self, request: Request) -> Response:
+        views = self._views(request)
+        page = self._page(request, views)
+        return _part(request, views, [label(name) for name in page["labels"]])
+
+    def attachments(self, request: Request) -> Response:
+        views = self._views(request)
+        page = self._page(request, views)
+        found = [
+            {
+                "id": each["id"],
+                "status": "current",
+                "title": each["name"],
+                "pageId": page["id"],
+                "mediaType": each["media_type"],
+                "comment": each["comment"],
+                "fileSize": each["size"],
+                "downloadLink": f"/download/attachments/{page['id']}/{each['name']}",
+                "version": {"number": each["version"]},
+            }
+            for each in page["attachments"]
+        ]
+        return _part(request, views, found)
+
+    def properties(self, request: Request) -> Response:
+        views = self._views(request)
+        key = request.query_params.get("key")
+        entries = _properties(self._page(request, views))
+        return _part(request, views, [one for one in entries if key in (None, one["key"])])
+
+    async def create_property(self, request: Request) -> Response:
+        views = self._views(request)
+        page = self._page(request, views)
+        key = details.create_property(views.pages, page, await request.body())
+        return JSONResponse(next(one for one in _properties(page) if one["key"] == key))
+
+    async def property(self, request: Request) -> Response:
+        views = self._views(request)
+        page, number = self._page(request, views), request.path_params["property"]
+        known = next((one for one in _properties(page) if one["id"] == number), None)
+        if known is None:
+            raise error(404, f"No property with id {number}")
+        if request.method == "DELETE":
+            details.delete_property(views.pages, page, known["key"])
+            return Response(status_code=204)
+        details.replace_property(views.pages, page, known["key"], await request.body())
+        return JSONResponse(next(one for one in _properties(page) if one["id"] == number))
+
+
+def _content(data: Json) -> Json:
+    """Return the page in the form of version 1."""
+    body = data.get("body") or {}
+    storage = body.get("storage", body)
+    content = {"type": "page", "title": data.get("title"), "body": {"storage": storage}}
+    parent = data.get("parentId")
+    if parent is not None:
+        content["ancestors"] = [{"id": parent}]
+    return {**content, "version": data.get("version") or {}}
+
+
+def _shown(request: Request, views: Views, page: Json) -> Json:
+    """Return a page; the body only if it is asked for."""
+    space = views.pages.store.get("wiki.space", page["space"]) or {}
+    parent, version = page.get("parent"), page["version"]
+    above = None if parent is None else views.pages.store.get("wiki.page", parent)
+    body = {"storage": {"representation": "storage", "value": page["body"]}}
+    asked = request.method != "GET" or request.query_params.get("body-format") == "storage"
+    return {
+        "id": page["id"],
+        "status": page["status"],
+        "title": page["title"],
+        "spaceId": str(space.get("id")),
+        "parentId": parent,
+        "parentType": None if above is None else above["type"],
+        "createdAt": page["created"]["when"],
+        "version": {
+            "number": version["number"],
+            "message": version["message"],
+            "minorEdit": version["minorEdit"],
+            "createdAt": version["when"],
+        },
+        "body": body if asked else {},
+        "_links": {"webui": f"/spaces/{page['space']}/pages/{page['id']}", "base": views.base},
+    }
+
+
+def _properties(page: Json) -> list[Json]:
+    return [
+        {
+            "id": f"9{number}",
+            "key": key,
+            "value": found["value"],
+            "version": {"number": found["version"]},
+        }
+        for number, (key, found) in enumerate(sorted(page["properties"].items()))
+    ]
+
+
+def _below(pages: Pages, page: Json, depth: int, level: int = 1) -> Iterator[Json]:
+    """Yield the entries below a page, folders included, level by level in each branch."""
+    entries = [
+        one
+        for _key, one in sorted(pages.store.items("wiki.page"))
+        if one.get("parent") == page["id"]
+        and one["status"] in ("current", "archived")
+        and pages.access.sees(one)
+    ]
+    for number, one in enumerate(entries):
+        names = ("id", "status", "title", "type")
+        place = {"parentId": page["id"], "depth": level, "childPosition": number}
+        yield {**{name: one[name] for name in names}, **place}
+        if level < depth:
+            yield from _below(pages, one, depth, level + 1)
+
+
+def _words(request: Request, name: str) -> list[str]:
+    return [word for word in request.query_params.get(name, "").split(",") if word]
+
+
+def _part(request: Request, views: Views, found: Sequence[Json]) -> Response:
+    """Return a part of a list. The link to the next part has a cursor, and begins with `/wiki`."""
+    query = request.query_params
+    limit = min(int(query.get("limit", _DEFAULT_LIMIT)), _MAX_LIMIT)
+    start = int(base64.urlsafe_b64decode(query["cursor"])) if "cursor" in query else 0
+    end = start + limit
+    links = {"base": views.base}
+    if end < len(found):
+        cursor = base64.urlsafe_b64encode(str(end).encode()).decode()
+        path = request.scope["path"]
+        links["next"] = f"{path}?{urlencode({**query, 'cursor': cursor})}"
+    return JSONResponse({"results": list(found[start:end]), "_links": links})
+
+
+def _refusal(response: Response) -> Response:
+    """Return an error of version 1 in the form of version 2."""
+    told = json.loads(bytes(response.body))
+    status, words = response.status_code, str(member(told, "message")).rpartition("Exception: ")[2]
+    code = {404: "NOT_FOUND", 409: "CONFLICT"}.get(status, "INVALID_REQUEST_PARAMETER")
+    entry = {"status": status, "code": code, "title": words, "detail": None}
+    return JSONResponse({"errors": [entry]}, status)
+
+
+def gone(status: int) -> Response:
+    """Server fact [wiki-30]: 410, or 401 for a token whose scopes are those of version 2."""
+    if status == 410:
+        body = {"statusCode": 410, "data": {"authorized": True}, "message": _REMOVED}
+        return JSONResponse(body, 410)
+    body = {"code": 401, "message": "Unauthorized; scope does not match"}
+    return JSONResponse(body, 401, {"X-Failure-Category": "FAILURE_CLIENT_SCOPE_CHECK"})
