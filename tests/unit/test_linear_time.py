@@ -23,7 +23,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http impor
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text, json_rows
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import error_text as wiki
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import exchange as wiki
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown import raw_html
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.storage import (
     ignored_differences,

@@ -259,3 +259,5 @@ def _words_of_object(value: Mapping[str, Any]) -> Iterator[str]:
             yield from _words_of_json(text)
     if isinstance(value.get("data"), Mapping):
         yield from _words_of_json(value["data"])
+    if isinstance(value.get("code"), str) and not any(map(value.get, _MESSAGE_MEMBERS)):
+        yield value["code"]

@@ -215,7 +215,7 @@ def entries_of(client: WikiClient, page: Page) -> list[Any]:
 
 def _listed(client: WikiClient, page: Page) -> list[Any]:
     what = f"listing the attachments of the page '{page.title}' ({page.id})"
-    return client.listing(what, place_of(page.id, "child", "attachment"), expand="version")
+    return client.attachments(what, page.id)
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:

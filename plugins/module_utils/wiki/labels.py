@@ -52,7 +52,7 @@ class PageLabels:
 
     def _read(self, page: Page) -> tuple[str, ...]:
         what = f"reading the labels of the page '{page.title}' ({page.id})"
-        return label_names(self._client.listing(what, place_of(page.id, "label")))
+        return label_names(self._client.labels(what, page.id))
 
     def _write(
         self, page: Page, what: str, method: str, names: list[str], there: bool, **parts: Any

@@ -19,7 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import 
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
-from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.scopes import scopes_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.exchange import scopes_of
 from tests.unit.core.conftest import own_environment
 from tests.unit.stub import Reply, Stub, connection_to
 

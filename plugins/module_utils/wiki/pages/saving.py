@@ -64,15 +64,17 @@ class PageWriter:
 
         def is_made() -> bool | None:
             self._seen = self._client.find(f"looking for the page '{title}'", space, title)
-            return False if self._seen is None else desired.is_met_by(self._seen) or None
+            if self._seen is None:
+                return False
+            return (self._seen.status == "current" and desired.is_met_by(self._seen)) or None
 
         try:
-            response = self._client.create(what, content, is_made)
+            written = self._client.create(what, content, space, is_made)
         except ToolchainError as error:
             if _is_title_in_use(error) and is_made() and self._seen is not None:
                 return self._seen  # another task has created it at the same time
             raise _with_advice(error) from None
-        page = self._client.written(response, space) or self._seen
+        page = written or self._seen
         found = page or self._client.find(f"reading the new page '{title}'", space, title)
         if found is None:
             raise ToolchainError("protocol", f"{what}: the server took it, but has no such page")
@@ -102,13 +104,13 @@ class PageWriter:
             "version": {"number": version, **self._note},
         }
         self._seen = None
-        response = self._client.replace(
+        written = self._client.replace(
             f"updating the page '{page.title}' ({page.id})",
             page,
             content,
             lambda: self._is_saved(page),
         )
-        saved = self._client.written(response, page.space) or self._seen
+        saved = written or self._seen
         if saved is None or saved.id != page.id:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)
         if page.shows_parent and not saved.shows_parent:

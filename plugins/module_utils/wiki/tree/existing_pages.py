@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ...core.concurrency import spread
+from ...core.errors import ToolchainError
 from ...core.progress import Listener, ProgressCounter
 from ..client import WikiClient
 from ..page import Page, member
@@ -51,6 +52,9 @@ class TreeReader:
         """Return the page with a title in the space, or None. The result is cached."""
         if title not in self._found:
             found = self._client.find(f"looking for the page '{title}'", self._space, title)
+            if found is not None and found.status != "current":
+                said = f"the page '{title}' ({found.id}) in the space {self._space} is archived"
+                raise ToolchainError("conflict", f"{said}: restore or rename it")
             self._found[title] = None if found is None else self._with_mark(found)
         return self._found[title]
 
@@ -64,6 +68,11 @@ class TreeReader:
         """List all pages below the root, level by level."""
         found = ExistingTree(root, {root.id: root})
         level = [root]
+        what = f"listing the pages below '{root.title}' ({root.id})"
+        listed = self._client.descendants(what, root.id)
+        if listed is not None:
+            found.pages.update(self._listed(what, listed))
+            return found
         count = ProgressCounter(self._say, f"listing the pages below '{root.title}'")
         while level:
             above = [page for page in level if page.has_children is not False]
@@ -72,6 +81,21 @@ class TreeReader:
             found.pages.update((page.id, page) for page in level)
             count.add(len(level))
         return found
+
+    def _listed(self, what: str, listed: Sequence[tuple[str, str]]) -> dict[str, Page]:
+        """Read the pages of a list with their parents; leave out those that are gone meanwhile."""
+        count = ProgressCounter(self._say, what, len(listed))
+
+        def read(entry: tuple[str, str]) -> Page | None:
+            page_id, parent = entry
+            page = self._client.get(f"reading the page {page_id}", page_id, self._space)
+            count.add()
+            if page is None or page.status != "current":
+                return None
+            return replace(self._with_mark(page), parent=parent)
+
+        pages = spread(self._parallel, read, listed)
+        return {page.id: page for page in pages if page is not None}
 
     def with_body(self, page: Page) -> Page:
         """Return the page with its body; in its newest version if others have saved it since."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...core.errors import ToolchainError
-from ..client import WikiClient, place_of
+from ..client import WikiClient
 from ..page import Page, member, number
 
 KEY = "delivery-toolchain-tree"
@@ -64,7 +64,7 @@ def mark_of(page: Page) -> TreeMark | None:
 def write_mark(client: WikiClient, page: Page, mark: TreeMark) -> None:
     """Set the mark. After a lost response or a conflict, read it first."""
     what = f"marking the page '{page.title}' ({page.id})"
-    known = _version(member(page.content, "metadata", "properties", KEY))
+    known = member(page.content, "metadata", "properties", KEY)
     try:
         _write(client, page.id, mark, what, known)
     except ToolchainError as error:
@@ -72,26 +72,23 @@ def write_mark(client: WikiClient, page: Page, mark: TreeMark) -> None:
             raise
         found = _read(client, page.id, what)
         if member(found, "value") != mark.shown():
-            _write(client, page.id, mark, what, _version(found))
+            _write(client, page.id, mark, what, found)
 
 
-def _write(client: WikiClient, page_id: str, mark: TreeMark, what: str, known: int | None) -> None:
+def _write(client: WikiClient, page_id: str, mark: TreeMark, what: str, known: Any) -> None:
     value: dict[str, Any] = {"key": KEY, "value": mark.shown()}
-    below = ("property",) if known is None else ("property", KEY)
-    if known is not None:
-        value["version"] = {"number": known + 1}
-    client.send(
-        what,
-        "POST" if known is None else "PUT",
-        place_of(page_id, *below),
-        (200, 201, 204),
-        json=value,
-        verify=lambda: member(_read(client, page_id, what), "value") == mark.shown(),
-    )
+    version = number(member(known, "version", "number"))
+    if version is not None:
+        value["version"] = {"number": version + 1}
+
+    def is_marked() -> bool:
+        return bool(member(_read(client, page_id, what), "value") == mark.shown())
+
+    client.write_property(what, page_id, value, None if version is None else known, is_marked)
 
 
 def _read(client: WikiClient, page_id: str, what: str) -> Any:
-    return client.read_json(what, place_of(page_id, "property", KEY))
+    return client.read_property(what, page_id, KEY)
 
 
 def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:
@@ -100,10 +97,6 @@ def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:
     metadata = member(page.content, "metadata") or {}
     properties = {} if found is None else {KEY: found}
     return {**page.content, "metadata": {**metadata, "properties": properties}}
-
-
-def _version(shown: Any) -> int | None:
-    return number(member(shown, "version", "number"))
 
 
 def _text(value: Any, name: str) -> str | None:

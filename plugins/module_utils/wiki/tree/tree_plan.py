@@ -17,7 +17,7 @@ from ..storage.comparison import alike, readable
 from ..storage.excerpt import excerpt
 from ..storage.inline_comments import comment_counts, with_comments
 from .existing_pages import ExistingTree, TreeReader, titles_of
-from .marks import TreeMark, mark_of
+from .marks import KEY, TreeMark, mark_of
 from .matching import match
 from .source_files import ROOT, key_of
 from .wanted_pages import WantedPage, title_key
@@ -184,7 +184,9 @@ class TreePlanner:
         if found is None and self._uses_marks:
             found = self._reader.new_root(wanted)
         if found is not None:
-            if not _is_root(found) and not (self._adopt and self._may_be_root(found)):
+            page = next(page for page in wanted if page.source.key == ROOT)
+            own = _is_root(found) or self._is_left_over(found, page, self._parent)
+            if not own and not (self._adopt and self._may_be_root(found)):
                 raise self._foreign(found, title)
             if found.shows_parent and self._parent not in (None, found.parent):
                 self._client.require_parent(str(self._parent), self._space)
@@ -204,7 +206,7 @@ class TreePlanner:
         home = member(page.content, "space", "homepage", "id")
         if self._parent is None:
             return page.parent is None or page.parent == str(home)
-        return self._parent in _line(page)
+        return self._parent in self._client.ancestors(page)
 
     def _matched(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
         if self.tree is None:
@@ -233,7 +235,9 @@ class TreePlanner:
             other = by_title.get(page.title_key) or elsewhere.get(key)
             if other is None or other.id in held:
                 continue
-            if key in found or not self._may_take(other, other.id in below):
+            is_below = other.id in below
+            left_over = is_below and self._is_left_over(other, page, other.parent)
+            if key in found or not (left_over or self._may_take(other, is_below)):
                 raise self._foreign(other, page.title)
             found[key] = other
             held.add(other.id)
@@ -250,6 +254,16 @@ class TreePlanner:
         """Return whether a page is from this tree, which may have been moved, or may be adopted."""
         mark = mark_of(page)
         return (mark is not None and mark.tree in self._trees()) or (self._adopt and is_below)
+
+    def _is_left_over(self, page: Page, wanted: WantedPage, parent: str | None) -> bool:
+        """Return whether a page was created, but not marked: the cloud needs two requests, and the
+        task may have ended between them.
+        """
+        if self._client.creates_properties or not self._uses_marks or page.version != 1:
+            return False
+        unmarked = member(page.content, "metadata", "properties", KEY) is None
+        same = unmarked and page.parent == parent and page.body is not None
+        return same and alike(page.body or "", wanted.body, page.space)
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
         mark = mark_of(page)
@@ -373,8 +387,3 @@ def _displaced(page: Page, wanted: WantedPage, parent: str | None) -> set[str]:
 def _is_root(page: Page) -> bool:
     mark = mark_of(page)
     return mark is not None and mark.tree in (None, page.id) and key_of(mark.file) == ROOT
-
-
-def _line(page: Page) -> list[str]:
-    ancestors = member(page.content, "ancestors")
-    return [str(member(each, "id")) for each in ancestors] if isinstance(ancestors, list) else []

@@ -18,7 +18,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.progress import ProgressCounter
-from ..client import WikiClient, place_of
+from ..client import WikiClient
 from ..markdown.front_matter import split_front_matter
 from ..names import wrong_title
 from ..page import Page, label_names
@@ -109,7 +109,7 @@ class WikiExportOperation(ServiceExport):
         if tree.space is not None and tree.title is not None:
             what = f"looking for the page '{tree.title}'"
             found = self._client.find(what, tree.space, tree.title)
-            if found is None:
+            if found is None or found.status != "current":
                 said = f"there is no page '{tree.title}' in the space {tree.space}"
                 raise ToolchainError("not_found", f"{said}, or no right to see it")
         else:
@@ -157,7 +157,7 @@ class WikiExportOperation(ServiceExport):
             return page.labels
         what = f"reading the labels of the page '{page.title}' ({page.id})"
         try:
-            return label_names(self._client.listing(what, place_of(page.id, "label")))
+            return label_names(self._client.labels(what, page.id))
         except ToolchainError as error:
             if error.kind not in ("not_found", "permission"):
                 raise

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JSON of version 2 in the form of version 1, and back [wiki-30]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from ..core.http.messages import Response
+from .page import member
+
+_NEXT = re.compile(r'<([^<>]*)>[^<>,]*\brel="?next"?')
+
+
+def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
+    """Return a page or a folder.
+
+    :param space: its space
+    :param base: base of the addresses for people
+    """
+    if not isinstance(shown, Mapping):
+        return {}
+    parts = ("id", "status", "title", "version", "body")
+    content = {name: shown[name] for name in parts if name in shown}
+    content["type"] = "folder" if shown.get("type") == "folder" else "page"
+    links = {**(shown.get("_links") or {})}
+    content["_links"] = {**links, **({} if base is None else {"base": base})}
+    if space is not None:
+        home = member(space, "homepageId")
+        shown_home = {} if home is None else {"homepage": {"id": home}}
+        content["space"] = {"key": member(space, "key"), **shown_home}
+    if "parentId" in shown:
+        parent = shown["parentId"]
+        content["ancestors"] = [] if parent is None else [{"id": parent}]
+    operations = member(shown, "operations", "results")
+    if isinstance(operations, list) and _is_whole(shown["operations"]):
+        content["operations"] = operations
+    content["metadata"] = _metadata(shown)
+    return content
+
+
+def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return labels and properties, unless their lists are incomplete."""
+    found: dict[str, Any] = {}
+    labels, properties = shown.get("labels"), shown.get("properties")
+    if isinstance(member(labels, "results"), list) and _is_whole(labels):
+        found["labels"] = {"results": member(labels, "results")}
+    if isinstance(member(properties, "results"), list) and _is_whole(properties):
+        entries = member(properties, "results")
+        found["properties"] = {str(member(one, "key")): one for one in entries}
+    return found
+
+
+def _is_whole(listing: Any) -> bool:
+    more = member(listing, "meta", "hasMore"), member(listing, "_links", "next")
+    return not any(more)
+
+
+def attachment_of(shown: Any) -> dict[str, Any]:
+    """Return an attachment. Version 1, which takes its next version, names it without `att`."""
+    return {
+        "id": str(member(shown, "id")).removeprefix("att"),
+        "title": member(shown, "title"),
+        "version": member(shown, "version"),
+        "extensions": {"fileSize": member(shown, "fileSize"), "comment": member(shown, "comment")},
+        "_links": {
+            "download": member(shown, "downloadLink") or member(shown, "_links", "download")
+        },
+    }
+
+
+def sent(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a page to send, without id, space and version."""
+    storage = member(content, "body", "storage")
+    body = {
+        "status": "current",
+        "title": content["title"],
+        "body": {"representation": "storage", "value": member(storage, "value")},
+    }
+    above = content.get("ancestors")
+    return {**body, "parentId": str(above[-1]["id"])} if above else body
+
+
+def next_cursor(response: Response) -> str | None:
+    """Return the cursor of the next part of a list. Raise `protocol` for a link without one."""
+    link = member(response.json(), "_links", "next")
+    if link is None:
+        found = _NEXT.search(response.headers.get("Link", ""))
+        link = None if found is None else found[1]
+    if not link:
+        return None
+    cursors = parse_qs(urlsplit(str(link)).query).get("cursor")
+    if not cursors:
+        raise response.error("protocol", "the link to the rest of the list has no cursor")
+    return cursors[0]
+
+
+def parents_of(entries: Mapping[str, Mapping[str, Any]], top: str) -> list[tuple[str, str]]:
+    """Return the current pages of a list of descendants with the nearest page above each of them;
+    parents first.
+    """
+    children: dict[str, list[str]] = {}
+    for each, one in entries.items():
+        children.setdefault(str(one.get("parentId")), []).append(each)
+    found: list[tuple[str, str]] = []
+    todo = [(each, top) for each in children.get(top, [])]
+    while todo:
+        each, above = todo.pop(0)
+        is_page = entries[each].get("type", "page") == "page"
+        if is_page and entries[each].get("status", "current") == "current":
+            found.append((each, above))
+            above = each
+        todo += [(below, above) for below in children.pop(each, [])]
+    return found

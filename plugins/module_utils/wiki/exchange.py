@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Requests to the wiki: logins, scopes, error messages, versions of the interface [wiki-2]."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ..core import errors
+from ..core.address import path, path_of
+from ..core.connection.cloud import is_cloud
+from ..core.http.download import Taken, download
+from ..core.http.file_download import RemoteContent, download_into
+from ..core.http.login_refusal import require_login, require_scope
+from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.transport import Transport
+from ..core.module.task import Task
+from .page import Page, member, page_of
+
+if TYPE_CHECKING:
+    from ..core.http.bodies import Incoming
+
+CONTENT = "rest/api/content"
+#: Maximum number of entries in a list, so that an endless list ends.
+MAX_ENTRIES = 100_000
+_SPACES = "api/v2/spaces"
+#: Memory of the version of the interface: 1 or 2.
+_VERSION = "wiki.version"
+_SUCCESSOR = "its successor is api/v2/pages: set dialect to auto or cloud_v2"
+_JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
+# A path below the wiki of a site, or below that of the gateway.
+_BELOW_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?/wiki(/.*)")
+_WRITES = {"POST": "write", "PUT": "write", "DELETE": "write"}
+#: Part of a path, from the most to the least specific, and the object in the name of the scope.
+_OBJECTS = (
+    (r"/label", "label"),
+    (r"/propert(?:y|ies)\b", "content.property"),
+    (r"/attachment|/download/", "attachment"),
+    (r"/(?:inline-|footer-)?comment", "comment"),
+    (r"/restriction", "content.restriction"),
+    (r"/descendants\b|/direct-children\b", "hierarchical-content"),
+    (r"/api/v2/folders\b", "folder"),
+    (r"/spaces?(?:/[^/]+)?/?$", "space"),
+    (r"/api/v2/(?:pages|spaces)\b", "page"),
+    (r"/user\b", "user"),
+)
+#: Version 1 names the content of a read otherwise.
+_CONTENT = {"read": "content-details", "write": "content"}
+
+
+def describe(response: Response) -> str:
+    """Return the error message without the Java package of its exception ([wiki-2])."""
+    decoded = json_or_none(response.body)
+    if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
+        return errors.error_text(response.text)
+    lines = [_JAVA_PACKAGE.sub("", decoded["message"]).strip(), *_details(decoded.get("data"))]
+    return "; ".join(dict.fromkeys(filter(None, lines)))
+
+
+def _details(data: Any) -> Iterator[str]:
+    entries = data.get("errors") if isinstance(data, Mapping) else None
+    for entry in entries if isinstance(entries, list) else []:
+        message = entry.get("message") if isinstance(entry, Mapping) else None
+        if isinstance(message, Mapping):
+            message = message.get("translation") or message.get("key")
+        if isinstance(message, str):
+            yield message
+
+
+def scopes_of(method: str, path: str) -> str:
+    """Return the scopes of a request for messages."""
+    deed = _WRITES.get(method, "read")
+    found = next((name for pattern, name in _OBJECTS if re.search(pattern, path)), None)
+    if found is None:
+        found = _CONTENT[deed]
+    if found == "page" and method == "DELETE":
+        deed = "delete"
+    return f"{deed}:{found}:confluence"
+
+
+class WikiExchange:
+    """Requests of a task to the wiki."""
+
+    def __init__(self, task: Task, connections: int) -> None:
+        self._task, self._connections = task, connections
+
+    @functools.cached_property
+    def transport(self) -> Transport:
+        """Return the transport. With `cloud_id: auto` it reads the id of the site first."""
+        return self._task.transport(describe=describe, connections=self._connections)
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Return the memory of this server for the next item of a loop."""
+        return self.transport.memory
+
+    @property
+    def site(self) -> str:
+        """Return the address for people if requests go to a gateway; else an empty string."""
+        return self.transport.connection.site
+
+    # -- version of the interface --------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """Return the version of the interface; the cloud is asked once [wiki-30]."""
+        if _VERSION not in self.memory:
+            self.memory[_VERSION] = 2 if self._speaks_version_2() else 1
+        return int(self.memory[_VERSION])
+
+    def _speaks_version_2(self) -> bool:
+        connection = self._task.connection
+        dialect = connection.settings.get("dialect", "auto")
+        if dialect != "auto":
+            return bool(dialect == "cloud_v2")
+        return is_cloud(connection) and self._has_version_2()
+
+    def _has_version_2(self) -> bool:
+        """Return whether version 2 is there, whatever the account may do with it."""
+        what = "asking for version 2 of the wiki's interface"
+        try:
+            response = self.ask(what, _SPACES, {"limit": 1}, (200, 400, 403, 404, 405))
+        except errors.ToolchainError as error:
+            if error.kind != "permission" and error.status != 410:
+                raise
+            return error.kind == "permission"
+        listed = isinstance(member(json_or_none(response.body), "results"), list)
+        return response.status == 403 or (response.status == 200 and listed)
+
+    def switches(self, error: errors.ToolchainError) -> bool:
+        """Return whether to read again with version 2: version 1 is gone [wiki-30]."""
+        dialect = self._task.connection.settings.get("dialect", "auto")
+        if error.status != 410 or dialect != "auto" or self.version == 2:
+            return False
+        if self._has_version_2():
+            self.memory[_VERSION] = 2
+        return self.version == 2
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def ask(
+        self, what: str, place: str, query: Mapping[str, Any], expect: Collection[int]
+    ) -> Response:
+        """Send a read."""
+        return self.transport.read(
+            what,
+            place,
+            query=query,
+            headers={"Accept": "application/json"},
+            expect=expect,
+            validate=self._require_login,
+        )
+
+    def send(
+        self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
+    ) -> Response:
+        """Send a write with the XSRF header; `parts` are those of `Transport.write()`."""
+        own = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
+        headers = {**own, **parts.pop("headers", {})}
+        return self.transport.write(
+            what,
+            method,
+            place,
+            headers=headers,
+            expect=expect,
+            validate=self._validate_write,
+            **parts,
+        )
+
+    def download(self, what: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
+        """Download a content; return the result of `take`."""
+        validate = self._require_login
+        return download(self.transport, what, self._rebased(place), take, validate=validate)
+
+    def download_into(self, what: str, place: str, file: IO[bytes], size: int) -> None:
+        """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
+        content = RemoteContent(size=size)
+        validate = self._require_login
+        place = self._rebased(place)
+        download_into(self.transport, what, place, file, content=content, validate=validate)
+
+    def _rebased(self, place: str) -> str:
+        """Return a path below our base address: a response of the cloud may name the site although
+        the gateway was asked [tracker-40].
+        """
+        if not is_cloud(self._task.connection) and self.version == 1:
+            return place
+        parts = urlsplit(place)
+        below = _BELOW_WIKI.fullmatch(parts.path)
+        if below is None and parts.netloc:
+            return place
+        found = parts.path if below is None else below[1]
+        return f"{found}?{parts.query}" if parts.query else found
+
+    def _require_login(self, response: Response) -> None:
+        asked = response.request
+        require_scope(response, scopes_of(asked.method, path_of(asked.url)))
+        require_login(response, self.transport.connection)
+        if response.status == 410:
+            said = errors.shorten(describe(response))
+            raise response.error(
+                "not_found", f"the server returned 410: {said}; {_SUCCESSOR}", said
+            )
+
+    def _validate_write(self, response: Response) -> None:
+        """Check like a read, and raise `protocol` for an HTML page with a success status."""
+        self._require_login(response)
+        if response.status < 300 and errors.looks_like_html(response.text):
+            raise unexpected_body(response, "another answer")
+
+    # -- responses -----------------------------------------------------------------------------
+
+    def page(self, response: Response, content: Any, space: str | None) -> Page:
+        """Parse a page. Raise `protocol` if it has no id, title or version."""
+        found = page_of(content, space, self.site or self.transport.connection.url)
+        if found is None:
+            raise unexpected_body(response, "a page with id, title and version")
+        return found
+
+
+def results_of(response: Response, wanted: str) -> list[Any]:
+    """Return the entries of a list. Raise `protocol` for anything else."""
+    results = member(response.json(), "results")
+    if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
+        raise unexpected_body(response, wanted)
+    return results
+
+
+def place_of(page_id: str, *below: str) -> str:
+    """Return the path of a page in version 1, or of a resource below it."""
+    return "/".join((CONTENT, path(page_id, *below)))

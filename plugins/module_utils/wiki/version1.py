@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages by version 1 of the interface, that of servers [W2.3, W4.3].
+
+The written interface has no lookup by title, no creation, no labels and no attachments: these
+follow the server facts [wiki-0].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core import errors
+from ..core.address import path
+from ..core.http.messages import Response, json_or_none
+from ..core.http.writes import Verify
+from .exchange import CONTENT, MAX_ENTRIES, WikiExchange, place_of, results_of
+from .names import composed
+from .page import Page, member, page_of
+
+_BODY = "body.storage"
+#: Server fact [wiki-11]: the maximum number of entries in a part of a list.
+_LIMIT = 200
+_REFUSED = "wiki.expand refused"
+#: Expected statuses of a read that some servers do not support.
+_OPTIONAL_READ = (200, 400, 403, 404, 405)
+_NO_LOOKUP = (
+    "this server has no look-up by title (the written interface of the wiki knows none):"
+    " only page_id finds a page there"
+)
+_NO_LISTING = "the written interface of the wiki knows neither labels nor attachments"
+
+
+class PagesOfVersion1:
+    """Read and write pages by version 1.
+
+    :param expand: members to expand
+    """
+
+    def __init__(self, exchange: WikiExchange, expand: str) -> None:
+        self._exchange, self._expand = exchange, expand
+
+    def get(self, what: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(what, place_of(page_id), {}, (200, 404))
+        if response.status == 404:
+            return None
+        return self._exchange.page(response, response.json(), space)
+
+    def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(what, place_of(page_id), {}, (200, 404))
+        if response.status == 200:
+            return self._exchange.page(response, response.json(), space)
+        if _is_no_route(response):
+            listed = self._exchange.ask(what, CONTENT, {"limit": 1}, (200, 400, 404, 405))
+            if not isinstance(member(json_or_none(listed.body), "results"), list):
+                raise response.error("not_found", "no wiki answers at this address: check url")
+        return None
+
+    def require(self, what: str, page_id: str, space: str | None) -> Page:
+        response = self._read(what, place_of(page_id), {}, (200,))
+        return self._exchange.page(response, response.json(), space)
+
+    def find(self, what: str, space: str, title: str) -> Page | None:
+        query = {"spaceKey": space, "title": title, "type": "page"}
+        try:
+            response = self._read(what, CONTENT, query, (200,))
+        except errors.ToolchainError as error:
+            if error.kind == "not_found" and error.status == 404:
+                error.with_hint(_NO_LOOKUP)
+            raise
+        pages = [one for one in results_of(response, "a list of pages") if _has_title(one, title)]
+        pages.sort(key=lambda one: one["title"] != title)
+        if not pages:
+            return None
+        page_id = member(pages[0], "id")
+        if page_id is not None and member(pages[0], "body", "storage", "value") is None:
+            # Some servers do not expand the results of a lookup.
+            return self.get(what, str(page_id), space)
+        return self._exchange.page(response, pages[0], space)
+
+    def require_space(self, key: str) -> None:
+        response = self._space(key)
+        if response.status == 404 and not _is_no_route(response):
+            raise response.error("not_found", f"there is no space {key}, or no right to see it")
+
+    def parent(self, what: str, page_id: str) -> Page | None:
+        return self.get(what, page_id, None)
+
+    def ancestors(self, page: Page) -> list[str]:
+        return page.ancestors()
+
+    def is_home(self, page: Page) -> bool:
+        if page.home is None and page.space is not None:
+            response = self._space(page.space)
+            told = response.json() if response.status == 200 else None
+            return str(member(told, "homepage", "id")) == page.id
+        return bool(page.home)
+
+    def has_children(self, page: Page) -> bool:
+        if page.has_children is not None:
+            return page.has_children
+        what = f"looking for pages below the page {page.id}"
+        place = place_of(page.id, "child", "page")
+        response = self._exchange.ask(what, place, {"limit": 1}, _OPTIONAL_READ)
+        return response.status == 200 and bool(results_of(response, "a list of pages"))
+
+    def home(self, key: str) -> str:
+        response = self._space(key)
+        home = member(response.json(), "homepage", "id") if response.status == 200 else None
+        if home is None:
+            raise response.error("not_found", f"the space {key} shows no home page: name a title")
+        return str(home)
+
+    def _space(self, key: str) -> Response:
+        what, place = f"reading the space {key}", path("rest", "api", "space", key)
+        return self._exchange.ask(what, place, {"expand": "homepage"}, _OPTIONAL_READ)
+
+    def children(self, what: str, page_id: str, space: str | None) -> list[Page]:
+        """Return the children of a page, without their bodies."""
+        expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
+        entries = self.listing(what, place_of(page_id, "child", "page"), expand=expand)
+        base = self._exchange.site or self._exchange.transport.connection.url
+        return [
+            page_of(entry, space, base) or self.require(what, str(member(entry, "id")), space)
+            for entry in entries
+        ]
+
+    # -- writes --------------------------------------------------------------------------------
+
+    def create(
+        self, what: str, content: Mapping[str, Any], space: str, verify: Verify
+    ) -> Page | None:
+        response = self._save(what, "POST", CONTENT, content, verify)
+        return self._written(response, space)
+
+    def replace(
+        self, what: str, page: Page, content: Mapping[str, Any], verify: Verify
+    ) -> Page | None:
+        """Save a page. Servers that showed no parent do not support `expand` here."""
+        expands = page.shows_parent
+        response = self._save(what, "PUT", place_of(page.id), content, verify, expands=expands)
+        return self._written(response, page.space)
+
+    def trash(self, what: str, page_id: str, verify: Verify) -> None:
+        expect = (200, 202, 204)
+        place = place_of(page_id)
+        self._exchange.send(what, "DELETE", place, expect, verify=verify, repeatable=True)
+
+    def _save(
+        self,
+        what: str,
+        method: str,
+        place: str,
+        content: Mapping[str, Any],
+        verify: Verify,
+        *,
+        expands: bool = True,
+    ) -> Response:
+        query = {"expand": self._expand} if expands and self._expands else {}
+        expect = (200, 201, 202, 204)
+        return self._exchange.send(
+            what, method, place, expect, query=query, json=content, verify=verify
+        )
+
+    def _written(self, response: Response, space: str | None) -> Page | None:
+        """Return the page in the response to a write; None if the response contains none."""
+        try:
+            return self._exchange.page(response, response.json(), space)
+        except errors.ToolchainError:
+            return None
+
+    # -- labels, attachments, properties -------------------------------------------------------
+
+    def labels(self, what: str, page_id: str) -> list[Any]:
+        return self.listing(what, place_of(page_id, "label"))
+
+    def attachments(self, what: str, page_id: str) -> list[Any]:
+        return self.listing(what, place_of(page_id, "child", "attachment"), expand="version")
+
+    def read_property(self, what: str, page_id: str, key: str) -> Any:
+        place = place_of(page_id, "property", key)
+        response = self._exchange.ask(what, place, {}, (200, 404))
+        return response.json() if response.status == 200 else None
+
+    def write_property(
+        self, what: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
+    ) -> None:
+        below = ("property",) if known is None else ("property", str(value["key"]))
+        method = "POST" if known is None else "PUT"
+        place = place_of(page_id, *below)
+        self._exchange.send(what, method, place, (200, 201, 204), json=value, verify=verify)
+
+    def listing(self, what: str, place: str, **query: str) -> list[Any]:
+        """Return all entries of a paginated list."""
+        found: list[Any] = []
+        while True:
+            part = {**query, "start": len(found), "limit": _LIMIT}
+            try:
+                response = self._exchange.ask(what, place, part, (200,))
+            except errors.ToolchainError as error:
+                if error.kind == "not_found" and error.status == 404:
+                    error.with_hint(_NO_LISTING)
+                raise
+            entries = results_of(response, "a list")
+            if (entries and entries[0] in found) or len(found) > MAX_ENTRIES:
+                raise response.error(
+                    "protocol", f"the list does not end after {len(found)} entries"
+                )
+            found += entries
+            if not entries or member(response.json(), "_links", "next") is None:
+                return found
+
+    # -- expansion -----------------------------------------------------------------------------
+
+    def _read(
+        self, what: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
+    ) -> Response:
+        """Read with `expand`, and again without it if the server may reject the query."""
+        if self._expands:
+            expanded = {**query, "expand": self._expand}
+            response = self._exchange.ask(what, place, expanded, (*expect, 400, 404))
+            if not (response.status == 400 or (query == {} and _is_no_route(response))):
+                if response.status not in expect:
+                    raise self._exchange.transport.failure(response)
+                return response
+        response = self._exchange.ask(what, place, query, expect)
+        if response.status == 200:
+            self._exchange.memory[_REFUSED] = True
+        return response
+
+    @property
+    def _expands(self) -> bool:
+        """Return whether to send `expand`. A server that rejected it once is not asked again."""
+        return not self._exchange.memory.get(_REFUSED)
+
+
+def _is_no_route(response: Response) -> bool:
+    """Return whether a 404 may mean the address instead of the page: the wiki's own has
+    `statusCode`.
+    """
+    return response.status == 404 and member(json_or_none(response.body), "statusCode") is None
+
+
+def _has_title(content: Any, title: str) -> bool:
+    found = member(content, "title")
+    is_page = member(content, "type") in (None, "page")
+    return is_page and isinstance(found, str) and composed(found).lower() == composed(title).lower()

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pages by version 2 of the interface, that of the cloud [wiki-30].
+
+Labels are added, and files uploaded, by version 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..core.address import path
+from ..core.errors import ToolchainError
+from ..core.http.messages import Response, json_or_none
+from ..core.http.writes import Verify
+from .cloud_json import attachment_of, content_of, next_cursor, parents_of, sent
+from .exchange import MAX_ENTRIES, WikiExchange, results_of
+from .names import composed
+from .page import Page, member
+
+_PAGES, _SPACES, _FOLDERS = "api/v2/pages", "api/v2/spaces", "api/v2/folders"
+#: Maximum number of entries in a part of a list, and of levels in a list of descendants.
+_LIMIT, _LEVELS = 250, 5
+#: Members to expand in version 1, and the parameter that includes them here.
+_INCLUDED = {
+    "metadata.labels": "include-labels",
+    "metadata.properties": "include-properties",
+    "operations": "include-operations",
+}
+#: Memory of the spaces that were read, by id.
+_KNOWN = "wiki.spaces"
+
+
+class PagesOfVersion2:
+    """Read and write pages by version 2.
+
+    :param expand: members to expand, as version 1 names them
+    """
+
+    def __init__(self, exchange: WikiExchange, expand: Sequence[str]) -> None:
+        self._exchange = exchange
+        self._included = {
+            parameter: True
+            for name, parameter in _INCLUDED.items()
+            if any(each == name or each.startswith(f"{name}.") for each in expand)
+        }
+
+    def get(self, what: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(what, page_id, (200, 404))
+        return None if response.status == 404 else self._page(response, response.json(), space)
+
+    def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(what, page_id, (200, 404))
+        if response.status == 200:
+            return self._page(response, response.json(), space)
+        if not isinstance(json_or_none(response.body), Mapping):
+            raise response.error("not_found", "no wiki answers at this address: check url")
+        return None
+
+    def require(self, what: str, page_id: str, space: str | None) -> Page:
+        response = self._read(what, page_id, (200,))
+        return self._page(response, response.json(), space)
+
+    def find(self, what: str, space: str, title: str) -> Page | None:
+        """Return the page with a title, which may be in the archive: a title there is in use."""
+        known = self._space(space)
+        if known is None:
+            return None
+        query = {"space-id": str(known["id"]), "title": title, "body-format": "storage"}
+        response = self._exchange.ask(what, _PAGES, query, (200,))
+        found = [
+            one
+            for one in results_of(response, "a list of pages")
+            if composed(str(one.get("title"))).lower() == composed(title).lower()
+            and one.get("status") in ("current", "archived")
+        ]
+        found.sort(key=lambda one: one["status"] != "current")
+        if not found:
+            return None
+        page_id = member(found[0], "id")
+        if self._included and page_id is not None and found[0]["status"] == "current":
+            return self.get(what, str(page_id), space)
+        return self._page(response, found[0], space)
+
+    def require_space(self, key: str) -> None:
+        if self._space(key) is None:
+            said = f"there is no space {key}, or no right to see it"
+            raise ToolchainError("not_found", f"reading the space {key}: {said}")
+
+    def parent(self, what: str, page_id: str) -> Page | None:
+        """Return a page or a folder [wiki-30]."""
+        page = self.get(what, page_id, None)
+        if page is not None:
+            return page
+        place = f"{_FOLDERS}/{path(page_id)}"
+        response = self._exchange.ask(what, place, {}, (200, 400, 404))
+        if response.status != 200:
+            return None
+        return self._page(response, {"version": {"number": 1}, **response.json()}, None)
+
+    def ancestors(self, page: Page) -> list[str]:
+        what = f"reading the pages above '{page.title}' ({page.id})"
+        base = _FOLDERS if page.type == "folder" else _PAGES
+        above = self._listing(what, f"{base}/{path(page.id, 'ancestors')}")
+        return [str(member(one, "id")) for one in above]
+
+    def is_home(self, page: Page) -> bool:
+        return bool(page.home)
+
+    def has_children(self, page: Page) -> bool:
+        what = f"looking for pages below the page {page.id}"
+        place = _place(page.id, "direct-children")
+        response = self._exchange.ask(what, place, {"limit": 1}, (200,))
+        return bool(results_of(response, "a list of pages"))
+
+    def home(self, key: str) -> str:
+        self.require_space(key)
+        home = member(self._space(key), "homepageId")
+        if home is None:
+            said = f"the space {key} shows no home page: name a title"
+            raise ToolchainError("not_found", f"reading the space {key}: {said}")
+        return str(home)
+
+    def descendants(self, what: str, page_id: str) -> list[tuple[str, str]]:
+        """Return the ids of all current pages below a page, each with its parent; parents first.
+
+        Pages in a folder count as children of the page above the folder.
+        """
+        entries: dict[str, Mapping[str, Any]] = {}
+        tops = [(_PAGES, page_id)]
+        while tops:
+            base, top = tops.pop()
+            listed = self._listing(what, f"{base}/{path(top, 'descendants')}", depth=_LEVELS)
+            new = {str(one["id"]): one for one in listed if str(one.get("id")) not in entries}
+            entries.update(new)
+            tops += [
+                (_FOLDERS if one.get("type") == "folder" else _PAGES, each)
+                for each, one in new.items()
+                if one.get("depth") == _LEVELS and one.get("type", "page") in ("page", "folder")
+            ]
+        return parents_of(entries, page_id)
+
+    # -- writes --------------------------------------------------------------------------------
+
+    def create(
+        self, what: str, content: Mapping[str, Any], space: str, verify: Verify
+    ) -> Page | None:
+        """Create a page, and then its properties."""
+        self.require_space(space)
+        body = {"spaceId": str(member(self._space(space), "id")), **sent(content)}
+        query = {} if "parentId" in body else {"root-level": True}
+        response = self._exchange.send(
+            what, "POST", _PAGES, (200, 201, 204), query=query, json=body, verify=verify
+        )
+        page = self._written(response, space)
+        properties = member(content, "metadata", "properties")
+        if page is None or not properties:
+            return page
+        made = {
+            key: self._new_property(what, page.id, {"key": key, "value": given["value"]})
+            for key, given in properties.items()
+        }
+        known = {key: shown for key, shown in made.items() if member(shown, "id") is not None}
+        return replace(page, content={**page.content, "metadata": {"properties": known}})
+
+    def replace(
+        self, what: str, page: Page, content: Mapping[str, Any], verify: Verify
+    ) -> Page | None:
+        body = {"id": page.id, **sent(content), "version": content["version"]}
+        place = _place(page.id)
+        response = self._exchange.send(what, "PUT", place, (200, 204), json=body, verify=verify)
+        return self._written(response, page.space)
+
+    def trash(self, what: str, page_id: str, verify: Verify) -> None:
+        place, expect = _place(page_id), (200, 202, 204)
+        self._exchange.send(what, "DELETE", place, expect, verify=verify, repeatable=True)
+
+    # -- labels, attachments, properties -------------------------------------------------------
+
+    def labels(self, what: str, page_id: str) -> list[Any]:
+        return self._listing(what, _place(page_id, "labels"))
+
+    def attachments(self, what: str, page_id: str) -> list[Any]:
+        return [attachment_of(one) for one in self._listing(what, _place(page_id, "attachments"))]
+
+    def read_property(self, what: str, page_id: str, key: str) -> Any:
+        found = self._listing(what, _place(page_id, "properties"), key=key)
+        return next((one for one in found if one.get("key") == key), None)
+
+    def write_property(
+        self, what: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
+    ) -> None:
+        if known is None:
+            self._new_property(what, page_id, value, verify)
+            return
+        place = _place(page_id, "properties", str(member(known, "id")))
+        self._exchange.send(what, "PUT", place, (200, 204), json=value, verify=verify)
+
+    def _new_property(
+        self, what: str, page_id: str, value: Mapping[str, Any], verify: Verify | None = None
+    ) -> Any:
+        key = str(value["key"])
+
+        def is_there() -> bool:
+            return bool(member(self.read_property(what, page_id, key), "value") == value["value"])
+
+        place = _place(page_id, "properties")
+        response = self._exchange.send(
+            what, "POST", place, (200, 201, 204), json=value, verify=verify or is_there
+        )
+        return json_or_none(response.body)
+
+    # -- sending and parsing -------------------------------------------------------------------
+
+    def _read(self, what: str, page_id: str, expect: tuple[int, ...]) -> Response:
+        query = {"body-format": "storage", **self._included}
+        return self._exchange.ask(what, _place(page_id), query, expect)
+
+    def _listing(self, what: str, place: str, **query: Any) -> list[Any]:
+        """Return all entries of a list, part by part. Our base address stays [tracker-40]."""
+        found: list[Any] = []
+        cursor, seen = None, set[str]()
+        while True:
+            part = {**query, "limit": _LIMIT, "cursor": cursor}
+            response = self._exchange.ask(what, place, part, (200,))
+            found += results_of(response, "a list")
+            cursor = next_cursor(response)
+            if cursor is None:
+                return found
+            if cursor in seen or len(found) > MAX_ENTRIES:
+                said = f"the list does not end after {len(found)} entries"
+                raise response.error("protocol", said)
+            seen.add(cursor)
+
+    def _space(self, key: str | None = None, space_id: str | None = None) -> Any:
+        """Return a space by key or id, or None. It is read once for a connection."""
+        known: dict[str, Any] = self._exchange.memory.setdefault(_KNOWN, {})
+
+        def found() -> Any:
+            return next(
+                (
+                    one
+                    for one in list(known.values())
+                    if str(one.get("key")).lower() == str(key).lower() or one["id"] == space_id
+                ),
+                None,
+            )
+
+        if found() is None:
+            what = f"reading the space {key or space_id}"
+            query = {"ids": space_id} if key is None else {"keys": key}
+            response = self._exchange.ask(what, _SPACES, query, (200,))
+            for one in results_of(response, "a list of spaces"):
+                known[str(one.get("id"))] = {**one, "id": str(one.get("id"))}
+        return found()
+
+    def _page(self, response: Response, shown: Any, space: str | None) -> Page:
+        space_id = member(shown, "spaceId")
+        known = None if space_id is None else self._space(space_id=str(space_id))
+        base = self._exchange.site or member(response.json(), "_links", "base")
+        return self._exchange.page(response, content_of(shown, known, base), space)
+
+    def _written(self, response: Response, space: str | None) -> Page | None:
+        shown = json_or_none(response.body)
+        if member(shown, "version", "number") is None:
+            return None
+        return self._page(response, shown, space)
+
+
+def _place(page_id: str, *below: str) -> str:
+    return f"{_PAGES}/{path(page_id, *below)}"
