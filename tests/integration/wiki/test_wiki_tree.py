@@ -47,6 +47,7 @@ class Tree:
     def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self.sandbox, self.folder = sandbox, folder
         self.warnings: list[str] = []
+        self.connection: dict[str, Any] = {}
         self.http: dict[str, Any] = {"writes": 0, "requests": 0}
         self.diff: tuple[str, str] = ("", "")
 
@@ -63,7 +64,7 @@ class Tree:
         """Run the task. Return whether it changed something, and the actions by path."""
         login = {**connections.LOGINS["wiki"], **more.pop("login", {})}
         settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
-        given = {"url": self.sandbox.urls["wiki"], **login, **settings}
+        given = {"url": self.sandbox.urls["wiki"], **login, **settings, **self.connection}
         task = Task(resolve("wiki", given.get, environ={}), self.warnings.append, read_only=check)
         options = {"src": str(self.folder), "space": "REL", "parent_id": "1003", **more}
         operation = WikiTreeOperation(task, build(WikiTreeOptions, **options))

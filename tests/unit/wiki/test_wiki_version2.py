@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the requests of version 2 of the cloud, against given responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import (
+    ToolchainError,
+    error_text,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import cloud_json
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.client import WikiClient
+from tests.unit.stub import Reply, Seen, Stub, connection_to
+
+SPACES = Reply(body={"results": [{"id": "9", "key": "REL", "homepageId": "1"}]})
+PAGE: dict[str, Any] = {
+    "id": "7",
+    "status": "current",
+    "title": "Notes",
+    "spaceId": "9",
+    "parentId": "1",
+    "version": {"number": 3},
+    "body": {"storage": {"value": "<p>x</p>"}},
+    "_links": {"webui": "/spaces/REL/pages/7", "base": "https://example.atlassian.net/wiki"},
+}
+
+
+def client(stub: Stub, *, dialect: str = "cloud_v2", url: str = "", **options: Any) -> WikiClient:
+    login = {"username": "bot", "password": Secret("bot-token")}
+    settings = {"dialect": dialect, "retries": 0}
+    connection = connection_to(url or stub.url, "wiki", settings=settings, **login)
+    return WikiClient(Task(connection, pytest.fail, read_only=True), **options)
+
+
+def query_of(seen: Seen) -> dict[str, str]:
+    return {name: one for name, (one,) in parse_qs(urlsplit(seen.target).query).items()}
+
+
+def part(entry: str, following: str | None = None, **headers: str) -> Reply:
+    links = {} if following is None else {"next": following}
+    return Reply(body={"results": [{"name": entry}], "_links": links}, headers=headers)
+
+
+@pytest.mark.parametrize(
+    "following",
+    [
+        "/wiki/api/v2/pages/7/labels?limit=1&cursor=a%2Bb",
+        "https://example.atlassian.net/wiki/api/v2/pages/7/labels?cursor=a%2Bb",
+    ],
+)
+def test_a_list_goes_on_at_our_own_address(following: str) -> None:
+    with Stub(part("one", following), part("two")) as stub:
+        found = client(stub).labels("reading", "7")
+    assert [one["name"] for one in found] == ["one", "two"]
+    assert {seen.path for seen in stub.seen} == {"/base/api/v2/pages/7/labels"}
+    assert query_of(stub.seen[1]) == {"limit": "250", "cursor": "a+b"}
+
+
+def test_the_link_to_the_next_part_may_be_a_header() -> None:
+    link = (
+        '</wiki/api/v2/x?cursor=ab>; rel="next", <https://example.atlassian.net/wiki>; rel="base"'
+    )
+    with Stub(part("one", Link=link), part("two")) as stub:
+        assert len(client(stub).labels("reading", "7")) == 2
+    assert query_of(stub.seen[1])["cursor"] == "ab"
+
+
+@pytest.mark.parametrize("following", ["/wiki/api/v2/x?start=25", "/wiki/api/v2/x?cursor=same"])
+def test_a_list_that_cannot_be_read_to_its_end(following: str) -> None:
+    stub = Stub(answer=lambda seen: part("one", following))
+    with stub, pytest.raises(ToolchainError) as caught:
+        client(stub).labels("reading", "7")
+    assert caught.value.kind == "protocol"
+
+
+def test_a_page_names_its_space_parent_and_address() -> None:
+    with Stub(Reply(body=PAGE), SPACES, Reply(body=PAGE)) as stub:
+        wiki = client(stub)
+        page = wiki.require("reading", "7", None)
+        wiki.require("reading", "7", None)
+    assert (page.space, page.parent, page.shows_parent) == ("REL", "1", True)
+    assert page.url == "https://example.atlassian.net/wiki/spaces/REL/pages/7"
+    assert page.home is False
+    assert query_of(stub.seen[1]) == {"ids": "9"}
+
+
+def test_lists_in_a_page_count_only_if_they_are_whole() -> None:
+    labels = {"results": [{"prefix": "global", "name": "x"}]}
+    cut = {**labels, "meta": {"hasMore": True, "cursor": "c"}}
+    with Stub(
+        Reply(body={**PAGE, "labels": labels}), SPACES, Reply(body={**PAGE, "labels": cut})
+    ) as stub:
+        wiki = client(stub, labels=True)
+        assert wiki.require("reading", "7", None).labels == ("x",)
+        assert wiki.require("reading", "7", None).labels is None
+    assert query_of(stub.seen[0])["include-labels"] == "true"
+
+
+def test_a_title_of_another_page_is_not_found() -> None:
+    other = {**PAGE, "title": "Notes 2"}
+    with Stub(SPACES, Reply(body={"results": [other]})) as stub:
+        assert client(stub).find("looking", "REL", "Notes") is None
+
+
+def test_a_key_that_the_server_gives_for_another_is_not_taken() -> None:
+    with Stub(SPACES, SPACES) as stub:
+        wiki = client(stub)
+        assert wiki.find("looking", "ARC", "Notes") is None
+        with pytest.raises(ToolchainError, match="no space ARC"):
+            wiki.require_space("ARC")
+
+
+def test_an_address_without_a_wiki() -> None:
+    with Stub(Reply(404, "<h1>none</h1>")) as stub, pytest.raises(ToolchainError) as caught:
+        client(stub).find_by_id("reading", "7", None)
+    assert "no wiki answers at this address" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("probe", "version"),
+    [
+        (Reply(body={"results": []}), 2),
+        (Reply(403, {"message": "no"}), 2),
+        (Reply(401, {"message": "Unauthorized; scope does not match"}), 2),
+        (Reply(404, "none"), 1),
+        (Reply(410, {"message": "gone"}), 1),
+        (Reply(200, "<html>welcome</html>"), 1),
+    ],
+)
+def test_the_cloud_is_asked_once_for_version_2(
+    monkeypatch: pytest.MonkeyPatch, probe: Reply, version: int
+) -> None:
+    page = {**PAGE, "spaceId": None}
+    with Stub(probe, Reply(body=page), Reply(body=page)) as stub:
+        monkeypatch.setattr(
+            "ansible_collections.delivery.toolchain.plugins.module_utils.wiki.exchange.is_cloud",
+            lambda connection: True,
+        )
+        for _again in range(2):
+            client(stub, dialect="auto").require("reading", "7", "REL")
+    first, *reads = (seen.path for seen in stub.seen)
+    assert first == "/base/api/v2/spaces"
+    place = "/base/api/v2/pages/7" if version == 2 else "/base/rest/api/content/7"
+    assert reads == [place, place]
+
+
+@pytest.mark.parametrize(
+    ("link", "path"),
+    [
+        ("/download/attachments/7/a.txt?v=1", "/base/download/attachments/7/a.txt?v=1"),
+        ("/wiki/download/attachments/7/a.txt", "/base/download/attachments/7/a.txt"),
+        (
+            "https://example.atlassian.net/wiki/download/attachments/7/a.txt",
+            "/base/download/attachments/7/a.txt",
+        ),
+        (
+            "https://api.atlassian.com/ex/confluence/1-2/wiki/rest/api/x",
+            "/base/rest/api/x",
+        ),
+    ],
+)
+def test_an_address_of_the_site_is_read_at_our_own(link: str, path: str) -> None:
+    with Stub(Reply(body=b"bytes")) as stub:
+        found = client(stub).download("reading", link, lambda body: b"".join(body.iter_content()))
+    assert (found, stub.seen[0].target) == (b"bytes", path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"status": 404, "code": "NOT_FOUND", "title": "Gone", "detail": None}, "Gone"),
+        ({"status": 400, "code": "BAD", "title": "Bad", "detail": "a is b"}, "Bad; a is b"),
+        ({"status": 400, "code": "INVALID"}, "INVALID"),
+    ],
+)
+def test_errors_of_version_2(entry: Mapping[str, Any], text: str) -> None:
+    assert error_text(json.dumps({"errors": [entry]})) == text
+
+
+def test_pages_in_folders_and_in_the_archive() -> None:
+    entries: dict[str, Mapping[str, Any]] = {
+        "4": {"parentId": "3", "type": "page"},
+        "2": {"parentId": "1", "type": "folder"},
+        "3": {"parentId": "2", "type": "page"},
+        "5": {"parentId": "1", "type": "page", "status": "archived"},
+        "6": {"parentId": "5", "type": "page", "status": "current"},
+    }
+    assert cloud_json.parents_of(entries, "1") == [("3", "1"), ("6", "1"), ("4", "3")]
