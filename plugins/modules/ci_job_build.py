@@ -124,6 +124,14 @@ options:
       - Only a build that this task started is stopped.
     type: bool
     default: false
+  on_input:
+    description:
+      - What happens if the build waits for an input of its pipeline. The build continues to wait in any case.
+      - V(fail) ends the task immediately with the error kind V(waiting). V(wait) waits until M(delivery.toolchain.ci_build_input) or a user
+        responds, and fails with V(waiting) after O(wait_timeout).
+    type: str
+    choices: [fail, wait]
+    default: fail
   poll_interval:
     description:
       - Maximum polling interval in seconds. Polling starts at half a second.
@@ -149,6 +157,7 @@ notes:
   - Waiting for an already running build is not a change. A build that the server merged into a queued build with the same parameters is a
     change.
 seealso:
+  - module: delivery.toolchain.ci_build_input
   - module: delivery.toolchain.ci_build_stop
   - module: delivery.toolchain.ci_job_info
   - module: delivery.toolchain.ci_script
@@ -223,6 +232,26 @@ build:
     queue_id:
       description: The queue item that it came from.
       type: int
+    input:
+      description: Input that the build waits for, or null.
+      type: dict
+      contains:
+        id:
+          description: Its id, for O(delivery.toolchain.ci_build_input#module:input_id).
+          type: str
+        message:
+          description: Its message.
+          type: str
+        ok:
+          description: Caption of the button to approve.
+          type: str
+        submitter:
+          description: Users and groups that may respond, separated by commas. Null for all users that may build the job.
+          type: str
+        parameters:
+          description: Its parameters, each with C(name) and C(type).
+          type: list
+          elements: dict
   sample:
     number: 7
     url: https://ci.example.com/job/delivery/job/toolchain/7/
@@ -231,6 +260,7 @@ build:
     timestamp: "2026-03-01T09:30:00.000Z"
     parameters: {VERSION: 1.2.0, PUBLISH: true, CHANNEL: beta}
     queue_id: 14
+    input: null
 queue_id:
   description: Queue item of the build.
   returned: with O(job), except when the build could not be started

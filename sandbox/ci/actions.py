@@ -79,6 +79,9 @@ def find(call: Call, table: dict[str, Action]) -> Action | None:
     elif tuple(rest[:2]) == _MIDDLE and len(rest) == 4:
         call.name = rest[2]
         rest = [*_MIDDLE, "*", rest[3]]
+    elif rest[:1] == ["input"] and len(rest) == 3 and call.build is not None:
+        call.name = rest[1]
+        rest = ["input", "*", rest[2]]
     elif rest[:2] == ["queue", "item"] and len(rest) == 4:
         call.name = rest[2]
         rest = ["queue", "item", "*", rest[3]]

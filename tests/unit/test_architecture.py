@@ -64,6 +64,7 @@ ROOMS = {
     "ci": (
         "ci",
         "ci/builds",
+        "ci/control",
         "ci/artifacts",
         "ci/jobs",
         "ci/credentials",

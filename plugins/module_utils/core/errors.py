@@ -23,6 +23,7 @@ Kind = Literal[
     "timeout",
     "protocol",
     "failed",
+    "waiting",
     "invalid",
 ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
-from sandbox.ci.builds import artifacts, builds
+from sandbox.ci.builds import artifacts, builds, inputs
 from sandbox.ci.call import Action, Call
 from sandbox.ci.jobs import items, jobs
 from sandbox.ci.server import access, pages
@@ -26,6 +26,7 @@ def build_actions() -> dict[str, Action]:
         "artifact/*": Action(artifacts.get, "GET", read, listed=False),
         "buildNumber": Action(_number, "GET", read, listed=False),
         "doDelete": Action(items.delete_build, "POST", access.RUN_DELETE, listed=False),
+        **inputs.input_actions(),
     }
 
 

@@ -39,7 +39,9 @@ def advance(context: Context) -> None:
         happen = min(due, key=lambda event: event[:3])[3]
         with context.store.transaction():
             happen()
-    if not context.store.keys(RUNNING):
+    # a pipeline that waits for input uses no executor, and survives the restart
+    active = (context.store.get(BUILDS, key) or {} for key in context.store.keys(RUNNING))
+    if all(build.get("input") for build in active):
         restart.advance(context, now)
 
 
@@ -55,7 +57,7 @@ def _finishes(context: Context, now: int) -> list[Event]:
     found: list[Event] = []
     for key in context.store.keys(RUNNING):
         build = context.store.get(BUILDS, key)
-        if build is not None and build["end_ms"] <= now:
+        if build is not None and build["end_ms"] <= now and not build.get("input"):
             found.append((build["end_ms"], 0, key, _later(finish, context, key)))
     return found
 
@@ -121,6 +123,7 @@ def start(context: Context, key: str, at: int) -> None:
         "end_ms": at + int(job["build_seconds"] * 1000),
         "result": job["result"],
         "done": False,
+        "input": job["input"],
         "notes": [],
     }
     store.put(BUILDS, build_key(item["job"], number), build)

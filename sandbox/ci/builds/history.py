@@ -41,6 +41,7 @@ def put(context: Context, data: dict[str, Any]) -> None:
             "result": data.get("result", job["result"]),
             "done": not running,
             "base": "",
+            "input": job["input"] if running else None,
             "notes": [],
         }
         if not running:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from sandbox.ci.builds import archiving, builds, parameters, queue
+from sandbox.ci.formats import input_view
 from sandbox.ci.formats.exports import Exported, Getter, constants
 from sandbox.ci.jobs import jobs
 from sandbox.ci.server.access import Login
@@ -251,7 +252,7 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
             timestamp=build["start_ms"],
             builtOn="",
         ),
-        "actions": lambda: _actions(world, build),
+        "actions": lambda: [*_actions(world, build), *input_view.exported(build)],
         "artifacts": lambda: archiving.exported(build),
         "changeSet": lambda: _changes(definition),
         "changeSets": lambda: [_changes(definition)] if definition["changes"] else [],

@@ -36,8 +36,9 @@ CONTAINERS = (FOLDER, MULTIBRANCH)
 # result. `on_success`: `publish_build: {name, number}`, `push_image: {repo, image, tag}`.
 # `artifacts`: the archived files, `{path, content or parameter, recorded_as}`. `fingerprint`:
 # whether their digests are recorded. `changes`: the commits that a build includes for the first
-# time, `{id, message, author, timestamp}`. `parts`, `properties`, `save` and `hold_off` belong to
-# the configuration, see `configuration.read`.
+# time, `{id, message, author, timestamp}`. `input`: what a running pipeline waits for, `{id,
+# message, ok, submitter, parameters: [{name, type}]}`. `parts`, `properties`, `save` and `hold_off`
+# belong to the configuration, see `configuration.read`.
 DEFAULTS: dict[str, Any] = {
     "kind": FREESTYLE,
     "description": None,
@@ -56,6 +57,7 @@ DEFAULTS: dict[str, Any] = {
     "artifacts": [],
     "fingerprint": True,
     "changes": [],
+    "input": None,
     "parts": None,
     "properties": [],
     "save": 0,

@@ -33,6 +33,10 @@ STEPS: dict[str, tuple[dict[str, Any], int]] = {
         {"release_jobs": [{"job": "no-parameters"}], "release_connections": {"ci": None}},
         1,
     ),
+    "an input": (
+        {"release_inputs": [{"job": "long-history", "parameters": {"TARGET": "live"}}]},
+        0,
+    ),
     "promotion": (
         {"release_builds": [{"build_name": "agent", "build_number": "12", "status": "tried"}]},
         1,
@@ -303,4 +307,4 @@ def test_every_option_of_the_modules_is_handed_over() -> None:
             options = yaml.safe_load(playbook.documentation(module, "DOCUMENTATION"))["options"]
             # a gate checks a project, not a single issue
             assert set(task[name]) == set(options) - {"id"}, module
-    assert len(used) == 6
+    assert len(used) == 7

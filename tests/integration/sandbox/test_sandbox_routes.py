@@ -350,6 +350,7 @@ FREE: dict[str, dict[str, str]] = {
     },
     "ci": {
         "GET root login": _OPEN,
+        "POST build input/*": "one of two rights, or a submitter: permission tests of the module",
         "POST root queue/*": "the right is one to the job that waits: test_the_queue_shows_what_may_be_read",
     },
     "analysis": {"GET *": "reading needs no role: test_reading_needs_no_role"},

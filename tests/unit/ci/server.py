@@ -75,6 +75,18 @@ def build(number: int, result: str | None = "SUCCESS", **more: Any) -> dict[str,
     }
 
 
+def waiting(name: str, **parameters: str) -> dict[str, Any]:
+    """Return the action of a build that waits for the input `name`; parameters with their types."""
+    asked = {
+        "id": name,
+        "message": f"{name}?",
+        "ok": "Proceed",
+        "submitter": None,
+        "parameters": [{"name": each, "type": kind} for each, kind in parameters.items()],
+    }
+    return {"waitingForInput": True, "executions": [{"id": name, "settled": False, "input": asked}]}
+
+
 def left(number: int | None) -> dict[str, Any]:
     """Return a queue item that has left the queue."""
     executable = None if number is None else {"number": number}

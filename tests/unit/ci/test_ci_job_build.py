@@ -17,7 +17,17 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.modules import ci_job_build
 from tests.helpers.options import build as options_of
 from tests.unit.arguments import given_to_a_module
-from tests.unit.ci.server import OPTIONS, Ci, Played, build, created, definition, left, parameters
+from tests.unit.ci.server import (
+    OPTIONS,
+    Ci,
+    Played,
+    build,
+    created,
+    definition,
+    left,
+    parameters,
+    waiting,
+)
 from tests.unit.stub import Reply, Seen, Stub
 
 VERSION = definition("VERSION", "String", "0.0.0")
@@ -53,6 +63,7 @@ def test_a_build_without_parameters_is_started_once_and_followed() -> None:
             "timestamp": "2023-11-14T22:13:20.000Z",
             "parameters": {},
             "queue_id": 14,
+            "input": None,
         },
         "queue_id": 14,
         "console": ["one", "two", "Finished: SUCCESS"],
@@ -552,3 +563,37 @@ def test_an_interrupt_says_what_still_runs() -> None:
         with pytest.raises(ToolchainError, match=r"interrupted; .*queue item 14") as caught:
             played.run()
     assert caught.value.result["changed"] is True
+
+
+WAITING = {**build(7, None), "actions": [waiting("Deploy", TARGET="StringParameterDefinition")]}
+
+
+@pytest.mark.parametrize("on_input", ["fail", "wait"])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_build_that_waits_for_an_input(on_input: str, many: bool) -> None:
+    server = Ci(job={"property": [{}]}, running=[WAITING])
+    given: dict[str, Any] = {"job": None, "builds": [{"job": "folder/job"}]} if many else {}
+    with Stub(answer=server) as stub:
+        played = Played(stub, {"on_input": on_input, **given})
+        with pytest.raises(ToolchainError) as failure:
+            played.run()
+    error = failure.value
+    assert error.kind == "waiting"
+    assert "build #7 waits for the input 'Deploy?' (id Deploy; parameters TARGET)" in error.message
+    assert ("wait_timeout (60 s) is over" in error.message) is (on_input == "wait")
+    values = error.result["builds"][0] if many else error.result
+    assert values["build"]["input"] == {
+        "id": "Deploy",
+        "message": "Deploy?",
+        "ok": "Proceed",
+        "submitter": None,
+        "parameters": [{"name": "TARGET", "type": "StringParameterDefinition"}],
+    }
+    assert error.result["changed"] is True
+
+
+def test_a_build_goes_on_after_its_input() -> None:
+    server = Ci(job={"property": [{}]}, running=[WAITING, build(7)])
+    with Stub(answer=server) as stub:
+        values = Played(stub, {"on_input": "wait"}).run()
+    assert (values["build"]["result"], values["build"]["input"]) == ("SUCCESS", None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from ...core.errors import ToolchainError, invalid, printable, shorten
+from ...core.errors import Kind, ToolchainError, invalid, printable, shorten
 from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
@@ -16,7 +16,7 @@ from .. import stopping
 from ..job_address import JobName, build_path, job_of
 from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import parameters, records
-from .build_watcher import BuildWatcher
+from .build_watcher import BuildWatcher, OnInput
 from .trigger import BuildClaims, Trigger, TriggeredBuild
 
 Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
@@ -43,6 +43,7 @@ class BuildOptions(WaitOptions):
     lookback: int = 50
     wait_timeout: float = 3600
     stop_on_timeout: bool = False
+    on_input: OnInput = "fail"
     poll_interval: float = 5
     accept: list[Result] = field(default_factory=lambda: ["SUCCESS"])
     console_lines: int = 20
@@ -216,10 +217,14 @@ class BuildRequest:
         except ToolchainError as error:
             return f"{self.watcher.running()}, and it could not be stopped: {error.message}"
 
-    def out_of_time(self) -> str:
-        """Return the message for a build that has not ended within `wait_timeout`."""
+    def out_of_time(self) -> PollTimeout:
+        """Return the error for a build that has not ended within `wait_timeout`; its kind is
+        `waiting` if the build still waits for an input.
+        """
         limit = f"wait_timeout ({self._options.wait_timeout:g} s)"
-        return f"{self.abandon(at_once=False)}, and {limit} is over"
+        words = f"{self.abandon(at_once=False)}, and {limit} is over"
+        kind: Kind = "timeout" if self.watcher.input is None else "waiting"
+        return PollTimeout(kind, words)
 
     def values(self) -> dict[str, Any]:
         """Return the return values `build`, `queue_id`, `console` and `joined`."""
@@ -234,14 +239,16 @@ class BuildRequest:
                 build["parameters"] = dict(self.wanted.shown)
         item = build["queue_id"] if watcher.item is None else watcher.item
         return {
-            "build": {**build, "queue_id": item},
+            "build": {**build, "queue_id": item, "input": watcher.input},
             "queue_id": item,
             "console": [] if console is None else console.lines(),
             "joined": self.joined,
         }
 
     def _watcher(self, pace: PollInterval, say: Callable[[str], None]) -> BuildWatcher:
-        return BuildWatcher(self._server, self.job, pace, say, self._options.console_lines)
+        watcher = BuildWatcher(self._server, self.job, pace, say, self._options.console_lines)
+        watcher.on_input = self._options.on_input
+        return watcher
 
     def _take_known(self) -> None:
         if self.running is not None:

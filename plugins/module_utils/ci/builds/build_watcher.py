@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
@@ -19,9 +19,10 @@ from ...core.http.transport import Transport
 from ...core.polling import PollInterval
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path
+from ..pending_input import described, pending_inputs
 from .build_log import BuildLog
 from .records import (
-    BUILD_FIELDS,
+    FOLLOWED_FIELDS,
     NEWEST,
     SUMMARIES,
     is_idle,
@@ -32,6 +33,9 @@ from .records import (
     truth,
     typed,
 )
+
+#: Whether to stop following a build that waits for an input.
+OnInput = Literal["fail", "wait"]
 
 #: Seconds for which an item or build may be unknown before it counts as gone.
 _GRACE = 15.0
@@ -104,6 +108,9 @@ class BuildWatcher:
         self.find: Callable[[], int | None] = lambda: None
         self.item: int | None = None
         self.build: Mapping[str, Any] | None = None
+        self.on_input: OnInput = "wait"
+        #: The input that the build waits for.
+        self.input: dict[str, Any] | None = None
         self.console: BuildLog | None = None
 
     @property
@@ -153,7 +160,9 @@ class BuildWatcher:
         self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
 
     def take_build(self, shown: Mapping[str, Any], response: Response) -> None:
-        """Store the state of the build from `response`."""
+        """Store the state of the build from `response`. Raises `waiting` for a build that waits for
+        an input, unless the task waits for that too.
+        """
         self._missing_since = None
         self.build = typed(shown)
         if not is_idle(self.build):
@@ -161,6 +170,12 @@ class BuildWatcher:
         elif self._idle_since is None:
             self._idle_since = self._pace.now()
         self._estimate = None if self.over else _estimate(response, self.build)
+        self.input = None if self.over else next(iter(pending_inputs(shown)), None)
+        if self.input is not None and self.on_input == "fail":
+            error = response.error(
+                "waiting", f"build #{self.number} waits for {described(self.input)}"
+            )
+            raise error.with_hint("respond with ci_build_input, or set on_input to wait")
 
     def finish(self) -> None:
         """Read the rest of the log after the end of the build."""
@@ -171,7 +186,8 @@ class BuildWatcher:
     def running(self) -> str:
         """Return the state for the message of a task that stops waiting."""
         if self.number is not None:
-            return f"{self._what}: build #{self.number} goes on ({self.url})"
+            state = "goes on" if self.input is None else f"waits for {described(self.input)}"
+            return f"{self._what}: build #{self.number} {state} ({self.url})"
         if self.item is None:
             return f"{self._what}: whether one was started is not known ({self.url})"
         why = f" ({self.why})" if self.why else ""
@@ -198,7 +214,7 @@ class BuildWatcher:
                 self._begins(number)
 
     def _look_at_build(self, number: int) -> None:
-        response = self._verify(f"{build_path(self.job, number)}/api/json", BUILD_FIELDS)
+        response = self._verify(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
         if response is not None and response.status == 404:
             self._missing(f"build #{number} is not on the server any more")
         elif response is not None:
@@ -275,6 +291,8 @@ class BuildWatcher:
 
     def _tell(self) -> None:
         line = f"{self.job.name} #{self.number}: running{_progress(self._estimate)}"
+        if self.input is not None:
+            line = f"{self.job.name} #{self.number}: waits for {described(self.input)}"
         console = self._log()
         if console is not None:
             console.read(patience(self._pace))

@@ -117,9 +117,9 @@ class OneBuild:
             if wait:
                 request.watcher.follow()
                 request.validate()
+        except PollTimeout:
+            raise self._telling(request.out_of_time()) from None
         except ToolchainError as error:
-            if isinstance(error, PollTimeout):
-                error.message = request.out_of_time()
             raise self._telling(error) from None
 
     def _telling(self, error: ToolchainError) -> ToolchainError:

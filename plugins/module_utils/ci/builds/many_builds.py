@@ -212,7 +212,7 @@ class ManyBuilds:
                 entry.attempt(entry.request.validate)
 
     def _out_of_time(self, entry: _ListedBuild) -> None:
-        entry.error = PollTimeout("timeout", entry.request.out_of_time())
+        entry.error = entry.request.out_of_time()
 
     def _interrupted(self, say: Callable[[str], None]) -> None:
         """Report the fate of all builds that continue."""

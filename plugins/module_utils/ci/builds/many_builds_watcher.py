@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ...core.concurrency import bounded
@@ -64,7 +65,7 @@ class _JobBuilds:
         lowest = min(build.watcher.number or build.first for build in self.open)
         count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
         name = "builds" if count <= records.NEWEST else "allBuilds"
-        return f"queueItem[{_ITEM_FIELDS}],{name}[{records.BUILD_FIELDS}]{{0,{count}}}"
+        return f"queueItem[{_ITEM_FIELDS}],{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"
 
 
 class ManyBuildsWatcher:
@@ -127,7 +128,7 @@ class ManyBuildsWatcher:
                 items.get(watcher.item) if watcher.number is None else numbers.get(watcher.number)
             )
             if found is not None:
-                watcher.take_build(found, response)
+                build.attempt(partial(watcher.take_build, found, response))
             elif watcher.number is None and records.number_of(waiting.get("id")) == watcher.item:
                 watcher.take_item(waiting)
             else:

@@ -13,14 +13,17 @@ from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ..client import object_of, objects, part
 from ..job_address import Job, build_path, same_job
+from ..pending_input import INPUT_FIELDS
 from . import parameters
 
 #: The server lists this number of newest builds as `builds`; more only as `allBuilds`.
 NEWEST = 100
-_ACTIONS = "actions[parameters[name,value],causes[userId]]"
-BUILD_FIELDS = (
-    "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp," + _ACTIONS
-)
+_IN_ACTIONS = "parameters[name,value],causes[userId]"
+_ACTIONS = f"actions[{_IN_ACTIONS}]"
+_STATE_FIELDS = "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp"
+BUILD_FIELDS = f"{_STATE_FIELDS},{_ACTIONS}"
+#: Query for a build that is being followed, which may wait for an input.
+FOLLOWED_FIELDS = f"{_STATE_FIELDS},actions[{_IN_ACTIONS},{INPUT_FIELDS}]"
 #: Query for the newest builds of a job instead of a single build.
 SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
 #: Query that shows whether a job exists and has builds.

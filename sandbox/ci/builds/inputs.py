@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The input that a build of a pipeline waits for [ci-28]."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from sandbox.ci.builds import builds
+from sandbox.ci.call import Action, Call, form_fields
+from sandbox.ci.jobs import jobs
+from sandbox.ci.server import access, pages
+from sandbox.service import Answer
+
+
+def input_actions() -> dict[str, Action]:
+    return {
+        "input/*/proceedEmpty": Action(_proceed_empty, "POST", access.ITEM_READ, listed=False),
+        "input/*/proceed": Action(_proceed, "POST", access.ITEM_READ, listed=False),
+        "input/*/submit": Action(_submit, "POST", access.ITEM_READ, listed=False),
+        "input/*/abort": Action(_abort, "POST", access.ITEM_READ, listed=False),
+    }
+
+
+def _asked(call: Call, *, to_abort: bool = False) -> dict[str, Any]:
+    """Return the input that the request is for, or raise its error page."""
+    build = call.found_build
+    asked: dict[str, Any] | None = build.get("input")
+    if asked is None or call.name != asked["id"]:
+        raise Answer(pages.not_found())
+    users = [user.strip() for user in (asked.get("submitter") or "").split(",") if user.strip()]
+    may_abort = to_abort and call.login.may(access.ITEM_CANCEL, build["job"])
+    if users and call.login.user not in users and not may_abort:
+        words = f"You need to be {asked['submitter']} to submit this."
+        raise Answer(pages.failed(words))
+    if not users and not may_abort:
+        call.require(access.ITEM_BUILD)
+    if build["done"]:
+        raise Answer(pages.failed("This input has been already given"))
+    return asked
+
+
+def _proceed_empty(call: Call) -> Response:
+    _asked(call)
+    _go_on(call)
+    return Response(status_code=200)
+
+
+async def _proceed(call: Call) -> Response:
+    asked = _asked(call)
+    sent = (await form_fields(call.request)).get("json", ["{}"])[-1]
+    names = {entry["name"] for entry in json.loads(sent).get("parameter", [])}
+    unknown = names - {entry["name"] for entry in asked.get("parameters") or []}
+    if unknown:
+        return pages.oops(f"No such parameter definition: {', '.join(sorted(unknown))}")
+    _go_on(call)
+    return Response(status_code=200)
+
+
+async def _submit(call: Call) -> Response:
+    if "proceed" not in await form_fields(call.request):
+        return _abort(call)
+    answer = await _proceed(call)
+    return answer if answer.status_code != 200 else pages.redirect(call.absolute("../../console"))
+
+
+def _abort(call: Call) -> Response:
+    _asked(call, to_abort=True)
+    builds.abort(call.world.context, call.build_key, f"Rejected by {call.login.user}")
+    return Response(status_code=200)
+
+
+def _go_on(call: Call) -> None:
+    """Continue the build; it takes the rest of its time."""
+    context, build = call.world.context, call.found_build
+    job = jobs.get(context, build["job"]) or jobs.DEFAULTS
+    end = context.now_ms() + int(job["build_seconds"] * 1000)
+    note = f"Approved by {call.login.user}"
+    changed = {"input": None, "end_ms": end, "notes": [*build["notes"], note]}
+    context.store.put(builds.BUILDS, call.build_key, {**build, **changed})
