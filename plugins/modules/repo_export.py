@@ -10,7 +10,7 @@ module: repo_export
 short_description: Export the configuration of the artifact repository manager as a desired state
 version_added: 1.0.0
 description:
-  - Writes C(repo.yml) with all repositories into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read.
+  - Writes C(repo.yml) with all repositories, groups, users and permissions into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read.
   - All fields of a repository are exported, empty ones too, except for secrets. The account must be an administrator.
   - Objects and fields that cannot be expressed are listed in RV(left_out) and at the start of the file. No object is skipped silently.
   - Everything is read before anything is written. The server is not changed.
@@ -34,6 +34,18 @@ options:
     default: false
   repositories:
     description: Whether to export the repositories.
+    type: bool
+    default: true
+  groups:
+    description: Whether to export the groups. Their members follow from the users.
+    type: bool
+    default: true
+  users:
+    description: Whether to export the users, with their groups and without passwords. Users of a directory are left out.
+    type: bool
+    default: true
+  permissions:
+    description: Whether to export the permissions.
     type: bool
     default: true
 notes:

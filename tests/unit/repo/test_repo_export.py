@@ -9,19 +9,32 @@ from typing import Any
 import pytest
 from ansible.module_utils.common.yaml import yaml_load
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_group import (
+    RepoGroupOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_permission import (
+    RepoPermissionOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_user import (
+    RepoUserOperation,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_export import (
     RepoExportOperation,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.configuration.repo_repository import (
     RepoRepositoryOperation,
 )
+from tests.unit.repo.access import Directory
 from tests.unit.repo.conftest import Server
 from tests.unit.repo.test_repo_repository import Manager, local, remote, virtual
+
+#: Options of an export of repositories only.
+OTHERS = dict.fromkeys(("groups", "users", "permissions"), False)
 
 
 def export(server: Server, folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the result of an export, and the entries that it wrote."""
-    _plan, values = server.run(RepoExportOperation, {"dest": str(folder)})
+    _plan, values = server.run(RepoExportOperation, {"dest": str(folder), **OTHERS})
     written = yaml_load((folder / "repo.yml").read_text("utf-8"))
     return values, written["repositories"]
 
@@ -113,10 +126,47 @@ def test_an_older_server_is_exported_one_by_one(server: Server, tmp_path: Path) 
 def test_an_account_that_sees_a_part_exports_nothing(server: Server, tmp_path: Path) -> None:
     manager = Manager(server, local("a"))
     manager.lists, manager.partial = False, True
-    assert server.fails(RepoExportOperation, {"dest": str(tmp_path)}).kind == "permission"
+    assert server.fails(RepoExportOperation, {"dest": str(tmp_path), **OTHERS}).kind == "permission"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_export_of_nothing_is_invalid(server: Server, tmp_path: Path) -> None:
-    error = server.fails(RepoExportOperation, {"dest": str(tmp_path), "repositories": False})
+    nothing = {"dest": str(tmp_path), **OTHERS, "repositories": False}
+    error = server.fails(RepoExportOperation, nothing)
     assert (error.kind, server.asked) == ("invalid", [])
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_access_is_exported_as_the_modules_take_it(
+    server: Server, tmp_path: Path, old: bool
+) -> None:
+    access = Directory(server, old=old)
+    access.rows["groups"]["dev"] = {"name": "dev", "description": "x", "members": ["bob"]}
+    flags = {"internalPasswordDisabled": True, "internal_password_disabled": True}
+    access.rows["users"] = {
+        "bob": {"email": "bob@example.org", "groups": ["dev"]},
+        "eve": {"email": "eve@example.org", **flags},
+        "sam": {"realm": "saml"},
+    }
+    part = {"repositories": ["a-local"], "actions": {"groups": {"dev": ["read"]}}}
+    resource = {"targets": {"a-local": {}}, "actions": {"groups": {"dev": ["READ"]}}}
+    access.rows["permissions"] = {
+        "p": {"name": "p", "repo": part} if old else {"resources": {"artifact": resource}},
+        "other": {"name": "other", "resources": {"destination": {}}},
+    }
+    given = {"dest": str(tmp_path), "repositories": False}
+    _plan, values = server.run(RepoExportOperation, given)
+    written = yaml_load((tmp_path / "repo.yml").read_text("utf-8"))
+    assert "members" not in written["groups"][0]
+    assert [(one["name"], one["groups"]) for one in written["users"]] == [
+        ("bob", ["dev"]),
+        ("eve", []),
+    ]
+    left_out = [(one["kind"], one["name"]) for one in values["left_out"]]
+    assert left_out == [("password", "bob"), ("user", "sam"), ("permission", "other")]
+    for operation, kind in (
+        (RepoGroupOperation, "groups"),
+        (RepoUserOperation, "users"),
+        (RepoPermissionOperation, "permissions"),
+    ):
+        assert not server.run(operation, {"entries": written[kind]})[0].changed

@@ -161,6 +161,12 @@ class Directory:
         found = dict(zip(asked, first_alone(_PARALLEL, self.read, asked), strict=True))
         return {name: found.get(name) for name in wanted}
 
+    def read_all(self) -> dict[str, Mapping[str, Any]]:
+        """Return all objects by name: a list, and a request for each."""
+        names = sorted(self.names())
+        found = zip(names, first_alone(_PARALLEL, self.read, names), strict=True)
+        return {name: row for name, row in found if row is not None}
+
     def require_known(self, option: str, names: Sequence[str]) -> None:
         """Raise `not_found` for names that neither the server has nor an earlier task of this run
         would create.

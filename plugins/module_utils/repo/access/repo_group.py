@@ -98,18 +98,7 @@ class Groups(EntryKind[RepoGroupEntry]):
     def _current(self, name: str) -> dict[str, Any] | None:
         """Return the fields of a group on the server."""
         row = self._found.get(name)
-        if row is None:
-            return None
-        read = {new: row.get(old if self._groups.is_old else new) for new, old in _OLD.items()}
-        return {
-            "name": str(row.get("name") or name),
-            "description": read["description"] or "",
-            "external_id": read["external_id"] or "",
-            "auto_join": bool(read["auto_join"]),
-            "admin_privileges": bool(read["admin_privileges"]),
-            "members": sorted(map(str, read["members"] or [])),
-            "realm": str(row.get("realm") or "internal"),
-        }
+        return None if row is None else group_of(name, row, old=self._groups.is_old)
 
     def _shown(self, current: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None if current is None else {k: v for k, v in current.items() if k != "realm"}
@@ -175,6 +164,20 @@ class Groups(EntryKind[RepoGroupEntry]):
             f"the group '{name}': the server does not keep {', '.join(lost)}",
             result={"changed": True},
         )
+
+
+def group_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
+    """Return the fields of a group that the server shows, with its realm."""
+    read = {new: row.get(former if old else new) for new, former in _OLD.items()}
+    return {
+        "name": str(row.get("name") or name),
+        "description": read["description"] or "",
+        "external_id": read["external_id"] or "",
+        "auto_join": bool(read["auto_join"]),
+        "admin_privileges": bool(read["admin_privileges"]),
+        "members": sorted(map(str, read["members"] or [])),
+        "realm": str(row.get("realm") or "internal"),
+    }
 
 
 def _both(name: str) -> str:

@@ -132,12 +132,7 @@ class _Users(EntryKind[RepoUserEntry]):
     def _current(self, name: str) -> dict[str, Any] | None:
         """Return the fields of a user on the server."""
         row = self._found.get(name)
-        if row is None:
-            return None
-        read = {new: row.get(old if self._users.is_old else new) for new, old in _OLD.items()}
-        flags = {flag: bool(read[flag]) for flag in _FLAGS}
-        groups = sorted(map(str, read["groups"] or []))
-        return {"name": name, "email": str(read["email"] or ""), **flags, "groups": groups}
+        return None if row is None else user_of(name, row, old=self._users.is_old)
 
     def _refuse_lockout(self, entry: RepoUserEntry, name: str, found: Plan) -> None:
         """Raise `invalid` for flags that exclude each other, or that lock out an account."""
@@ -224,6 +219,14 @@ class _Users(EntryKind[RepoUserEntry]):
             f"the user '{name}': the server does not keep {', '.join(lost)}",
             result={"changed": True},
         )
+
+
+def user_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
+    """Return the fields of a user that the server shows."""
+    read = {new: row.get(former if old else new) for new, former in _OLD.items()}
+    flags = {flag: bool(read[flag]) for flag in _FLAGS}
+    groups = sorted(map(str, read["groups"] or []))
+    return {"name": name, "email": str(read["email"] or ""), **flags, "groups": groups}
 
 
 def _require_complete(entry: RepoUserEntry, name: str) -> None:

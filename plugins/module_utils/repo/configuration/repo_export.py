@@ -11,13 +11,19 @@ from ...core.errors import invalid
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ..access.exported_access import exported_groups, exported_permissions, exported_users
 from .exported_repositories import exported_repositories
 
 _UNTOLD = ("No server stores rules of cleanup, retention and trash: write them by hand.",)
 #: A kind of objects: returns its entries, and adds to the state what cannot be exported.
 _Kind = Callable[[Task, ServiceState], list[dict[str, Any]]]
 #: The lists of `repo.yml` that are exported, each with an option of its name.
-_KINDS: Mapping[str, _Kind] = {"repositories": exported_repositories}
+_KINDS: Mapping[str, _Kind] = {
+    "repositories": exported_repositories,
+    "groups": exported_groups,
+    "users": exported_users,
+    "permissions": exported_permissions,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +31,9 @@ class RepoExportOptions(ExportOptions):
     """The options of `repo_export`."""
 
     repositories: bool = True
+    groups: bool = True
+    users: bool = True
+    permissions: bool = True
 
 
 class RepoExportOperation(ServiceExport):

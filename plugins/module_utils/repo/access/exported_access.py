@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Groups, users and permissions of a server as entries of a desired state [C9]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.export.service_export import ServiceState
+from ...core.module.task import Task
+from .directory import GROUPS, PERMISSIONS, USERS, Directory
+from .permission_shapes import from_access, from_older
+from .repo_group import group_of
+from .repo_user import user_of
+
+#: Realms whose users and groups the server manages itself.
+_OWN_REALMS = ("", "internal", "artifactory")
+
+
+def exported_groups(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
+    """Return groups as entries for `repo_group`. Their members follow from the users, which come
+    later in the desired state.
+    """
+    directory, found = Directory(task, GROUPS), []
+    for name, row in directory.read_all().items():
+        entry = group_of(name, row, old=directory.is_old)
+        found.append({k: v for k, v in entry.items() if k not in ("members", "realm")})
+    return found
+
+
+def exported_users(task: Task, state: ServiceState) -> list[dict[str, Any]]:
+    """Return users as entries for `repo_user`, without the passwords, which no server shows."""
+    directory, found = Directory(task, USERS), []
+    for name, row in directory.read_all().items():
+        realm = str(row.get("realm") or "")
+        if realm.lower() not in _OWN_REALMS:
+            state.leave_out("user", name, f"it comes from the realm {realm}")
+            continue
+        entry = user_of(name, row, old=directory.is_old)
+        found.append(entry)
+        if not entry["internal_password_disabled"]:
+            state.leave_out("password", name, "no server shows it: a new user needs one")
+    return found
+
+
+def exported_permissions(task: Task, state: ServiceState) -> list[dict[str, Any]]:
+    """Return permissions as entries for `repo_permission`."""
+    directory, found = Directory(task, PERMISSIONS), []
+    for name, row in directory.read_all().items():
+        resources = from_older(row) if directory.is_old else from_access(row)
+        if resources:
+            found.append({"name": name, "resources": resources})
+        else:
+            state.leave_out("permission", name, "it has none of the resources that are managed")
+    return found
