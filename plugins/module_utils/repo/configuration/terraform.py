@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Convert repositories of JFrog's Terraform provider to entries for `repo_repository`.
+
+The names are those of jfrog/terraform-provider-artifactory 12 (commit 1616e9f).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid
+from .entry import RepositoryEntry
+from .fields import is_known, settings_name
+
+_TYPE = re.compile(r"artifactory_(local|remote|virtual|federated)_(\w+)_repository")
+#: Names of package types in resources, to the package type and to a setting that they imply.
+_PACKAGES: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "docker_v1": ("docker", {"dockerApiVersion": "V1"}),
+    "docker_v2": ("docker", {"dockerApiVersion": "V2"}),
+    "terraform_module": ("terraform", {"terraformType": "module"}),
+    "terraform_provider": ("terraform", {"terraformType": "provider"}),
+}
+#: Attributes to options.
+_OPTIONS = {
+    "key": "key",
+    "description": "description",
+    "notes": "notes",
+    "project_environments": "environments",
+    "username": "username",
+    "repositories": "repositories",
+    "default_deployment_repo": "default_deployment_repo",
+}
+#: Attributes whose server's name is not their own in camel case.
+_SETTINGS = {
+    "anonymous_access": "cargoAnonymousAccess",
+    "download_direct": "downloadRedirect",
+    "enable_sparse_index": "cargoInternalIndex",
+    "helm_charts_base_url": "chartsBaseUrl",
+    "hex_primary_keypair_ref": "primaryKeyPairRef",
+    "index_compression_formats": "optionalIndexCompressionFormats",
+    "missed_cache_period_seconds": "missedRetrievalCachePeriodSecs",
+    "primary_keypair_ref": "primaryKeyPairRef",
+    "project_id": "dockerProjectId",
+    "public_key": "hexPublicKey",
+    "pypi_registry_url": "pyPIRegistryUrl",
+    "pypi_repository_suffix": "pyPIRepositorySuffix",
+    "resolve_oci_tags_by_timestamp": "resolveDockerTagsByTimestamp",
+    "retrieval_cache_period_seconds": "retrievalCachePeriodSecs",
+    "secondary_keypair_ref": "secondaryKeyPairRef",
+    "tag_retention": "dockerTagRetention",
+    "trivial_layout": "debianTrivialLayout",
+}
+#: Further attributes whose name in camel case is that of the server.
+_CAMEL = """
+    bower_registry_url composer_registry_url download_context_path feed_context_path
+    force_conan_authentication force_metadata_name_version force_non_duplicate_chart
+    git_registry_url pods_specs_repo_url symbol_server_url terraform_providers_url
+    terraform_registry_url v3_feed_url vcs_git_provider
+"""
+_VIRTUAL = {"retrieval_cache_period_seconds": "virtualRetrievalCachePeriodSecs"}
+#: Attributes that describe no field of a repository.
+_OTHER = (
+    "id",
+    "package_type",
+    "cleanup_on_delete",
+    "password_wo",
+    "password_wo_version",
+    "timeouts",
+)
+#: Attributes that :func:`_special` converts.
+_SPECIAL = (
+    "includes_pattern",
+    "excludes_pattern",
+    "repo_layout_ref",
+    "url",
+    "project_key",
+    "password",
+    "member",
+    "content_synchronisation",
+)
+
+
+def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> list[dict[str, Any]]:
+    """Return the repositories in the output of `terraform show -json` as entries.
+
+    Raises `invalid` for a document without repositories, and for an attribute that is not known.
+
+    :param ignore: attributes to leave out
+    """
+    values = document.get("values") or document.get("planned_values")
+    root = values.get("root_module") if isinstance(values, Mapping) else None
+    found = [
+        (resource, match[1], match[2])
+        for resource in _resources(root)
+        if (match := _TYPE.fullmatch(str(resource.get("type"))))
+        and resource.get("mode", "managed") == "managed"
+    ]
+    if not found:
+        raise invalid(
+            "it has no repository of the provider artifactory: give the output of"
+            " `terraform show -json`, for a state or for a plan"
+        )
+    return [_entry(*one, ignore) for one in found]
+
+
+def _resources(module: Any) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(module, Mapping):
+        return
+    yield from (one for one in module.get("resources") or [] if isinstance(one, Mapping))
+    for child in module.get("child_modules") or []:
+        yield from _resources(child)
+
+
+def _entry(
+    resource: Mapping[str, Any], rclass: str, name: str, ignore: Collection[str]
+) -> dict[str, Any]:
+    package, implied = _PACKAGES.get(name, (name, {}))
+    address = str(resource.get("address"))
+    values = resource.get("values")
+    if not isinstance(values, Mapping) or not values.get("key"):
+        raise invalid(f"{address} has no key")
+    entry: dict[str, Any] = {"key": values["key"], "rclass": rclass, "package_type": package}
+    settings = dict(implied)
+    for attribute, value in values.items():
+        if value is None or attribute in _OTHER or attribute in ignore:
+            continue
+        if attribute in _OPTIONS:
+            entry[_OPTIONS[attribute]] = value
+        elif attribute in _SPECIAL:
+            _special(attribute, value, entry, settings)
+        else:
+            settings[_setting(address, attribute, rclass)] = value
+    if settings:
+        entry["settings"] = settings
+    checked = {option: one for option, one in entry.items() if option != "password"}
+    try:
+        RepositoryEntry(**checked).require_sense()
+    except ToolchainError as error:
+        raise invalid(f"{address}: {error.message}") from None
+    return entry
+
+
+def _special(attribute: str, value: Any, entry: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Convert an attribute with another form than that of its option."""
+    if attribute in ("includes_pattern", "excludes_pattern"):
+        parts = [part.strip() for part in str(value).split(",")]
+        entry[attribute.removesuffix("_pattern")] = [part for part in parts if part]
+    elif attribute in ("repo_layout_ref", "url"):
+        if value:
+            entry["layout" if attribute == "repo_layout_ref" else attribute] = value
+    elif attribute == "project_key":
+        entry["project"] = "" if value == "default" else value
+    elif attribute == "password":
+        if value:
+            word = re.sub(r"\W", "_", str(entry["key"]))
+            entry["password"] = {"from": f"repo_password_{word}"}
+    elif attribute == "member":
+        entry["members"] = [
+            {"url": one["url"], "enabled": one.get("enabled") is not False} for one in value
+        ]
+    elif value:
+        settings["contentSynchronisation"] = _synchronisation(value[0])
+
+
+def _synchronisation(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "enabled": bool(block.get("enabled")),
+        "statistics": {"enabled": bool(block.get("statistics_enabled"))},
+        "properties": {"enabled": bool(block.get("properties_enabled"))},
+        "source": {"originAbsenceDetection": bool(block.get("source_origin_absence_detection"))},
+    }
+
+
+def _setting(address: str, attribute: str, rclass: str) -> str:
+    """Return the server's name of an attribute. Raises `invalid` if it is not known."""
+    first, *others = attribute.split("_")
+    camel = first + "".join(word.title() for word in others)
+    of_class = _VIRTUAL if rclass == "virtual" else {}
+    found = of_class.get(attribute) or _SETTINGS.get(attribute)
+    if found is None and (attribute in _CAMEL.split() or is_known(settings_name(camel))):
+        found = camel
+    if found is None:
+        raise invalid(
+            f"{address} has the attribute {attribute}, which is not known: name it in ignore, and"
+            " describe it by hand"
+        )
+    return found
