@@ -96,7 +96,11 @@ options:
 _REPO = """
 options:
   api_key:
-    description: API key. It is sent in the header of the dialect, or in the headers of both dialects until the dialect is known. {credential}
+    description:
+      - API key. It is sent in the header of the dialect, or in the headers of both dialects until the dialect is known.
+      - Artifactory has ended API keys. From 7.98 on, no key can be created, and existing keys work only if the server allows them. Use
+        O(token) instead, with an identity token, a reference token or an access token.
+      - "{credential}"
     type: str
   dialect:
     description:

@@ -79,6 +79,8 @@ class RepoService(Service):
         "build_statuses": True,
         # maximum number of rows in a query result (real flavour)
         "query_limit": None,
+        # maximum number of characters of a query (real flavour)
+        "query_characters": 6000,
         # respond with 404 instead of 403 to reads that the user is not allowed to do
         "hide_unauthorized": False,
         # a download request for a folder returns an HTML index (if false: 404)

@@ -112,7 +112,12 @@ async def search(request: Request) -> Response:
     kind = request.headers.get("content-type", "text/plain")
     if real and not kind.startswith("text/plain"):
         raise Answer(PlainTextResponse("Unsupported Media Type", 415))
-    query = parse((await request.body()).decode("utf-8"))
+    text = (await request.body()).decode("utf-8")
+    longest = current.settings(SERVICE)["query_characters"]
+    if real and len(text) > longest:
+        # server fact [repo-14]
+        raise _wrong(f"the query is longer than {longest} characters")
+    query = parse(text)
     wanted = _wanted(query)
     restricted = real and query.domain == "items" and not account(request).get("admin", False)
     if restricted and not {"repo", "path", "name"} <= set(wanted):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo import aql
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_query import (
     ArtifactQueryOperation,
     option_of,
@@ -72,6 +73,39 @@ def test_a_refused_query_has_the_words_of_the_server(
     error = server.fails(ArtifactQueryOperation, {"aql": TEXT})
     assert (error.kind, error.status) == (kind, status)
     assert "Failed to parse query: here" in error.message
+
+
+def test_a_query_that_is_too_long(server: Server) -> None:
+    long = TEXT + " " * 6000
+    server.on[QUERY] = Reply(400, "Failed to parse query")
+    error = server.fails(ArtifactQueryOperation, {"aql": f"{long}.limit(1)"})
+    assert error.kind == "rejected"
+    assert "newer servers accept 6,000" in error.message
+    server.on[QUERY] = Reply(500)
+    assert "6,000" not in server.fails(ArtifactQueryOperation, {"aql": f"{long}.limit(1)"}).message
+
+
+def test_too_many_queries_at_once_are_waited_for(server: Server) -> None:
+    server.retries = 2
+    server.on[QUERY] = [Reply(429, "Too many concurrent queries"), found()]
+    _plan, values = server.run(ArtifactQueryOperation, {"aql": TEXT})
+    assert values["complete"] is True
+    assert server.asked == [QUERY, QUERY]
+
+
+def test_the_hard_limit_of_the_server(server: Server) -> None:
+    words = "AQL query reached the search hard limit, results are trimmed."
+    server.on[QUERY] = found(notification=words)
+    _plan, values = server.run(ArtifactQueryOperation, {"aql": TEXT})
+    assert values["complete"] is False
+    assert words in server.warnings[0]
+
+
+def test_digests_fit_into_a_query() -> None:
+    some = [{"actual_sha1": "a" * 40}] * aql.DIGESTS_AT_ONCE
+    repos = [{"repo": "a-repository-with-a-long-name"}] * 10
+    criteria = {"type": "file", "$or": some, "$and": [{"$or": repos}]}
+    assert len(aql.items(criteria, ["size", "sha256", "actual_sha1", "property"])) < 6000
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,16 @@ repository manager.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply
 
@@ -66,8 +70,31 @@ def test_the_request_id_helps_the_administrator(server: Server) -> None:
     assert error.detail == "broken (request 4711)"
 
 
-def test_a_wrong_api_key_is_a_permission_error(server: Server) -> None:
-    assert error_of(server, Reply(403, "Bad API key")).kind == "permission"
+@pytest.mark.parametrize(
+    ("status", "said", "kind"),
+    [
+        (403, "Bad API key", "auth"),
+        (403, "Props Authentication Token not found", "auth"),
+        (403, "", "auth"),
+        (401, "Bad credentials", "auth"),
+        (403, "Not enough permissions for 'r' (user: 'u' needs READ permission)", "permission"),
+        (403, "User u is not permitted to deploy", "permission"),
+    ],
+)
+def test_a_refused_api_key_names_tokens(server: Server, status: int, said: str, kind: str) -> None:
+    task = server.task()
+    keyed = replace(task.connection, api_key=Secret("key-12345"))
+    client = RepoClient(Task(keyed, task.warn, False))
+    server.on["GET /x"] = Reply(status, said)
+    with pytest.raises(ToolchainError) as caught:
+        client.transport.read("reading x", "x")
+    assert caught.value.kind == kind
+    assert ("give a token instead" in caught.value.message) is (kind == "auth")
+
+
+def test_a_403_without_an_api_key_is_a_permission_error(server: Server) -> None:
+    error = error_of(server, Reply(403, "Forbidden"))
+    assert (error.kind, "token" in error.message) == ("permission", False)
 
 
 @pytest.mark.parametrize("body", ["", "text", "[]", "{}", '{"messages": {}}', '{"messages": null}'])

@@ -8,9 +8,11 @@ rejected with 403 until a CAPTCHA has been solved in a browser.
 
 from __future__ import annotations
 
+import re
+
 from ..address import origin
 from ..connection.options import Connection
-from ..errors import ToolchainError, shorten
+from ..errors import Kind, ToolchainError, kind_of_status, shorten
 from .messages import Response
 
 #: Headers and words of a gateway about a missing scope.
@@ -21,6 +23,23 @@ _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"
 _REFUSED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
+
+#: Words of a 403 about the permissions of an account that is logged in.
+_PERMISSION = re.compile(r"permi(?:ssion|tted)|privilege|not allowed|unauthori[sz]ed to", re.I)
+_KEYS_ENDED = "servers accept API keys no longer, or only by a setting: give a token instead"
+
+
+def kind_of_refusal(response: Response, connection: Connection, said: str) -> tuple[Kind, str]:
+    """Return the kind of a failed response, and a remedy for an API key that is not accepted.
+
+    Server fact [repo-3]: 403 for such a key, as for a missing permission.
+    """
+    kind = kind_of_status(response.status)
+    at_home = origin(response.url) == origin(connection.url)
+    key = response.status in (401, 403) and connection.api_key is not None and at_home
+    if not key or (response.status == 403 and _PERMISSION.search(said)):
+        return kind, ""
+    return "auth", _KEYS_ENDED
 
 
 def require_login(response: Response, connection: Connection) -> None:

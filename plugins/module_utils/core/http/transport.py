@@ -19,6 +19,7 @@ from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from .bodies import Incoming
+from .login_refusal import kind_of_refusal
 from .messages import REDIRECTS, Request, Response, retry_after
 from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
@@ -205,11 +206,9 @@ class Transport:
         if asked is not None and self._retries.is_too_long(response.status, asked):
             return self._retries.refusal(response, asked, detail)
         said = f": {detail}" if detail else " without a word"
-        return response.error(
-            errors.kind_of_status(response.status),
-            f"the server returned {response.status}{said}",
-            detail,
-        )
+        kind, remedy = kind_of_refusal(response, self.connection, detail)
+        error = response.error(kind, f"the server returned {response.status}{said}", detail)
+        return error.with_hint(remedy) if remedy else error
 
     def _request(
         self,

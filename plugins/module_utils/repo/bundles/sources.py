@@ -20,8 +20,6 @@ from ..items import listing
 from .lifecycle import Bundle, BundleOptions, check_names
 
 _PARALLEL = 4
-#: Number of digests in a query.
-_AT_ONCE = 100
 _MANIFESTS = ("manifest.json", "list.manifest.json")
 _BUILD_RECORDS = "-build-info"
 
@@ -236,8 +234,8 @@ class Sources:
             {str(one["sha1"]).lower() for one in files if not one.get("sha256") and one.get("sha1")}
         )
         found: dict[str, str] = {}
-        for begin in range(0, len(unknown), _AT_ONCE):
-            some = [{"actual_sha1": sha1} for sha1 in unknown[begin : begin + _AT_ONCE]]
+        for begin in range(0, len(unknown), aql.DIGESTS_AT_ONCE):
+            some = [{"actual_sha1": sha1} for sha1 in unknown[begin : begin + aql.DIGESTS_AT_ONCE]]
             rows = aql.ask_if_told(
                 self._client,
                 f"reading the digests of {len(some)} files",

@@ -9,13 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.errors import ToolchainError, shorten
-from .. import repositories
+from .. import aql, repositories
 from ..builds import records
 from ..client import RepoClient
 from .remote_files import Filter, RemoteFile, having, of_row, query
-
-#: Number of digests in a query.
-_AT_ONCE = 100
 
 
 def find_build_files(
@@ -72,8 +69,8 @@ class _BuildSearch:
         if not rows and repo is not None:
             members = repositories.members(self._client, repo)
             if members != [repo]:
-                inside = [{"repo": member} for member in members]
-                rows = query(self._client, what, {**asked, "$or": inside})
+                inside = {"$or": [{"repo": member} for member in members]}
+                rows = query(self._client, what, {**asked, "$and": [inside]})
         return sorted(map(of_row, rows), key=lambda file: (file.path, file.repo))
 
     def copies(
@@ -106,7 +103,8 @@ class _BuildSearch:
 
 def _slices(sha1s: Iterable[str]) -> list[list[str]]:
     ordered = sorted(sha1s)
-    return [ordered[begin : begin + _AT_ONCE] for begin in range(0, len(ordered), _AT_ONCE)]
+    size = aql.DIGESTS_AT_ONCE
+    return [ordered[begin : begin + size] for begin in range(0, len(ordered), size)]
 
 
 def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool, bool]:
