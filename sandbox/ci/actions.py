@@ -12,7 +12,7 @@ from starlette.responses import Response
 from sandbox.ci.builds import queue, triggers
 from sandbox.ci.builds.build_actions import is_missing, missing
 from sandbox.ci.call import Action, Call, Handler, form_fields, submitted
-from sandbox.ci.configuration import credentials
+from sandbox.ci.configuration import credentials, list_views, nodes
 from sandbox.ci.formats import views
 from sandbox.ci.jobs import items, jobs
 from sandbox.ci.plugins.plugin_actions import plugin_actions
@@ -71,8 +71,10 @@ def job_actions() -> dict[str, Action]:
 def find(call: Call, table: dict[str, Action]) -> Action | None:
     """Return the action of an address; an action for the request method takes precedence."""
     rest = call.rest
-    if call.build is None and (action := credentials.action(call)) is not None:
-        return action
+    for kind in (credentials, nodes, list_views) if call.build is None else ():
+        action: Action | None = kind.action(call)
+        if action is not None:
+            return action
     if tuple(rest[:1]) == _REST and call.build is not None:
         call.name = "/".join(rest[1:])
         rest = [*_REST, "*"]

@@ -17,7 +17,7 @@ from sandbox.ci.actions import SCRIPT_STATE, find, form_page, job_actions, root_
 from sandbox.ci.builds import archiving, builds, history, queue
 from sandbox.ci.builds.build_actions import build_actions
 from sandbox.ci.call import Action, Call, form_fields
-from sandbox.ci.configuration import credentials
+from sandbox.ci.configuration import credentials, list_views, nodes
 from sandbox.ci.formats import markup, views
 from sandbox.ci.formats.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
 from sandbox.ci.jobs import jobs
@@ -104,9 +104,9 @@ class CiService(Service):
     def seed(self, data: dict[str, Any]) -> None:
         """Store a seed: `jobs: {full name: definition}`, `state`, and lists.
 
-        The lists are `plugins`, `update_site`, `builds` and `stored_credentials`.
+        The lists are `plugins`, `update_site`, `builds`, `stored_credentials` and `nodes`.
         """
-        lists = {"plugins", "update_site", "builds", "stored_credentials"}
+        lists = {"plugins", "update_site", "builds", "stored_credentials", "nodes"}
         unknown = sorted(set(data) - lists - {"jobs", "state"})
         if unknown:
             raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
@@ -120,6 +120,8 @@ class CiService(Service):
             history.put(self.context, build)
         for entry in data.get("stored_credentials") or []:
             credentials.put(self.context, entry)
+        for node in data.get("nodes") or []:
+            nodes.put(self.context, node)
         if data.get("state"):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 
@@ -274,6 +276,8 @@ class CiService(Service):
             return views.build_view(call.world, call.build) if target == [] else None
         if target[:1] == ["credentials"] and self._has(False):
             return credentials.exported(call, target)
+        if target[:1] == ["view"] and len(target) == 2 and self._has(False):
+            return list_views.exported(call, target[1])
         if call.job is not None:
             return views.job_view(call.world, call.job) if target == [] else None
         if target == ["pluginManager"]:
@@ -286,6 +290,8 @@ class CiService(Service):
             return server_views.server_view(call.world)
         if target == ["me"] and call.login.user is not None:
             return server_views.user_view(call.world, call.login.user)
+        if target[:1] == ["computer"] and len(target) == 2:
+            return nodes.exported(call, target[1])
         if target == ["computer"]:
             return server_views.computers_view(call.world)
         if target[:1] == ["updateCenter"]:

@@ -97,10 +97,12 @@ WRITE_TROUBLES = {
     "a forbidden write": Trouble("permission", {"status": 403, "body": "not yours"}),
 }
 #: Server fact [ci-6]: a CI server that queues nothing responds to a trigger with 302. Other
-#: requests get 302 even if they succeed [ci-21, ci-22]: a verification read shows that they failed.
+#: requests get 302 even if they succeed [ci-21, ci-22, ci-41]: a verification read shows that they
+#: failed.
 KINDS = {
     ("ci_job", "a redirected write"): "failed",
     ("ci_job_build", "a redirected write"): "rejected",
+    ("ci_node", "a redirected write"): "failed",
     ("ci_plugin", "a redirected write"): "failed",
 }
 #: The response is lost, but the server may have acted.

@@ -68,6 +68,7 @@ ROOMS = {
         "ci/artifacts",
         "ci/jobs",
         "ci/credentials",
+        "ci/nodes",
         "ci/scripts",
         "ci/plugins",
         "ci/server",

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sandbox.ci.builds import builds
+from sandbox.ci.configuration import list_views, nodes
 from sandbox.ci.formats import views
 from sandbox.ci.formats.exports import Exported, Getter, constants
 from sandbox.ci.jobs import jobs
@@ -36,8 +37,9 @@ def server_view(world: views.World) -> Exported:
             url=f"{world.base}/",
             useCrumbs=bool(world.context.settings("ci")["crumb_issuer"]),
             useSecurity=True,
-            views=[],
         ),
+        "primaryView": lambda: list_views.all_of(world.context, "")[0],
+        "views": lambda: list_views.all_of(world.context, ""),
     }
     return Exported("hudson.model.Hudson", fields, ())
 
@@ -64,7 +66,8 @@ def computers_view(world: views.World) -> Exported:
     node = Exported("hudson.model.Hudson$MasterComputer", fields, tuple(fields))
     busy = {"busyExecutors": lambda: len(builds.all_running(world.context))}
     return Exported(
-        "hudson.model.ComputerSet", {**busy, **constants(computer=[node], totalExecutors=2)}
+        "hudson.model.ComputerSet",
+        {**busy, **constants(computer=[node, *nodes.all_of(world.context)], totalExecutors=2)},
     )
 
 

@@ -15,6 +15,10 @@ CREDENTIAL = """<org.jenkinsci.plugins.plaincredentials.impl.StringCredentialsIm
   <scope>GLOBAL</scope><id>token</id><description>{}</description><secret>hush</secret>
 </org.jenkinsci.plugins.plaincredentials.impl.StringCredentialsImpl>"""
 
+VIEW = """<hudson.model.ListView><name>Release</name>
+  <jobNames><string>no-parameters</string></jobNames>
+</hudson.model.ListView>"""
+
 
 @pytest.fixture
 def server(fresh: Callable[[str], Sandbox]) -> jenkins.Jenkins:
@@ -33,3 +37,33 @@ def test_python_jenkins_manages_credentials(server: jenkins.Jenkins) -> None:
     assert "hush" not in shown
     server.delete_credential("token", "delivery")
     assert not server.credential_exists("token", "delivery")
+
+
+def test_python_jenkins_manages_nodes(server: jenkins.Jenkins) -> None:
+    server.create_node("linux-1", 2, "A node", "/srv", "linux docker")
+    assert server.get_node_info("linux-1")["numExecutors"] == 2
+    assert "<label>linux docker</label>" in server.get_node_config("linux-1")
+    server.disable_node("linux-1", "maintenance")
+    assert server.get_node_info("linux-1")["temporarilyOffline"]
+    assert "maintenance" in server.get_node_info("linux-1")["offlineCauseReason"]
+    server.enable_node("linux-1")
+    assert not server.get_node_info("linux-1")["offline"]
+    config = server.get_node_config("linux-1").replace("A node", "Another one")
+    server.reconfig_node("linux-1", config)
+    assert server.get_node_info("linux-1")["description"] == "Another one"
+    assert [node["name"] for node in server.get_nodes()] == ["Built-In Node", "linux-1"]
+    server.delete_node("linux-1")
+    assert not server.node_exists("linux-1")
+
+
+def test_python_jenkins_manages_views(server: jenkins.Jenkins) -> None:
+    server.create_view("Release", jenkins.EMPTY_VIEW_CONFIG_XML)
+    assert server.view_exists("Release")
+    assert "ListView" in server.get_view_config("Release")
+    server.reconfig_view("Release", VIEW)
+    assert [job["name"] for job in server.get_jobs(view_name="Release")] == ["no-parameters"]
+    server.create_view("delivery/inner", jenkins.EMPTY_VIEW_CONFIG_XML)
+    assert server.view_exists("delivery/inner")
+    assert "Release" in [view["name"] for view in server.get_views()]
+    server.delete_view("Release")
+    assert not server.view_exists("Release")

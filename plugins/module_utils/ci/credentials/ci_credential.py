@@ -23,10 +23,11 @@ from ..permissions import (
     UPDATE_CREDENTIALS,
     VIEW_CREDENTIALS,
 )
+from ..xml_elements import put, text_of
 from ..xml_reader import XmlElement
 from . import secret_record
 from .credential_store import CredentialPlace, CredentialStores
-from .kinds import KINDS, XML, kind_of, put, text_of
+from .kinds import KINDS, XML, kind_of
 from .wanted import Wanted, WantedDocument, require_same_kind, wanted_of
 
 _BAD_ID = re.compile(r"[/\\?#%\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")

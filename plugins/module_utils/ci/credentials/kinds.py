@@ -75,29 +75,6 @@ def kind_of(root: XmlElement) -> str:
     return next((name for name, kind in KINDS.items() if kind.root == root.name), XML)
 
 
-def text_of(root: XmlElement, path: str) -> str:
-    """Return the text of an element; "" if it is missing."""
-    found = _child(root, path.partition("/")[0])
-    rest = path.partition("/")[2]
-    if found is None:
-        return ""
-    return text_of(found, rest) if rest else found.text.strip()
-
-
-def put(root: XmlElement, path: str, text: str, classes: Mapping[str, str] | None = None) -> None:
-    """Set the text of an element, which is added if it is missing."""
-    name, _slash, rest = path.partition("/")
-    found = _child(root, name)
-    if found is None:
-        found = XmlElement(name)
-        root.children.append(found)
-    if rest:
-        found.attributes = {"class": (classes or {})[name]} if name in (classes or {}) else {}
-        put(found, rest, text)
-    else:
-        found.text, found.children = text, []
-
-
 def redacted(root: XmlElement) -> Iterator[XmlElement]:
     """Return the elements whose secret the server does not show."""
     return (element for element, _holder in root.iterate() if is_redacted(element))
@@ -105,7 +82,3 @@ def redacted(root: XmlElement) -> Iterator[XmlElement]:
 
 def is_redacted(element: XmlElement) -> bool:
     return any(child.name == _REDACTED for child in element.children)
-
-
-def _child(root: XmlElement, name: str) -> XmlElement | None:
-    return next((child for child in root.children if child.name == name), None)

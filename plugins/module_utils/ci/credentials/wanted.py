@@ -13,9 +13,10 @@ from ...core.errors import ToolchainError, invalid
 from ...core.plan import without_none
 from .. import xml_reader
 from ..jobs import configuration
+from ..xml_elements import put, text_of
 from ..xml_reader import XmlElement
 from . import secret_record
-from .kinds import KINDS, XML, is_redacted, kind_of, put, redacted, text_of
+from .kinds import KINDS, XML, is_redacted, kind_of, redacted
 
 _MARK = "(secret)"
 _NO_SECRETS = {"id", "scope", "description", "username", "usernameSecret", "fileName", "apiUri"}

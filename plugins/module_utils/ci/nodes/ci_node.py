@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `ci_node`: nodes that run builds [C3.21]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan, unordered, without_none
+from ...core.polling import PollInterval
+from .. import xml_reader
+from ..jobs import configuration
+from ..permissions import (
+    CONFIGURE_NODE,
+    CONNECT_NODE,
+    CREATE_NODE,
+    DELETE_NODE,
+    DISCONNECT_NODE,
+    READ_NODE,
+    READ_SERVER,
+)
+from ..waiting import require_at_least
+from ..xml_elements import put, text_of
+from ..xml_reader import XmlElement
+from .node_store import (
+    BUILT_IN,
+    NodeState,
+    NodeStore,
+    canonical,
+    with_state_of,
+    without_state,
+)
+
+#: Options and their elements in the configuration.
+_ELEMENTS = {
+    "description": "description",
+    "executors": "numExecutors",
+    "remote_root": "remoteFS",
+    "labels": "label",
+    "mode": "mode",
+}
+_FORM = {
+    "description": "nodeDescription",
+    "executors": "numExecutors",
+    "remote_root": "remoteFS",
+    "labels": "labelString",
+    "mode": "mode",
+}
+_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+_POLL_INTERVAL = 5
+
+
+@dataclass(frozen=True)
+class CiNodeEntry:
+    """The options of a node."""
+
+    name: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    executors: int | None = None
+    remote_root: str | None = None
+    labels: list[str] | None = None
+    mode: Literal["normal", "exclusive"] | None = None
+    config: Annotated[str | None, Option(private=True)] = None
+    offline: bool | None = None
+    offline_reason: Annotated[str | None, Option(empty=True)] = None
+    force: bool = False
+    wait_timeout: float = 300
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if not self.name:
+            raise invalid("name is missing: give the name of the node")
+        built_in = canonical(self.name) == BUILT_IN
+        if not built_in and _BAD_NAME.search(self.name):
+            raise invalid(f"name '{self.name}' cannot be the name of a node")
+        given = list(without_none(vars(self), (*_ELEMENTS, "config")))
+        if self.state == "absent":
+            given += without_none(vars(self), ("offline", "offline_reason"))
+            if built_in:
+                raise invalid("the built-in node cannot be deleted")
+            if given:
+                raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+        if built_in and given:
+            raise invalid(
+                f"{given[0]} does not go with the built-in node: configure it with ci_configuration"
+            )
+        if self.config is not None and len(given) > 1:
+            raise invalid(f"{given[0]} does not go with config: write it into config")
+        if self.offline_reason is not None and self.offline is not True:
+            raise invalid("offline_reason goes with offline: true only")
+        self._require_values()
+
+    def _require_values(self) -> None:
+        require_at_least("executors", self.executors, 1)
+        require_at_least("wait_timeout", self.wait_timeout, 0)
+        for label in self.labels or ():
+            if not label or re.search(r"\s", label):
+                raise invalid(f"labels has '{label}': a label is a word without blanks")
+
+
+@dataclass(frozen=True)
+class CiNodeOptions(CiNodeEntry):
+    """The options of `ci_node`."""
+
+    entries: list[CiNodeEntry] | None = None
+
+    constraints: ClassVar = {
+        "mutually_exclusive": [["name", "entries"]],
+        "required_one_of": [["name", "entries"]],
+    }
+
+
+class Nodes(EntryKind[CiNodeEntry]):
+    """Nodes as objects of a task."""
+
+    noun = "node"
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._store = task, NodeStore(task)
+        self._configs: dict[str, XmlElement] = {}
+
+    def name(self, entry: CiNodeEntry) -> str:
+        entry.require_sense()
+        if entry.config is not None:
+            self._configs[canonical(str(entry.name))] = _parsed(entry)
+        return canonical(str(entry.name))
+
+    def load(self, entries: Sequence[CiNodeEntry]) -> None:
+        """Read nothing: the list of nodes does not have their configuration."""
+
+    def compare(self, entry: CiNodeEntry) -> Plan:
+        name = self.name(entry)
+        state = self._store.state(name)
+        if entry.state == "absent":
+            before = None if state is None else _fields(state, None)
+            return plan(before, None).with_result(node=None)
+        if state is None:
+            return self._creation(entry)
+        live = self._store.configuration(name) if self._is_configured(entry) else None
+        before = _fields(state, live)
+        wanted = {**self._configured(entry, live), **_wanted_state(entry)}
+        if name in self._configs and live is not None:
+            before["config"] = configuration.normalized(_text(live))
+        found = plan(before, wanted, {"labels": unordered})
+        return found.with_result(node=_returned(state, found.after))
+
+    def _creation(self, entry: CiNodeEntry) -> Plan:
+        name = self.name(entry)
+        if name == BUILT_IN:
+            raise ToolchainError(
+                "not_found", "the server does not show its built-in node", status=404
+            )
+        if entry.remote_root is None and entry.config is None:
+            raise invalid(f"the node '{name}' is new: give remote_root, or its config")
+        wanted = without_none(vars(entry), tuple(_ELEMENTS))
+        if name in self._configs:
+            wanted["config"] = configuration.normalized(_text(self._configs[name]))
+        else:
+            wanted = {"executors": 1, "labels": [], "mode": "normal", **wanted}
+        found = plan(None, {"name": name, **wanted, **_wanted_state(entry)})
+        state = NodeState(name, True, False, "", (), 1, True)
+        return found.with_result(node=_returned(state, found.after))
+
+    def _is_configured(self, entry: CiNodeEntry) -> bool:
+        return bool(without_none(vars(entry), (*_ELEMENTS, "config")))
+
+    def _configured(self, entry: CiNodeEntry, live: XmlElement | None) -> dict[str, Any]:
+        """Return the wanted fields of the configuration."""
+        config = self._configs.get(self.name(entry))
+        if config is None or live is None:
+            return without_none(vars(entry), tuple(_ELEMENTS))
+        found = configuration.drift(_text(live), _text(config))
+        return {"config": found.after} if found.found else {}
+
+    def write(self, entry: CiNodeEntry, plan: Plan) -> Mapping[str, Any]:
+        name = self.name(entry)
+        if plan.action == "delete":
+            self._delete(entry, name)
+            return plan.result
+        wanted = _wanted_state(entry)
+        before = self._store.state(name)
+        if plan.action == "create":
+            self._store.create(name, _form(entry))
+        elif before is not None and before.temporarily_offline:
+            # server fact [ci-41]: some releases bring the node online with each save
+            wanted = {"offline": True, "offline_reason": before.offline_reason, **wanted}
+        self._save(entry, name)
+        self._switch(name, wanted)
+        now = self._require_state(name)
+        return {"node": now.as_dict()}
+
+    def _save(self, entry: CiNodeEntry, name: str) -> None:
+        """Save the configuration if it differs, and verify it."""
+        if not self._is_configured(entry):
+            return
+        live = self._store.configuration(name)
+        if live is None:
+            raise ToolchainError(
+                "failed",
+                f"the node '{name}': the server accepted it, but shows no such node",
+                result={"changed": False},
+            )
+        if not self._lacks(entry, live):
+            return
+        if name in self._configs:
+            root = with_state_of(self._configs[name], live)
+        else:
+            root = _with_fields(live, entry)
+
+        def done() -> bool:
+            now = self._store.configuration(name)
+            return now is not None and not self._lacks(entry, now)
+
+        self._store.save(name, root, done)
+        saved = self._store.configuration(name)
+        lost = [] if saved is None else self._lacks(entry, saved)
+        if lost:
+            raise ToolchainError(
+                "rejected",
+                f"the node '{name}': the server does not keep {', '.join(lost)}",
+                result={"changed": True},
+            )
+
+    def _lacks(self, entry: CiNodeEntry, live: XmlElement) -> list[str]:
+        """Return the names of what differs from the wanted configuration."""
+        config = self._configs.get(self.name(entry))
+        if config is not None:
+            found = configuration.drift(_text(live), _text(config))
+            return [each.path for each in found.differences]
+        wanted = without_none(vars(entry), tuple(_ELEMENTS))
+        changes = plan(_configuration(live), wanted, {"labels": unordered}).changes
+        return [change.field for change in changes]
+
+    def _switch(self, name: str, wanted: Mapping[str, Any]) -> None:
+        """Take the node offline or bring it online, if it is not."""
+        if not wanted:
+            return
+        state = self._require_state(name)
+        offline, reason = bool(wanted["offline"]), wanted.get("offline_reason")
+        if state.temporarily_offline is not offline:
+            self._store.toggle(name, offline=offline, reason=reason or "")
+        elif offline and reason is not None and state.offline_reason != reason:
+            self._store.change_reason(name, reason)
+        else:
+            return
+        if self._require_state(name).temporarily_offline is not offline:
+            raise ToolchainError(
+                "failed", f"the node '{name}' was switched by somebody else at the same time"
+            )
+
+    def _require_state(self, name: str) -> NodeState:
+        state = self._store.state(name)
+        if state is None:
+            raise ToolchainError("failed", f"the node '{name}' is gone meanwhile")
+        return state
+
+    def _delete(self, entry: CiNodeEntry, name: str) -> None:
+        pace = PollInterval(entry.wait_timeout, _POLL_INTERVAL)
+        while not entry.force:
+            state = self._store.state(name)
+            if state is None or state.idle:
+                break
+            pace.pause(f"the node '{name}' runs builds, which force: true would end")
+        self._store.delete(name)
+
+
+def _parsed(entry: CiNodeEntry) -> XmlElement:
+    try:
+        root = xml_reader.parse(str(entry.config))
+    except xml_reader.UnreadableXml as error:
+        raise invalid(f"config is no configuration of a node: {error}") from None
+    if text_of(root, "name") not in ("", entry.name):
+        raise invalid(f"config has the name '{text_of(root, 'name')}', but name is '{entry.name}'")
+    put(root, "name", str(entry.name))
+    return without_state(root)
+
+
+def _text(root: XmlElement) -> str:
+    return xml_reader.written(without_state(root))
+
+
+def _configuration(live: XmlElement) -> dict[str, Any]:
+    executors = text_of(live, "numExecutors")
+    return {
+        "description": text_of(live, "description"),
+        "executors": int(executors) if executors.isdigit() else 1,
+        "remote_root": text_of(live, "remoteFS"),
+        "labels": sorted(text_of(live, "label").split()),
+        "mode": text_of(live, "mode").lower() or "normal",
+    }
+
+
+def _fields(state: NodeState, live: XmlElement | None) -> dict[str, Any]:
+    """Return the fields of a node for the comparison."""
+    own = {
+        "name": state.name,
+        "offline": state.temporarily_offline,
+        "offline_reason": state.offline_reason,
+    }
+    return own if live is None else {**own, **_configuration(live)}
+
+
+def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:
+    if entry.offline is False:
+        return {"offline": False, "offline_reason": ""}
+    return without_none(vars(entry), ("offline", "offline_reason"))
+
+
+def _with_fields(live: XmlElement, entry: CiNodeEntry) -> XmlElement:
+    root = deepcopy(live)
+    for option, value in without_none(vars(entry), tuple(_ELEMENTS)).items():
+        put(root, _ELEMENTS[option], _sent(option, value))
+    return root
+
+
+def _form(entry: CiNodeEntry) -> dict[str, Any]:
+    fields = {"executors": 1, "mode": "normal", "labels": [], "remote_root": "/"}
+    fields |= without_none(vars(entry), tuple(_ELEMENTS))
+    return {_FORM[option]: _sent(option, value) for option, value in fields.items()}
+
+
+def _sent(option: str, value: Any) -> str:
+    if option == "labels":
+        return " ".join(value)
+    return str(value).upper() if option == "mode" else str(value)
+
+
+def _returned(state: NodeState, after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the node as it is after the task, as far as that is known."""
+    shown = state.as_dict()
+    by_hand = bool(after.get("offline", state.temporarily_offline))
+    return {
+        **shown,
+        "offline": by_hand or (state.offline and not state.temporarily_offline),
+        "temporarily_offline": by_hand,
+        "offline_reason": after.get("offline_reason", "") if by_hand else "",
+        "labels": sorted(after.get("labels", shown["labels"])),
+        "executors": after.get("executors", shown["executors"]),
+    }
+
+
+class CiNodeOperation(ObjectsOperation[CiNodeEntry]):
+    """A node, or the nodes of `entries`."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(READ_SERVER, READ_NODE),
+            "create": writes(READ_SERVER, unforeseen=(CREATE_NODE, READ_NODE)),
+            "update": writes(READ_SERVER, READ_NODE, unforeseen=(CONFIGURE_NODE,)),
+            "take offline": writes(READ_SERVER, unforeseen=(DISCONNECT_NODE,)),
+            "bring online": writes(READ_SERVER, unforeseen=(CONNECT_NODE,)),
+            "delete": writes(READ_SERVER, unforeseen=(DELETE_NODE,)),
+        },
+        kind="node",
+        name="{name}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: CiNodeOptions) -> None:
+        entries = entries_of(options, CiNodeEntry)
+        super().__init__(Nodes(task), entries, listed=options.entries is not None)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read and change nodes of the CI server [ci-41]."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.address import path
+from ...core.errors import ToolchainError
+from ...core.module.task import Task
+from ..client import objects, server_of
+from ..server_objects import ServerObjects
+from ..xml_reader import XmlElement
+
+BUILT_IN = "(built-in)"
+_SLAVES = "hudson.slaves"
+_CLASS = f"{_SLAVES}.DumbSlave"
+_NAMES_OF_BUILT_IN = (BUILT_IN, "built-in", "master", "(master)")
+_TREE = "displayName,offline,temporarilyOffline,offlineCauseReason,idle,numExecutors"
+_LABELS = "assignedLabels[name]"
+#: Elements in which some releases keep that a node is offline by hand.
+_OFFLINE = ("temporaryOfflineCause", "temporarilyOffline")
+
+
+def canonical(name: str) -> str:
+    """Return the name of a node; all names of the built-in node are the same."""
+    return BUILT_IN if name.lower() in _NAMES_OF_BUILT_IN else name
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """State of a node. `offline_reason` is the reason that a user gave."""
+
+    name: str
+    offline: bool
+    temporarily_offline: bool
+    offline_reason: str
+    labels: tuple[str, ...]
+    executors: int
+    idle: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "labels": list(self.labels)}
+
+
+class NodeStore:
+    """The nodes of a server."""
+
+    def __init__(self, task: Task) -> None:
+        self._objects = ServerObjects(server_of(task))
+        #: Path of the built-in node, which releases name differently.
+        self._built_in = "computer/(built-in)"
+
+    def state(self, name: str) -> NodeState | None:
+        """Return the state of a node; `None` if it does not exist."""
+        what = f"reading the node '{name}'"
+        shown = self._objects.shown(what, self._path(name), f"{_TREE},{_LABELS}")
+        if shown is None and name == BUILT_IN and self._built_in != "computer/(master)":
+            self._built_in = "computer/(master)"
+            return self.state(name)
+        return None if shown is None else _state(name, shown)
+
+    def configuration(self, name: str) -> XmlElement | None:
+        return self._objects.document(f"reading the node '{name}'", self._path(name))
+
+    def create(self, name: str, fields: Mapping[str, Any]) -> None:
+        """Create a node that nobody can connect yet, with these fields of the form."""
+        form = {
+            "name": name,
+            "type": _CLASS,
+            "json": json.dumps(
+                {
+                    "name": name,
+                    **fields,
+                    "type": _CLASS,
+                    "retentionStrategy": {
+                        "stapler-class": "hudson.slaves.RetentionStrategy$Always"
+                    },
+                    "nodeProperties": {"stapler-class-bag": "true"},
+                    "launcher": {"stapler-class": f"{_SLAVES}.JNLPLauncher"},
+                }
+            ),
+        }
+        what = f"creating the node '{name}'"
+        verify = self._exists(name)
+        try:
+            self._objects.write(what, "computer/doCreateItem", verify, form=form)
+        except ToolchainError as error:
+            # created by another host meanwhile
+            if error.status != 400 or not verify():
+                raise
+
+    def save(self, name: str, root: XmlElement, verify: Callable[[], bool]) -> None:
+        what = f"changing the node '{name}'"
+        path_of = f"{self._path(name)}/config.xml"
+        self._objects.send(what, path_of, root, verify, repeatable=True)
+
+    def delete(self, name: str) -> None:
+        exists = self._exists(name)
+        what = f"deleting the node '{name}'"
+        try:
+            self._objects.write(what, f"{self._path(name)}/doDelete", lambda: not exists(), form={})
+        except ToolchainError as error:
+            if error.status != 404 or exists():
+                raise
+
+    def toggle(self, name: str, *, offline: bool, reason: str) -> None:
+        """Take a node offline, or bring it online. The request undoes itself if it is repeated, so
+        that the caller must have read the state.
+        """
+        what = f"{'taking the node' if offline else 'bringing the node'} '{name}' " + (
+            "offline" if offline else "online"
+        )
+
+        def done() -> bool:
+            state = self.state(name)
+            return state is not None and state.temporarily_offline is offline
+
+        self._objects.write(
+            what,
+            f"{self._path(name)}/toggleOffline",
+            done,
+            form={"offlineMessage": reason if offline else ""},
+        )
+
+    def change_reason(self, name: str, reason: str) -> None:
+        def done() -> bool:
+            state = self.state(name)
+            return state is not None and state.offline_reason == reason
+
+        self._objects.write(
+            f"changing the offline reason of the node '{name}'",
+            f"{self._path(name)}/changeOfflineCause",
+            done,
+            form={"offlineMessage": reason},
+            repeatable=True,
+        )
+
+    def _exists(self, name: str) -> Callable[[], bool]:
+        return lambda: self.state(name) is not None
+
+    def _path(self, name: str) -> str:
+        return self._built_in if name == BUILT_IN else f"computer/{path(name)}"
+
+
+def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
+    own = {name, str(shown.get("displayName")), "None"}
+    labels = {str(each.get("name")) for each in objects(shown.get("assignedLabels"))} - {
+        *own,
+        "None",
+    }
+    by_hand = shown.get("temporarilyOffline") is True
+    return NodeState(
+        name,
+        shown.get("offline") is True,
+        by_hand,
+        _reason(str(shown.get("offlineCauseReason") or "")) if by_hand else "",
+        tuple(sorted(labels)),
+        int(shown.get("numExecutors") or 0),
+        shown.get("idle") is not False,
+    )
+
+
+def _reason(shown: str) -> str:
+    """Return the reason without the user. Server fact [ci-41]: `Disconnected by USER : REASON`."""
+    _by, colon, reason = shown.partition(" : ")
+    if colon:
+        return reason
+    return "" if shown.startswith("Disconnected by ") else shown
+
+
+def without_state(root: XmlElement) -> XmlElement:
+    """Return a copy of a configuration without the elements that say that the node is offline."""
+    copy = deepcopy(root)
+    copy.children = [child for child in copy.children if child.name not in _OFFLINE]
+    return copy
+
+
+def with_state_of(root: XmlElement, live: XmlElement) -> XmlElement:
+    """Return a copy of a configuration with the offline elements of the live one."""
+    copy = without_state(root)
+    copy.children += [child for child in live.children if child.name in _OFFLINE]
+    return copy

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Views of the server and of folders [ci-42]."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from typing import Any
+
+from lxml import etree
+from starlette.responses import Response
+
+from sandbox.ci.call import Action, Call, form_fields
+from sandbox.ci.formats.exports import Exported, constants
+from sandbox.ci.jobs import configuration, jobs
+from sandbox.ci.server import pages
+from sandbox.context import Context
+from sandbox.service import Answer
+
+VIEWS = "ci.view"
+PRIMARY = "all"
+_PERMISSION = "hudson.model.View"
+_LIST = "hudson.model.ListView"
+_CLASSES = (_LIST, "hudson.model.AllView")
+_ELEMENTS = (
+    "name",
+    "description",
+    "filterExecutors",
+    "filterQueue",
+    "properties",
+    "jobNames",
+    "jobFilters",
+    "columns",
+    "includeRegex",
+    "recurse",
+)
+_DEFAULTS = {"filterExecutors": "false", "filterQueue": "false", "recurse": "false"}
+_COMPARATOR = "hudson.util.CaseInsensitiveComparator"
+
+
+def action(call: Call) -> Action | None:
+    """Return the action of a view; None for addresses of data."""
+    if call.job is not None and call.job["kind"] != jobs.FOLDER:
+        return None
+    if call.rest == ["createView"]:
+        return Action(_create, "POST", f"{_PERMISSION}.Create", listed=False)
+    if call.rest[:1] != ["view"] or len(call.rest) != 3:
+        return None
+    actions = {
+        "GET config.xml": Action(_read, "GET", f"{_PERMISSION}.Read", listed=False),
+        "POST config.xml": Action(_write, "POST", f"{_PERMISSION}.Configure", listed=False),
+        "POST doDelete": Action(_delete, "POST", f"{_PERMISSION}.Delete", listed=False),
+    }
+    return actions.get(f"{call.request.method} {call.rest[2]}")
+
+
+def exported(call: Call, name: str) -> Exported | None:
+    """Return the data of a view; None if it does not exist."""
+    call.require(f"{_PERMISSION}.Read")
+    row = _row(call, name)
+    return None if row is None else _view(call.world.context, _folder(call), name, row)
+
+
+def all_of(context: Context, folder: str) -> list[Exported]:
+    """Return the views of a folder, the primary one first."""
+    prefix = f"{folder}|"
+    rows = [(key[len(prefix) :], row) for key, row in context.store.items(VIEWS, prefix)]
+    own = [_view(context, folder, name, row) for name, row in rows]
+    return [_view(context, folder, PRIMARY, _primary()), *own]
+
+
+def _primary() -> dict[str, Any]:
+    return {"xml": f"<hudson.model.AllView><name>{PRIMARY}</name></hudson.model.AllView>"}
+
+
+def _view(context: Context, folder: str, name: str, row: dict[str, Any]) -> Exported:
+    root = configuration.parsed(row["xml"])
+    listed = {each.text for each in root.iterfind("jobNames/string")}
+    pattern = root.findtext("includeRegex")
+    names = [jobs.short_name(job) for job in jobs.below(context, folder)]
+    shown = [
+        {"name": each}
+        for each in names
+        if str(root.tag) != _LIST
+        or each in listed
+        or (pattern and re.fullmatch(pattern, each) is not None)
+    ]
+    return Exported(
+        str(root.tag),
+        constants(
+            description=root.findtext("description"), jobs=shown, name=name, property=[], url=""
+        ),
+        ("name", "url"),
+    )
+
+
+def _folder(call: Call) -> str:
+    return "" if call.job is None else str(call.job["full_name"])
+
+
+def _row(call: Call, name: str) -> dict[str, Any] | None:
+    if name == PRIMARY:
+        return _primary()
+    return call.world.context.store.get(VIEWS, f"{_folder(call)}|{name}")
+
+
+async def _sent(call: Call, name: str) -> dict[str, Any]:
+    """Return the record of a sent view: known elements with their defaults, sorted jobs."""
+    try:
+        root = configuration.parsed((await call.request.body()).decode())
+        if root.tag not in _CLASSES:
+            words = "com.thoughtworks.xstream.mapper.CannotResolveClassException"
+            raise configuration.Unreadable(f"{words}: {root.tag}")
+    except configuration.Unreadable as error:
+        raise Answer(pages.oops(str(error))) from error
+    kept = etree.Element(root.tag)
+    for element in _ELEMENTS:
+        child = root.find(element)
+        if element == "name":
+            etree.SubElement(kept, "name").text = name
+        elif element == "jobNames" and root.tag == _LIST:
+            _sort(etree.SubElement(kept, "jobNames"), child)
+        elif child is not None:
+            kept.append(deepcopy(child))
+        elif element in _DEFAULTS:
+            etree.SubElement(kept, element).text = _DEFAULTS[element]
+    return {"xml": etree.tostring(kept, encoding="unicode")}
+
+
+def _sort(kept: etree._Element, sent: etree._Element | None) -> None:
+    etree.SubElement(kept, "comparator", {"class": _COMPARATOR})
+    names = [] if sent is None else [each.text or "" for each in sent.iterfind("string")]
+    for name in sorted(set(names), key=str.lower):
+        etree.SubElement(kept, "string").text = name
+
+
+async def _create(call: Call) -> Response:
+    name = (await form_fields(call.request)).get("name", [""])[-1]
+    if not name or _row(call, name) is not None:
+        return pages.failed(f"A view already exists with the name {name}")
+    row = await _sent(call, name)
+    call.world.context.store.put(VIEWS, f"{_folder(call)}|{name}", row)
+    return Response(status_code=200)
+
+
+def _found(call: Call) -> dict[str, Any]:
+    row = _row(call, call.rest[1])
+    if row is None:
+        raise Answer(pages.not_found())
+    return row
+
+
+def _read(call: Call) -> Response:
+    root = configuration.parsed(_found(call)["xml"])
+    etree.indent(root)
+    text = etree.tostring(root, encoding="unicode")
+    return Response(configuration.HEADER + text, 200, None, "application/xml")
+
+
+async def _write(call: Call) -> Response:
+    _found(call)
+    name = call.rest[1]
+    row = await _sent(call, name)
+    call.world.context.store.put(VIEWS, f"{_folder(call)}|{name}", row)
+    return Response(status_code=200)
+
+
+def _delete(call: Call) -> Response:
+    _found(call)
+    if call.rest[1] == PRIMARY:
+        return pages.failed("The primary view cannot be deleted")
+    call.world.context.store.delete(VIEWS, f"{_folder(call)}|{call.rest[1]}")
+    return pages.redirect(call.absolute("../.."))
