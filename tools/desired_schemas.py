@@ -25,6 +25,7 @@ KEYS = {
     "analysis_config_defect_types": ("project", "code"),
     "analysis_config_role_assignments": ("name", "account", "project", "group"),
     "desired_state_pages": ("page_id", "space", "title"),
+    "desired_state_restrictions": ("page_id", "space", "title"),
     "repo_housekeeping_rules": (),
     "repo_housekeeping_trash": (),
 }
@@ -39,7 +40,7 @@ _OWN = {
     "ci": ("jobs",),
     "repo": ("repositories", "groups", "users", "permissions"),
     "tracker": ("versions", "components", "project_roles"),
-    "wiki": ("pages", "trees"),
+    "wiki": ("pages", "trees", "restrictions"),
 }
 _TYPES = {
     "str": "string",

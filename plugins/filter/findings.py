@@ -87,6 +87,7 @@ _MODULES = (
     "tracker_component",
     "tracker_project_role",
     "wiki_page",
+    "wiki_restriction",
     "wiki_tree",
 )
 

@@ -51,8 +51,12 @@ class Access:
         return True
 
     def _named(self, page: Json, operation: str) -> bool:
-        names = page.get("restrictions", {}).get(operation) or []
-        return not names or self.rights is None or self.rights.user in names
+        names = list(page.get("restrictions", {}).get(operation) or [])
+        groups = page.get("restricted_groups", {}).get(operation) or []
+        restricted = bool(names or groups)
+        for group in groups:
+            names += (self.store.get("wiki.group", group) or {}).get("members") or []
+        return not restricted or self.rights is None or self.rights.user in names
 
     def edits(self, page: Json) -> bool:
         allowed = self.may("add", page["space"]) and self._named(page, "update")

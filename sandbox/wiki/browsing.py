@@ -67,7 +67,7 @@ class Browsing:
         return JSONResponse({"pageId": page["id"]})
 
     async def restrictions(self, request: Request) -> Response:
-        """GET /content/{id}/restriction/byOperation."""
+        """GET /content/{id}/restriction/byOperation [wiki-19]."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
         shown = {
@@ -75,13 +75,41 @@ class Browsing:
                 "operation": operation,
                 "restrictions": {
                     "user": listing([views.user(name) for name in names]),
-                    "group": listing([]),
+                    "group": listing([_group(name) for name in groups]),
                 },
             }
             for operation in ("read", "update")
             for names in [page.get("restrictions", {}).get(operation) or []]
+            for groups in [page.get("restricted_groups", {}).get(operation) or []]
         }
         return JSONResponse({**shown, "_links": {"base": views.base}})
+
+    async def restrict(self, request: Request) -> Response:
+        """PUT /content/{id}/restriction: replace the named operations [wiki-19]."""
+        views = self._views(request)
+        pages = views.pages
+        if not pages.cloud and not pages.access.settings["restriction_address"]:
+            return Response(status_code=405)
+        page = pages.get(request.path_params["id"])
+        pages.access.must_edit(page)
+        users, groups = dict(page.get("restrictions") or {}), {}
+        groups |= page.get("restricted_groups") or {}
+        for one in await request.json():
+            named = one["restrictions"]
+            users[one["operation"]] = [_user_in(pages.cloud, each) for each in named["user"]]
+            groups[one["operation"]] = [each["name"] for each in named["group"]]
+        changed = {**page, "restrictions": users, "restricted_groups": groups}
+        pages.store.put("wiki.page", page["id"], changed)
+        return await self.restrictions(request)
+
+    async def groups_of_user(self, request: Request) -> Response:
+        """GET /user/memberof: the groups of an account."""
+        views = self._views(request)
+        cloud = views.pages.cloud
+        wanted = _user_in(cloud, dict(request.query_params))
+        known = views.pages.store.items("wiki.group")
+        names = [name for name, members in known if wanted in members["members"]]
+        return JSONResponse(listing([_group(name) for name in names]))
 
     # -- spaces ------------------------------------------------------------------------------
 
@@ -161,3 +189,14 @@ class Browsing:
         if views.pages.user == "anonymous":
             return JSONResponse({"type": "anonymous", "displayName": "Anonymous"})
         return JSONResponse(views.user(views.pages.user))
+
+
+def _group(name: str) -> dict[str, Any]:
+    return {"type": "group", "name": name}
+
+
+def _user_in(cloud: bool, given: dict[str, Any]) -> str:
+    """Return the name of an account in a request."""
+    if cloud:
+        return str(given.get("accountId")).removeprefix("account-")
+    return str(given.get("username"))

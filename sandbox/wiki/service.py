@@ -44,6 +44,7 @@ _DEFAULTS: dict[str, Any] = {
     "duplicate_attachment_status": 400,
     "upload_limit": 100 * 1024 * 1024,
     "max_body": 5 * 1024 * 1024,
+    "restriction_address": True,
     "move_address": False,
     "rename_rewrites_links": True,
     "trash_blocks_titles": False,
@@ -72,6 +73,7 @@ class WikiService(Service):
     - `uneditable_status`: 403 or 404, for a page that is readable but not writable
     - `duplicate_attachment_status`: 400 or 409
     - `upload_limit`, `max_body`: maximum number of bytes
+    - `restriction_address`: false: servers before 8.8, which cannot set restrictions
     - `move_address`: servers also have the endpoint to move pages
     - `rename_rewrites_links`: renaming a page updates the links to it
     - `trash_blocks_titles`: titles of trashed pages cannot be used again
@@ -133,11 +135,14 @@ class WikiService(Service):
     def seed(self, data: dict[str, Any]) -> None:
         """Store the seed data.
 
+        - `groups`: {name: [member]}
         - `spaces`: [{key, name, home?, anonymous?}]
         - `pages`: [{id, space, title, body, parent?, version?, status?, labels?, properties?,
           position?, hidden?, read_only?, restrictions?: {read: [name], update: [name]}}]
         """
         store = self.context.store
+        for name, members in data.get("groups", {}).items():
+            store.put("wiki.group", name, {"members": members})
         for space in data.get("spaces", []):
             known = store.get("wiki.space", space["key"])
             number = known["id"] if known is not None else 90 + store.next_id("wiki.space")
@@ -182,6 +187,8 @@ class WikiService(Service):
             self._route(page + "/move/{position}/{target}", browsing.move, "PUT"),
             self._route(page + "/restriction/byOperation", browsing.restrictions),
             self._route(experimental + "/restriction/byOperation", browsing.restrictions),
+            self._route(page + "/restriction", browsing.restrict, "PUT"),
+            self._route("/rest/api/user/memberof", browsing.groups_of_user),
             self._route(space, browsing.spaces),
             self._route(space + "/{key}", browsing.space),
             self._route(space + "/{key}/content/page", browsing.space_content),

@@ -202,6 +202,12 @@ class WikiClient:
         """Create a content property, or save the next version of the `known` property."""
         self._pages.write_property(what, page_id, value, known, verify)
 
+    def ask(
+        self, what: str, place: str, query: Mapping[str, Any], expect: tuple[int, ...]
+    ) -> Response:
+        """Send a read."""
+        return self._exchange.ask(what, place, query, expect)
+
     def send(
         self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:

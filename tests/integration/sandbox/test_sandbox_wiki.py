@@ -493,3 +493,23 @@ def test_a_listing_of_attachments_comes_in_parts(sandbox: Sandbox) -> None:
     address = sandbox.urls["wiki"] + link
     answer = requests.get(address, headers=bearer, allow_redirects=False, timeout=10)
     assert "login.action" in answer.headers["location"]
+
+
+def test_client_sets_and_clears_restrictions(client: Any) -> None:
+    reader = {"type": "known", "username": "reporter"}
+    writers = {"type": "group", "name": "writers"}
+    wanted = [
+        {"operation": "read", "restrictions": {"user": [reader], "group": []}},
+        {"operation": "update", "restrictions": {"user": [], "group": [writers]}},
+    ]
+    client.set_restrictions_for_content("1002", wanted)
+    shown = client.get_all_restrictions_for_content("1002")
+    assert [one["username"] for one in shown["read"]["restrictions"]["user"]["results"]] == [
+        "reporter"
+    ]
+    assert shown["update"]["restrictions"]["group"]["results"] == [writers]
+    wanted[0]["restrictions"]["user"] = []
+    client.set_restrictions_for_content("1002", wanted[:1])
+    shown = client.get_all_restrictions_for_content("1002")
+    assert shown["read"]["restrictions"]["user"]["results"] == []
+    assert shown["update"]["restrictions"]["group"]["results"] == [writers]

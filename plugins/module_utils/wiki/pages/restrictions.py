@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read and set who may read and change a page [wiki-19]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response, unexpected_body
+from ..client import WikiClient, place_of
+from ..page import Page, member
+
+OPERATIONS = ("read", "update")
+_KINDS = ("user", "group")
+_EXPAND = ",".join(f"{name}.restrictions.{kind}" for name in OPERATIONS for kind in _KINDS)
+_USER = "rest/api/user"
+
+
+@dataclass(frozen=True)
+class Account:
+    """The account of the task. `member` is the name of its id in requests."""
+
+    id: str
+    member: str
+    groups: frozenset[str] = frozenset()
+
+    def is_in(self, names: Mapping[str, Any]) -> bool:
+        """Return whether a restriction lets the account through; one without names does."""
+        if not names["users"] and not names["groups"]:
+            return True
+        users = {name.casefold() for name in names["users"]}
+        return self.id.casefold() in users or bool(self.groups & set(names["groups"]))
+
+
+class Restrictions:
+    """The restrictions of pages: operation to `users` and `groups`, sorted."""
+
+    def __init__(self, client: WikiClient) -> None:
+        self._client = client
+
+    def read(self, page: Page) -> dict[str, dict[str, list[str]]]:
+        """Return the restrictions of a page."""
+        what = f"reading the restrictions of the page '{page.title}' ({page.id})"
+        place = place_of(page.id, "restriction", "byOperation")
+        response = self._client.ask(what, place, {"expand": _EXPAND, "limit": 200}, (200,))
+        told = response.json()
+        return {
+            name: {
+                "users": _names(response, member(told, name, "restrictions", "user")),
+                "groups": _names(response, member(told, name, "restrictions", "group")),
+            }
+            for name in OPERATIONS
+        }
+
+    def account(self, *, groups: bool) -> Account:
+        """Return the account of the task, with its groups if they count."""
+        what = "asking who the account is"
+        told = self._client.ask(what, f"{_USER}/current", {}, (200,)).json()
+        name = "accountId" if member(told, "accountId") else "username"
+        account = Account(str(member(told, name)), name)
+        if not groups:
+            return account
+        query = {name: account.id, "limit": 200}
+        what = "asking for the groups of the account"
+        response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
+        listed = member(response.json(), "results") if response.status == 200 else None
+        found = frozenset(str(member(one, "name")) for one in listed or ())
+        return Account(account.id, name, found)
+
+    def write(
+        self, page: Page, wanted: Mapping[str, Mapping[str, list[str]]], account: Account
+    ) -> None:
+        """Set the restrictions of the given operations; others stay.
+
+        Raises `rejected` for a server that cannot, or did not.
+        """
+        what = f"setting the restrictions of the page '{page.title}' ({page.id})"
+        body = [
+            {
+                "operation": name,
+                "restrictions": {
+                    "user": [{"type": "known", account.member: one} for one in names["users"]],
+                    "group": [{"type": "group", "name": one} for one in names["groups"]],
+                },
+            }
+            for name, names in wanted.items()
+        ]
+        try:
+            response = self._client.send(
+                what,
+                "PUT",
+                place_of(page.id, "restriction"),
+                (200, 204),
+                json=body,
+                verify=lambda: not self._left(page, wanted),
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            if error.status == 405 or (error.status == 404 and error.kind == "not_found"):
+                error.kind = "rejected"
+                error.with_hint("servers before 8.8 have no interface that sets restrictions")
+            raise
+        left = self._left(page, wanted)
+        if left:
+            said = f"the server took it, but does not show what was set: {', '.join(left)}"
+            raise response.error("rejected", said)
+
+    def _left(self, page: Page, wanted: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
+        """Return the operations that differ."""
+        now = self.read(page)
+        return [name for name, names in wanted.items() if not same_names(now[name], names)]
+
+
+def same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]]) -> bool:
+    """Compare the names of a restriction; those of users without regard to case."""
+    users = [sorted(name.casefold() for name in set(one["users"])) for one in (current, wanted)]
+    return users[0] == users[1] and set(current["groups"]) == set(wanted["groups"])
+
+
+def _names(response: Response, listed: Any) -> list[str]:
+    """Return the sorted names of a list. Raise `protocol` for a list that is not complete."""
+    results = member(listed, "results")
+    if not isinstance(results, list) or member(listed, "_links", "next") is not None:
+        raise unexpected_body(response, "the complete restrictions of a page")
+    names = ("accountId", "username", "name")
+    found = (next((one[name] for name in names if one.get(name)), None) for one in results)
+    return sorted(str(name) for name in found if name is not None)

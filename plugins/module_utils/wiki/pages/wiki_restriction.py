@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Manage who may read and change a page: the module `wiki_restriction` [wiki-19]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan
+from ..client import WikiClient
+from ..page import Page
+from ..permissions import require
+from .restrictions import OPERATIONS, Account, Restrictions, same_names
+
+_Names = Annotated[list[str], Option(empty=True)]
+
+
+@dataclass(frozen=True)
+class RestrictedTo:
+    """The accounts that may do an operation; without any, everybody may."""
+
+    users: _Names = field(default_factory=list)
+    groups: _Names = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RestrictionEntry:
+    """The options of the restrictions of a page."""
+
+    page_id: str | None = None
+    space: str | None = None
+    title: str | None = None
+    read: RestrictedTo | None = None
+    update: RestrictedTo | None = None
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if self.page_id is None and (self.space is None or self.title is None):
+            raise invalid("which page is missing: give page_id, or space and title")
+        given = [name for name in OPERATIONS if getattr(self, name) is not None]
+        if self.state == "absent" and given:
+            raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+        if self.state == "present" and not given:
+            raise invalid("read and update are missing: give one of them, or state 'absent'")
+
+    @property
+    def wanted(self) -> dict[str, dict[str, list[str]]]:
+        """Return the managed operations with their users and groups."""
+        if self.state == "absent":
+            return {name: {"users": [], "groups": []} for name in OPERATIONS}
+        found = {}
+        for name in OPERATIONS:
+            given: RestrictedTo | None = getattr(self, name)
+            if given is not None:
+                found[name] = {
+                    "users": sorted(set(given.users)),
+                    "groups": sorted(set(given.groups)),
+                }
+        return found
+
+
+@dataclass(frozen=True)
+class WikiRestrictionOptions:
+    """The options of `wiki_restriction`."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["page_id", "space", "entries"]]}
+
+    page_id: str | None = None
+    space: str | None = None
+    title: str | None = None
+    read: RestrictedTo | None = None
+    update: RestrictedTo | None = None
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+    entries: Annotated[list[RestrictionEntry] | None, Option(empty=False)] = None
+
+
+class WikiRestrictionOperation(ObjectsOperation[RestrictionEntry]):
+    """The restrictions of pages. Raises `invalid`."""
+
+    descriptor: ClassVar = Descriptor(
+        "wiki",
+        {"read": reads("view"), "write": writes("view", "add")},
+        kind="restriction",
+        name="{page_id}{space}/{title}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: WikiRestrictionOptions) -> None:
+        entries = entries_of(options, RestrictionEntry)
+        super().__init__(RestrictionKind(task), entries, listed=options.entries is not None)
+
+
+class RestrictionKind(EntryKind[RestrictionEntry]):
+    """The restrictions of pages: two requests for each page."""
+
+    noun = "restriction"
+
+    def __init__(self, task: Task) -> None:
+        self._client = WikiClient(task, rights=True)
+        self._restrictions = Restrictions(self._client)
+        self._pages: dict[str, Page] = {}
+        self._accounts: dict[bool, Account] = {}
+
+    def name(self, entry: RestrictionEntry) -> str:
+        entry.require_sense()
+        return entry.page_id or f"{entry.space}/{entry.title}"
+
+    def load(self, entries: Sequence[RestrictionEntry]) -> None:
+        """Read nothing: each page has its own list."""
+
+    def compare(self, entry: RestrictionEntry) -> Plan:
+        page = self._pages[self.name(entry)] = self._page(entry)
+        before: dict[str, Any] = {**self._restrictions.read(page)}
+        wanted = {
+            name: before[name] if same_names(before[name], names) else names
+            for name, names in entry.wanted.items()
+        }
+        found = plan(before, wanted)
+        if found.changed and not entry.force:
+            self._require_own(entry, found)
+        return found.with_result(restriction=found.after)
+
+    def _page(self, entry: RestrictionEntry) -> Page:
+        name = self.name(entry)
+        if entry.page_id is not None:
+            return self._client.require(f"reading the page {name}", entry.page_id, entry.space)
+        space, title = entry.space or "", entry.title or ""
+        page = self._client.find(f"looking for the page '{title}'", space, title)
+        if page is None:
+            said = f"there is no page '{title}' in the space {space}, or no right to see it"
+            raise ToolchainError("not_found", said)
+        return page
+
+    def _require_own(self, entry: RestrictionEntry, found: Plan) -> None:
+        """Raise `invalid` if the own account would lose the page."""
+        groups = any(found.after[name]["groups"] for name in OPERATIONS)
+        account = self._account(groups=groups)
+        for name in OPERATIONS:
+            if account.is_in(found.before[name]) and not account.is_in(found.after[name]):
+                raise invalid(
+                    f"the own account {account.id} would lose the right to {name} the page"
+                    f" {self.name(entry)}: add it to {name}, or set force"
+                )
+
+    def _account(self, *, groups: bool) -> Account:
+        if groups not in self._accounts:
+            self._accounts[groups] = self._restrictions.account(groups=groups)
+        return self._accounts[groups]
+
+    def foresee(self, entry: RestrictionEntry, plan: Plan) -> None:
+        page = self._pages[self.name(entry)]
+        require(f"setting the restrictions of the page {self.name(entry)}", page, "update")
+
+    def write(self, entry: RestrictionEntry, plan: Plan) -> Mapping[str, Any]:
+        page = self._pages[self.name(entry)]
+        wanted = {change.field: change.after for change in plan.changes}
+        account = next(iter(self._accounts.values()), None) or self._account(groups=False)
+        self._restrictions.write(page, wanted, account)
+        return {"restriction": plan.after}

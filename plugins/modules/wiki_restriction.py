@@ -1,0 +1,178 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: wiki_restriction
+short_description: Restrict who may read and change a wiki page
+version_added: 1.0.0
+description:
+  - Sets the users and groups that may read or change a page. An operation that is not given stays as it is.
+  - A restriction to read also hides the pages below.
+  - The task fails if the own account, with its groups, would lose a right, unless O(force) is set.
+  - Servers before Confluence 8.8 cannot set restrictions with this interface. The task then fails with C(rejected).
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.wiki
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.wiki
+options:
+  page_id:
+    description: ID of the page. Alternatively O(space) and O(title).
+    type: str
+  space:
+    description: Key of the space.
+    type: str
+  title:
+    description: Title of the page.
+    type: str
+  read:
+    description: Who may read the page, as a complete list. An empty mapping lets everybody read it whom the space lets in.
+    type: dict
+    suboptions:
+      users:
+        description: User names. On Confluence Cloud account IDs.
+        type: list
+        elements: str
+        default: []
+      groups:
+        description: Names of groups.
+        type: list
+        elements: str
+        default: []
+  update:
+    description: Who may change the page, as a complete list. An empty mapping lets everybody change it whom the space lets in.
+    type: dict
+    suboptions:
+      users:
+        description: User names. On Confluence Cloud account IDs.
+        type: list
+        elements: str
+        default: []
+      groups:
+        description: Names of groups.
+        type: list
+        elements: str
+        default: []
+  force:
+    description: Whether the own account may lose the right to read or to change the page.
+    type: bool
+    default: false
+  state:
+    description: V(absent) removes both restrictions.
+    type: str
+    choices: [present, absent]
+    default: present
+  entries:
+    description: Several pages instead of one, each with the options above. One that fails does not stop the others.
+    type: list
+    elements: dict
+    suboptions:
+      page_id:
+        description: ID of the page. Alternatively O(space) and O(title).
+        type: str
+      space:
+        description: Key of the space.
+        type: str
+      title:
+        description: Title of the page.
+        type: str
+      read:
+        description: Who may read the page, as a complete list. An empty mapping lets everybody read it whom the space lets in.
+        type: dict
+        suboptions:
+          users:
+            description: User names. On Confluence Cloud account IDs.
+            type: list
+            elements: str
+            default: []
+          groups:
+            description: Names of groups.
+            type: list
+            elements: str
+            default: []
+      update:
+        description: Who may change the page, as a complete list. An empty mapping lets everybody change it whom the space lets in.
+        type: dict
+        suboptions:
+          users:
+            description: User names. On Confluence Cloud account IDs.
+            type: list
+            elements: str
+            default: []
+          groups:
+            description: Names of groups.
+            type: list
+            elements: str
+            default: []
+      force:
+        description: Whether the own account may lose the right to read or to change the page.
+        type: bool
+        default: false
+      state:
+        description: V(absent) removes both restrictions.
+        type: str
+        choices: [present, absent]
+        default: present
+seealso:
+  - module: delivery.toolchain.wiki_page
+"""
+
+EXAMPLES = r"""
+- name: Let a group change a page, and everybody read it
+  delivery.toolchain.wiki_restriction:
+    space: REL
+    title: Handbook
+    read: {}
+    update:
+      groups: [writers]
+
+- name: Remove all restrictions of a page
+  delivery.toolchain.wiki_restriction:
+    page_id: "1002"
+    state: absent
+"""
+
+RETURN = r"""
+restriction:
+  description: Restrictions of the page, as C(read) and C(update), each with C(users) and C(groups).
+  returned: success, without O(entries)
+  type: dict
+  sample:
+    read: {users: [], groups: []}
+    update: {users: [], groups: [writers]}
+results:
+  description: With O(entries), an item for each entry, with C(read), C(update), C(name), C(action), C(changes), and C(error) if it failed.
+  returned: success, with O(entries)
+  type: list
+  elements: dict
+  sample: [{name: REL/Handbook, action: updated, changes: []}]
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import (
+    wiki_restriction,
+)
+
+
+def main() -> None:
+    runner.run(
+        "wiki",
+        wiki_restriction.WikiRestrictionOptions,
+        wiki_restriction.WikiRestrictionOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the restrictions of pages, on servers and in the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_restriction import (
+    WikiRestrictionOperation,
+    WikiRestrictionOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers import connections
+
+OPEN = {"users": [], "groups": []}
+AUTHOR = {"token": "author-wiki-token-1234567890"}
+Fresh = Callable[[str], Sandbox]
+
+
+def run(sandbox: Sandbox, *, check: bool = False, login: Any = None, **options: Any) -> Any:
+    """Return the plan and the return values."""
+    settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
+    given = {"url": sandbox.urls["wiki"], **(login or connections.LOGINS["wiki"]), **settings}
+    task = Task(resolve("wiki", given.get, environ={}), lambda text: None, read_only=check)
+    parsed = typed_options.parse(WikiRestrictionOptions, options)
+    operation = WikiRestrictionOperation(task, parsed)
+    plan = operation.plan()
+    values = dict(plan.result)
+    if plan.changed and check:
+        operation.preflight(plan)
+    elif plan.changed:
+        values |= operation.apply(plan)
+    return plan, values
+
+
+def refused(sandbox: Sandbox, **options: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        run(sandbox, **options)
+    return caught.value
+
+
+@pytest.mark.parametrize("cloud", [False, True])
+def test_restrictions_are_set_and_cleared(fresh: Fresh, *, cloud: bool) -> None:
+    sandbox, before = fresh("real"), "account-" if cloud else ""
+    if cloud:
+        sandbox.settings("wiki", deployment="Cloud")
+    steps: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (
+            {"read": {"users": [f"{before}reporter", f"{before}reader"]}},
+            {"read": {"users": [f"{before}reader", f"{before}reporter"], "groups": []}},
+        ),
+        ({"update": {"groups": ["writers"]}}, {"update": {"users": [], "groups": ["writers"]}}),
+        ({"read": {}}, {"read": OPEN, "update": {"users": [], "groups": ["writers"]}}),
+        ({"state": "absent"}, {"read": OPEN, "update": OPEN}),
+    ]
+    for options, expected in steps:
+        predicted = run(sandbox, page_id="1002", check=True, **options)
+        plan, values = run(sandbox, page_id="1002", **options)
+        assert plan.changed
+        assert predicted[0].diff() == plan.diff()
+        assert predicted[1] == values
+        assert {**values["restriction"], **expected} == values["restriction"]
+        again, shown = run(sandbox, page_id="1002", **options)
+        assert not again.changed
+        assert shown == values
+
+
+def test_the_own_account_is_not_locked_out(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    for check in (True, False):
+        for name in ("read", "update"):
+            error = refused(sandbox, page_id="1002", check=check, **{name: {"users": ["author"]}})
+            assert error.kind == "invalid"
+            assert f"would lose the right to {name}" in error.message
+    assert "reader" in str(
+        refused(
+            sandbox,
+            page_id="1002",
+            login={"token": "reader-wiki-token-1234567890"},
+            update={"users": ["author"]},
+        )
+    )
+    assert run(sandbox, page_id="1002", update={"users": ["AUTHOR"]}, force=True)[0].changed
+    assert not run(sandbox, page_id="1002", update={"users": ["author"]})[0].changed
+
+
+def test_what_cannot_be_is_named(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    for check in (True, False):
+        error = refused(sandbox, space="REL", title="Nowhere", read={}, check=check)
+        assert error.kind == "not_found"
+        reader = {"token": "reader-wiki-token-1234567890"}
+        mine = {"update": {"users": ["reader"]}, "login": reader, "page_id": "1002"}
+        assert refused(sandbox, check=check, **mine).kind == "permission"
+    sandbox.settings("wiki", restriction_address=False)
+    old = refused(sandbox, page_id="1002", update={"users": ["reporter"]})
+    assert (old.kind, "before 8.8" in old.message) == ("rejected", True)
+    for options, words in (
+        ({"space": "REL", "read": {}}, "give page_id, or space and title"),
+        ({"page_id": "1002"}, "read and update are missing"),
+        ({"page_id": "1002", "state": "absent", "read": {}}, "read has no meaning"),
+    ):
+        assert words in refused(sandbox, **options).message
+
+
+def test_entries(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    entries = [
+        {"space": "REL", "title": "Handbook", "update": {"groups": ["writers"]}},
+        {"page_id": "77", "read": {}},
+        {"page_id": "1003", "state": "absent"},
+    ]
+    error = refused(sandbox, entries=entries)
+    assert [one["action"] for one in error.result["results"]] == [
+        "updated",
+        "unchanged",
+        "unchanged",
+    ]
+    assert "entries[1]" in error.message
