@@ -104,9 +104,9 @@ class CiService(Service):
     def seed(self, data: dict[str, Any]) -> None:
         """Store a seed: `jobs: {full name: definition}`, `state`, and lists.
 
-        The lists are `plugins`, `update_site`, `builds`, `stored_credentials` and `nodes`.
+        The lists are `plugins`, `update_site`, `builds`, `stored_credentials`, `nodes` and `views`.
         """
-        lists = {"plugins", "update_site", "builds", "stored_credentials", "nodes"}
+        lists = {"plugins", "update_site", "builds", "stored_credentials", "nodes", "views"}
         unknown = sorted(set(data) - lists - {"jobs", "state"})
         if unknown:
             raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
@@ -122,6 +122,8 @@ class CiService(Service):
             credentials.put(self.context, entry)
         for node in data.get("nodes") or []:
             nodes.put(self.context, node)
+        for view in data.get("views") or []:
+            list_views.put(self.context, view)
         if data.get("state"):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 

@@ -69,6 +69,7 @@ ROOMS = {
         "ci/jobs",
         "ci/credentials",
         "ci/nodes",
+        "ci/views",
         "ci/scripts",
         "ci/plugins",
         "ci/server",

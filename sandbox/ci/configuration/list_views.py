@@ -38,6 +38,12 @@ _DEFAULTS = {"filterExecutors": "false", "filterQueue": "false", "recurse": "fal
 _COMPARATOR = "hudson.util.CaseInsensitiveComparator"
 
 
+def put(context: Context, entry: dict[str, Any]) -> None:
+    """Store a list view of a seed: `{folder, name}`."""
+    xml = f"<{_LIST}><name>{entry['name']}</name></{_LIST}>"
+    context.store.put(VIEWS, f"{entry.get('folder') or ''}|{entry['name']}", {"xml": xml})
+
+
 def action(call: Call) -> Action | None:
     """Return the action of a view; None for addresses of data."""
     if call.job is not None and call.job["kind"] != jobs.FOLDER:

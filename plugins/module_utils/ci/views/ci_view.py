@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `ci_view`: views of jobs, on the server or in a folder [C3.22]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.address import path
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan, unordered, without_none
+from .. import xml_reader
+from ..client import part, server_of
+from ..job_address import Job, job_of
+from ..jobs import configuration
+from ..permissions import CONFIGURE_VIEW, CREATE_VIEW, DELETE_VIEW, READ_SERVER, READ_VIEW
+from ..server_objects import ServerObjects
+from ..xml_elements import child_of, put, text_of
+from ..xml_reader import XmlElement
+
+_LIST = "hudson.model.ListView"
+_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f]|^\s|\s$|^\.{1,2}$")
+_FIELDS = ("description", "jobs", "regex")
+_COLUMNS = ("Status", "Weather", "Job", "LastSuccess", "LastFailure", "LastDuration", "BuildButton")
+
+
+@dataclass(frozen=True)
+class CiViewEntry:
+    """The options of a view."""
+
+    name: str | None = None
+    folder: str | None = None
+    jobs: list[str] | None = None
+    regex: Annotated[str | None, Option(empty=True)] = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    config: Annotated[str | None, Option(private=True)] = None
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if not self.name:
+            raise invalid("name is missing: give the name of the view")
+        if _BAD_NAME.search(self.name):
+            raise invalid(f"name '{self.name}' cannot be the name of a view")
+        given = list(without_none(vars(self), _FIELDS))
+        if self.state == "absent" and (given or self.config is not None):
+            named = given[0] if given else "config"
+            raise invalid(f"{named} has no meaning with state 'absent': leave it out")
+        if self.config is not None and given:
+            raise invalid(f"{given[0]} does not go with config: write it into config")
+
+
+@dataclass(frozen=True)
+class CiViewOptions(CiViewEntry):
+    """The options of `ci_view`."""
+
+    entries: list[CiViewEntry] | None = None
+
+    constraints: ClassVar = {
+        "mutually_exclusive": [["name", "entries"]],
+        "required_one_of": [["name", "entries"]],
+    }
+
+
+class Views(EntryKind[CiViewEntry]):
+    """Views as objects of a task [ci-42]."""
+
+    noun = "view"
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._objects = task, ServerObjects(server_of(task))
+        self._configs: dict[str, XmlElement] = {}
+
+    def name(self, entry: CiViewEntry) -> str:
+        entry.require_sense()
+        folder = self._folder(entry)
+        name = str(entry.name) if folder is None else f"{folder.name}/{entry.name}"
+        if entry.config is not None:
+            self._configs[name] = _parsed(entry)
+        return name
+
+    def load(self, entries: Sequence[CiViewEntry]) -> None:
+        """Read nothing: the list of views does not have their configuration."""
+
+    def compare(self, entry: CiViewEntry) -> Plan:
+        name, live = self.name(entry), self._read(entry)
+        if live is None:
+            self._require_folder(entry)
+        if entry.state == "absent":
+            if live is not None:
+                self._require_deletable(entry)
+            return plan(None if live is None else _fields(live), None).with_result(view=None)
+        config = self._configs.get(name)
+        if config is None:
+            if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
+                raise ToolchainError(
+                    "conflict",
+                    f"the view '{name}' is a {live.name}, which lists no jobs: use config",
+                )
+            wanted: dict[str, Any] = without_none(vars(entry), _FIELDS)
+            before = None if live is None else _fields(live)
+        else:
+            before = None if live is None else {"config": _normalized(live)}
+            wanted = {"config": _normalized(config)}
+            if live is not None and not _drift(live, config).found:
+                wanted = {}
+        found = plan(before, wanted, {"jobs": unordered})
+        shown = found.after if config is None else _fields(config)
+        return found.with_result(view=self._returned(entry, shown))
+
+    def write(self, entry: CiViewEntry, plan: Plan) -> Mapping[str, Any]:
+        what = f"the view '{self.name(entry)}'"
+        if plan.action == "delete":
+            self._delete(entry, f"deleting {what}")
+            return plan.result
+        live = self._read(entry)
+        root = self._document(entry, live)
+
+        def done() -> bool:
+            now = self._read(entry)
+            return now is not None and not self._lacks(entry, now)
+
+        if plan.action == "create":
+            address = f"{self._above(entry)}createView"
+            query = {"name": str(entry.name)}
+            try:
+                self._objects.send(f"creating {what}", address, root, done, query=query)
+            except ToolchainError as error:
+                # created by another host meanwhile
+                if error.status != 400 or not done():
+                    raise
+        else:
+            address = f"{self._path(entry)}/config.xml"
+            self._objects.send(f"changing {what}", address, root, done, repeatable=True)
+        self._verify(entry, what)
+        return plan.result
+
+    def _verify(self, entry: CiViewEntry, what: str) -> None:
+        now = self._read(entry)
+        if now is None:
+            raise ToolchainError(
+                "failed",
+                f"{what}: the server accepted it, but shows no such view",
+                result={"changed": False},
+            )
+        lost = self._lacks(entry, now)
+        if lost:
+            raise ToolchainError(
+                "rejected",
+                f"{what}: the server does not keep {', '.join(lost)}",
+                result={"changed": True},
+            )
+
+    def _delete(self, entry: CiViewEntry, what: str) -> None:
+        def gone() -> bool:
+            return self._read(entry) is None
+
+        try:
+            self._objects.write(what, f"{self._path(entry)}/doDelete", gone, form={})
+        except ToolchainError as error:
+            if error.status != 404 or not gone():
+                raise
+        if not gone():
+            raise ToolchainError(
+                "failed", f"{what}: the server accepted it, but still shows the view"
+            )
+
+    def _read(self, entry: CiViewEntry) -> XmlElement | None:
+        what = f"reading the view '{self.name(entry)}'"
+        return self._objects.document(what, self._path(entry))
+
+    def _lacks(self, entry: CiViewEntry, live: XmlElement) -> list[str]:
+        """Return the names of what differs from the wanted view."""
+        config = self._configs.get(self.name(entry))
+        if config is not None:
+            return [each.path for each in _drift(live, config).differences]
+        wanted = without_none(vars(entry), _FIELDS)
+        return [each.field for each in plan(_fields(live), wanted, {"jobs": unordered}).changes]
+
+    def _document(self, entry: CiViewEntry, live: XmlElement | None) -> XmlElement:
+        """Return the XML to send."""
+        config = self._configs.get(self.name(entry))
+        if config is not None:
+            return config
+        root = _new_view() if live is None else deepcopy(live)
+        put(root, "name", str(entry.name))
+        for option, element in (("description", "description"), ("regex", "includeRegex")):
+            if getattr(entry, option) is not None:
+                put(root, element, getattr(entry, option))
+        if entry.jobs is not None:
+            _put_jobs(root, entry.jobs)
+        return root
+
+    def _require_folder(self, entry: CiViewEntry) -> None:
+        folder = self._folder(entry)
+        if folder is None:
+            return
+        what = f"reading the folder '{folder.name}'"
+        shown = self._objects.shown(what, folder.path, "jobs[name]{0,1}")
+        predicted = self._task.predictions.get("job", folder.name)
+        if "jobs" not in part(predicted if shown is None else shown):
+            raise ToolchainError(
+                "not_found", f"there is no folder '{folder.name}', or it is no folder", status=404
+            )
+
+    def _require_deletable(self, entry: CiViewEntry) -> None:
+        """Raise `invalid` for the primary view."""
+        above = self._above(entry).rstrip("/")
+        what = f"reading the views of the view '{self.name(entry)}'"
+        response = self._objects.read(what, f"{above}/api/json".lstrip("/"), "primaryView[name]")
+        primary = {} if response is None else part(part(response.json()).get("primaryView"))
+        if primary.get("name") == entry.name:
+            raise invalid(f"the view '{entry.name}' is the primary view, which cannot be deleted")
+
+    def _returned(self, entry: CiViewEntry, fields: Mapping[str, Any]) -> dict[str, Any]:
+        folder = self._folder(entry)
+        shown = {"description": "", "jobs": [], "regex": "", **fields}
+        shown["jobs"] = sorted(shown["jobs"], key=str.casefold)
+        return {**shown, "name": entry.name, "folder": "" if folder is None else folder.name}
+
+    def _folder(self, entry: CiViewEntry) -> Job | None:
+        if not entry.folder:
+            return None
+        try:
+            return job_of(entry.folder, self._task.connection.url)
+        except ToolchainError as error:
+            raise invalid(f"folder '{entry.folder}' cannot be used: {error.message}") from None
+
+    def _above(self, entry: CiViewEntry) -> str:
+        folder = self._folder(entry)
+        return "" if folder is None else f"{folder.path}/"
+
+    def _path(self, entry: CiViewEntry) -> str:
+        return f"{self._above(entry)}view/{path(str(entry.name))}"
+
+
+def _parsed(entry: CiViewEntry) -> XmlElement:
+    try:
+        root = xml_reader.parse(str(entry.config))
+    except xml_reader.UnreadableXml as error:
+        raise invalid(f"config is no configuration of a view: {error}") from None
+    if text_of(root, "name") not in ("", entry.name):
+        raise invalid(f"config has the name '{text_of(root, 'name')}', but name is '{entry.name}'")
+    put(root, "name", str(entry.name))
+    return root
+
+
+def _fields(live: XmlElement) -> dict[str, Any]:
+    names = child_of(live, "jobNames")
+    listed = [] if names is None else [each for each in names.children if each.name == "string"]
+    return {
+        "description": text_of(live, "description"),
+        "jobs": sorted((each.text.strip() for each in listed), key=str.casefold),
+        "regex": text_of(live, "includeRegex"),
+    }
+
+
+def _put_jobs(root: XmlElement, names: Sequence[str]) -> None:
+    holder = child_of(root, "jobNames")
+    if holder is None:
+        holder = XmlElement("jobNames")
+        root.children.append(holder)
+    # the server sorts the names; the comparator has to be the first element
+    kept = [each for each in holder.children if each.name != "string"]
+    ordered = sorted(set(names), key=str.casefold)
+    holder.children = [*kept, *(XmlElement("string", text=name) for name in ordered)]
+
+
+def _new_view() -> XmlElement:
+    comparator = XmlElement("comparator", {"class": "hudson.util.CaseInsensitiveComparator"})
+    columns = [XmlElement(f"hudson.views.{name}Column") for name in _COLUMNS]
+    return XmlElement(
+        _LIST,
+        children=[
+            XmlElement("name"),
+            XmlElement("jobNames", children=[comparator]),
+            XmlElement("columns", children=columns),
+        ],
+    )
+
+
+def _sorted(root: XmlElement) -> XmlElement:
+    """Return a copy in which the order of the jobs does not count."""
+    copy = deepcopy(root)
+    holder = child_of(copy, "jobNames")
+    if holder is not None:
+        holder.children = sorted(
+            (each for each in holder.children if each.name == "string"),
+            key=lambda each: each.text.strip().casefold(),
+        )
+    return copy
+
+
+def _normalized(root: XmlElement) -> str:
+    return configuration.normalized(xml_reader.written(_sorted(root)))
+
+
+def _drift(live: XmlElement, wanted: XmlElement) -> configuration.ConfigurationDrift:
+    return configuration.drift(
+        xml_reader.written(_sorted(live)), xml_reader.written(_sorted(wanted))
+    )
+
+
+class CiViewOperation(ObjectsOperation[CiViewEntry]):
+    """A view, or the views of `entries`."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(READ_SERVER, READ_VIEW),
+            "create": writes(READ_SERVER, READ_VIEW, unforeseen=(CREATE_VIEW,)),
+            "update": writes(READ_SERVER, READ_VIEW, unforeseen=(CONFIGURE_VIEW,)),
+            "delete": writes(READ_SERVER, READ_VIEW, unforeseen=(DELETE_VIEW,)),
+        },
+        kind="view",
+        name="{name}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: CiViewOptions) -> None:
+        entries = entries_of(options, CiViewEntry)
+        super().__init__(Views(task), entries, listed=options.entries is not None)

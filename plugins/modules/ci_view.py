@@ -1,0 +1,123 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_view
+short_description: Create, change or delete a view of jobs
+version_added: 1.0.0
+description:
+  - Manages views of the server or of a folder. Only differences are sent.
+  - The primary view is not deleted.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+options:
+  name:
+    description: Name of the view.
+    type: str
+  folder:
+    description: Folder with the view. Without it, a view of the server.
+    type: str
+  jobs:
+    description: All jobs that the view lists by name, relative to the folder. The order has no meaning.
+    type: list
+    elements: str
+  regex:
+    description: Regular expression for names of further jobs. An empty string removes it.
+    type: str
+  description:
+    description: Description. An empty string removes it.
+    type: str
+  config:
+    description: Whole configuration as XML, for columns, filters and other kinds of views.
+    type: str
+  state:
+    description: V(absent) deletes the view.
+    type: str
+    choices: [present, absent]
+    default: present
+  entries:
+    description: Several objects instead of one, each with the options above.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the view.
+        type: str
+      folder:
+        description: Folder with the view. Without it, a view of the server.
+        type: str
+      jobs:
+        description: All jobs that the view lists by name, relative to the folder. The order has no meaning.
+        type: list
+        elements: str
+      regex:
+        description: Regular expression for names of further jobs. An empty string removes it.
+        type: str
+      description:
+        description: Description. An empty string removes it.
+        type: str
+      config:
+        description: Whole configuration as XML, for columns, filters and other kinds of views.
+        type: str
+      state:
+        description: V(absent) deletes the view.
+        type: str
+        choices: [present, absent]
+        default: present
+seealso:
+  - module: delivery.toolchain.ci_job
+"""
+
+EXAMPLES = r"""
+- name: Show the jobs of a release
+  delivery.toolchain.ci_view:
+    name: Release
+    jobs: [no-parameters]
+    regex: release-.*
+
+- name: Keep views in a folder
+  delivery.toolchain.ci_view:
+    entries:
+      - {folder: delivery, name: Nightly, regex: nightly.*}
+      - {folder: delivery, name: Old, state: absent}
+"""
+
+RETURN = r"""
+view:
+  description: View. Null if it is absent.
+  returned: success, without O(entries)
+  type: dict
+  sample: {name: Release, folder: "", description: "", jobs: [no-parameters], regex: release-.*}
+results:
+  description: With O(entries), an item for each entry, with the keys of the single return value, C(name), C(action), C(changes), and C(error) if it failed.
+  returned: success, with O(entries)
+  type: list
+  elements: dict
+  sample: [{name: example, action: created, changes: []}]
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.views import ci_view
+
+
+def main() -> None:
+    runner.run("ci", ci_view.CiViewOptions, ci_view.CiViewOperation)
+
+
+if __name__ == "__main__":
+    main()

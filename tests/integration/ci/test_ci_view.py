@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test `ci_view` against the views of the sandbox's CI server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.views.ci_view import (
+    CiViewOperation,
+    CiViewOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.client import Sandbox
+from tests.helpers.ci import Ci
+
+CONFIG = """<hudson.model.ListView><name>Whole</name><filterQueue>true</filterQueue>
+<jobNames><string>b</string><string>a</string></jobNames></hudson.model.ListView>"""
+
+
+@pytest.fixture
+def ci(fresh: Callable[[str], Sandbox]) -> Ci:
+    return Ci(fresh("real"), CiViewOperation, CiViewOptions)
+
+
+@pytest.mark.parametrize("place", [{}, {"folder": "delivery"}])
+def test_a_view_lives_from_creation_to_deletion(ci: Ci, place: dict[str, str]) -> None:
+    assert ci.lives(name="V", **place)["view"]["jobs"] == []
+    assert ci.lives(name="V", jobs=["b", "A"], **place)["view"]["jobs"] == ["A", "b"]
+    assert not ci.run(name="V", jobs=["A", "b"], **place)["changed"]
+    assert ci.lives(name="V", regex="x.*", description="Text", **place)["view"]["jobs"] == [
+        "A",
+        "b",
+    ]
+    assert ci.lives(name="V", jobs=[], regex="", **place)["view"]["description"] == "Text"
+    assert ci.lives(name="V", state="absent", **place)["changed"]
+
+
+def test_a_whole_configuration(ci: Ci) -> None:
+    assert ci.lives(name="Whole", config=CONFIG)["view"]["jobs"] == ["a", "b"]
+    assert ci.lives(name="Whole", config=CONFIG.replace(">true<", ">false<"))["changed"]
+    ci.fails("invalid", "Whole", name="Other", config=CONFIG)
+    ci.fails("invalid", "config", name="V", config="<a")
+    ci.fails("invalid", "jobs", name="Whole", config=CONFIG, jobs=["a"])
+    with pytest.raises(ToolchainError, match="500"):
+        ci.run(name="X", config="<a.b.C/>")
+    dropped = CONFIG.replace("<jobNames>", "<colour>red</colour><jobNames>")
+    with pytest.raises(ToolchainError, match="colour"):
+        ci.run(name="Whole", config=dropped)
+
+
+def test_the_primary_view_stays(ci: Ci) -> None:
+    ci.fails("invalid", "primary", name="all", state="absent")
+    ci.fails("conflict", "AllView", name="all", jobs=["a"])
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"name": "a/b"}, "invalid"),
+        ({"name": "V", "state": "absent", "regex": "x"}, "invalid"),
+        ({"name": "V", "folder": ".."}, "invalid"),
+        ({"name": "V", "folder": "nope"}, "not_found"),
+        ({"name": "V", "folder": "no-parameters"}, "not_found"),
+    ],
+)
+def test_careless_input(ci: Ci, given: dict[str, Any], kind: str) -> None:
+    ci.fails(kind, **given)
+
+
+def test_many_views_in_one_task(ci: Ci) -> None:
+    entries: list[dict[str, Any]] = [
+        {"name": "One", "jobs": ["a"], "description": "x"},
+        {"name": "Two", "folder": "delivery", "regex": "x.*"},
+        {"name": "Whole", "config": CONFIG},
+    ]
+    done = ci.lives(entries=entries)
+    assert [each["name"] for each in done["results"]] == ["One", "delivery/Two", "Whole"]
+    gone = [{"name": "One", "state": "absent"}]
+    assert ci.lives(entries=gone)["results"][0]["action"] == "deleted"
