@@ -26,6 +26,8 @@ Taken = TypeVar("Taken")
 
 #: Anti-forgery header [tracker-12].
 _UNFORGED = {"X-Atlassian-Token": "no-check"}
+#: Memory of created issues, and the maximum number of them that a search may name.
+_WRITTEN, _MOST_WRITTEN = "tracker.written", 50
 #: Statuses of a side question that the task can go on without.
 _REFUSED = frozenset({401, 403, 404})
 
@@ -61,6 +63,19 @@ class TrackerClient:
     def memory(self) -> dict[str, Any]:
         """Return the memory of this server for the next item of a loop."""
         return self._transport.memory
+
+    @property
+    def written(self) -> list[int]:
+        """Return the ids of issues that this connection created, newest last: a search of the cloud
+        finds them at once if it names them [tracker-11].
+        """
+        found: list[int] = self.memory.setdefault(_WRITTEN, [])
+        return found
+
+    def note_written(self, issue_id: object) -> None:
+        """Remember the id of an issue that was created."""
+        if str(issue_id).isdecimal():
+            self.memory[_WRITTEN] = [*self.written, int(str(issue_id))][-_MOST_WRITTEN:]
 
     @property
     def url(self) -> str:

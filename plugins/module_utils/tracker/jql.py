@@ -65,12 +65,14 @@ def _terms(tokens: list[JqlToken]) -> list[list[JqlToken]]:
     return terms
 
 
-def with_unique_order(jql: str) -> str:
+def with_unique_order(jql: str, most: int | None = None) -> str:
     """Append `key` to the order of a query, unless a term is unique already.
 
     Without a unique order a server may return an issue on two pages and skip another issue
     [tracker-9]. A query that cannot be parsed is kept, so that the server's message matches the
     user's query.
+
+    :param most: maximum number of terms that the server accepts; a longer order is kept
     """
     tokens = list(_tokens(jql))
     if any(token.kind == "symbol" and token.text in "\"'\\" for token in tokens):
@@ -80,6 +82,8 @@ def with_unique_order(jql: str) -> str:
         return f"{jql.strip()} ORDER BY key".lstrip()
     terms = _terms(order)
     if not all(map(_is_term, terms)) or any(_is_unique(term) for term in terms):
+        return jql
+    if most is not None and len(terms) >= most:
         return jql
     return f"{jql.rstrip()}, key"
 

@@ -23,10 +23,20 @@ Json = dict[str, Any]
 
 _LISTS = ("fields", "expand", "properties")
 _OFFSET_MEMBERS = ("jql", "startAt", "maxResults", "validateQuery", *_LISTS, "fieldsByKeys")
-_TOKEN_MEMBERS = ("jql", "nextPageToken", "maxResults", *_LISTS, "fieldsByKeys", "failFast")
+_TOKEN_MEMBERS = (
+    "jql",
+    "nextPageToken",
+    "maxResults",
+    *_LISTS,
+    "fieldsByKeys",
+    "failFast",
+    "reconcileIssues",
+)
 _STRICT, _WARN, _NONE = "strict", "warn", "none"
 _VALIDATION = {_STRICT: _STRICT, "true": _STRICT, _WARN: _WARN, "false": _WARN, _NONE: _NONE}
 _DEFAULT_PAGE = 50
+#: Server fact [tracker-11]: maximum number of fields in the order of a query of the cloud.
+_MOST_TERMS = 7
 #: Issues that are not in the index yet: `{until: epoch ms, searches: number of searches that still
 #: miss the issue}`.
 UNINDEXED = "tracker.unindexed"
@@ -49,6 +59,7 @@ class Asked:
     expand: list[str]
     properties: list[str]
     token: str | None
+    reconciled: frozenset[str]
 
 
 @dataclass
@@ -118,6 +129,7 @@ def _asked(values: Json) -> Asked:
         expand=values.get("expand") or [],
         properties=values.get("properties") or [],
         token=values.get("nextPageToken"),
+        reconciled=frozenset(map(str, values.get("reconcileIssues") or [])),
     )
 
 
@@ -146,11 +158,13 @@ class Search:
         except JqlSyntaxError as error:
             raise Answer(refusal([str(error)], syntax=True)) from None
 
-    def _find(self, query: Query, validation: str) -> Found:
+    def _find(
+        self, query: Query, validation: str, reconciled: frozenset[str] = frozenset()
+    ) -> Found:
         problems = self.conditions.problems(query)
         if problems and validation == _STRICT:
             raise Answer(refusal(problems))
-        fresh = self._unindexed()
+        fresh = self._unindexed() - reconciled
         matching = [
             issue
             for issue in self.conditions.world.issues.values()
@@ -217,7 +231,9 @@ class Search:
                 "Please add a search restriction to your query."
             )
             return refusal([message], syntax=True)
-        found = self._find(query, _STRICT)
+        if len(query.order) > _MOST_TERMS:
+            return refusal([f"ORDER BY has more than {_MOST_TERMS} fields."], syntax=True)
+        found = self._find(query, _STRICT, asked.reconciled)
         start = _offset(asked)
         end = start + min(self._page_size(asked), int(self.settings["cloud_max_page"]))
         is_last = end >= len(found.issues)

@@ -507,6 +507,14 @@ def test_an_index_that_lags_makes_no_second_issue(tracker: Tracker) -> None:
     assert not tracker(**NEW).changed
 
 
+def test_a_search_of_the_cloud_finds_a_new_issue_at_once(tracker: Tracker) -> None:
+    tracker.sandbox.settings("tracker", deployment="Cloud", index_lag_searches=9)
+    done = tracker(**NEW, retry_max_wait=0.01)
+    assert done.warnings == []
+    searches = [one for one in tracker.sandbox.requests("tracker") if "search/jql" in one["path"]]
+    assert [one["method"] for one in searches] == ["GET", "POST"]
+
+
 def test_a_lost_creation_is_looked_for_until_the_index_has_it(tracker: Tracker) -> None:
     tracker.sandbox.settings("tracker", index_lag_searches=3)
     tracker.sandbox.fault(service="tracker", method="POST", path="/issue$", cut=True, after=True)

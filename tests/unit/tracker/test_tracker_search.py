@@ -14,6 +14,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core import pro
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.client import TrackerClient
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.search.jql_search import (
     JqlSearchOperation,
     JqlSearchOptions,
@@ -305,3 +306,76 @@ def test_a_long_search_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     with Stub(*pages) as stub, progress.progress_to(told.append):
         Run(stub, page_size=1, parallel=1)()
     assert told == ["reading the issues: 1", "reading the issues: 2"]
+
+
+SEVEN = ", ".join(f"field{number}" for number in range(7))
+
+
+@pytest.mark.parametrize(
+    ("order", "sent"),
+    [
+        ("field0", "field0, key"),
+        (SEVEN.removesuffix(", field6"), SEVEN.removesuffix(", field6") + ", key"),
+        (SEVEN, SEVEN),
+    ],
+)
+def test_an_order_has_seven_fields_in_the_cloud(order: str, sent: str) -> None:
+    with Stub(Reply(body={"issues": [], "isLast": True})) as stub:
+        Run(stub, {"dialect": "cloud"}, jql=f"project = REL ORDER BY {order}")()
+        assert query(stub.seen[0])["jql"] == f"project = REL ORDER BY {sent}"
+
+
+def test_an_order_on_a_server_has_a_unique_field() -> None:
+    with Stub(NO_ISSUES) as stub:
+        Run(stub, {"dialect": "server"}, jql=f"project = REL ORDER BY {SEVEN}")()
+        assert query(stub.seen[0])["jql"].endswith(", field6, key")
+
+
+def test_issues_that_were_created_are_named_in_a_search_of_the_cloud() -> None:
+    with Stub(*[Reply(body={"issues": [], "isLast": True})] * 2) as stub:
+        run = Run(stub, {"dialect": "cloud"})
+        operation = JqlSearchOperation(run.task, run.options)
+        client = TrackerClient(run.task, connections=run.options.parallel)
+        for number in range(60):
+            client.note_written(str(number))
+        client.note_written(None)
+        operation.plan()
+        (seen,) = stub.seen
+        assert seen.method == "POST"
+        assert json.loads(seen.body)["reconcileIssues"] == list(range(10, 60))
+        Run(stub, {"dialect": "cloud", "timeout": 6})()
+        assert "reconcileIssues" not in stub.seen[1].target
+
+
+@pytest.mark.parametrize(
+    ("issue", "word"),
+    [
+        ({"fields": {"comment": {"comments": [{}] * 20, "total": 45}}}, "comment"),
+        ({"fields": {"worklog": {"worklogs": [{}] * 20, "total": 21}}}, "worklog"),
+        ({"changelog": {"histories": [{}] * 20}}, "changelog"),
+        ({"changelog": {"histories": [{}] * 20, "total": 20}}, ""),
+        ({"changelog": {"histories": [{}] * 3}}, ""),
+        ({"fields": {"comment": None}}, ""),
+    ],
+)
+def test_lists_that_a_search_cuts_are_told(issue: dict[str, Any], word: str) -> None:
+    issues = [{"id": str(number), "key": f"REL-{number}", **issue} for number in range(12)]
+    with Stub(Reply(body={"issues": issues, "isLast": True})) as stub:
+        run = Run(stub, {"dialect": "cloud"})
+        run()
+    if not word:
+        assert run.warnings == []
+        return
+    (warning,) = run.warnings
+    assert f"{word}: a search gives only a part" in warning
+    assert "REL-0, " in warning
+    assert "and 2 more" in warning
+
+
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "3600"}])
+def test_the_limit_of_a_429_is_told(headers: dict[str, str]) -> None:
+    reply = Reply(429, {}, {"RateLimit-Reason": "jira-burst-based", **headers})
+    with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
+        Run(stub, {"retries": 0})()
+    assert caught.value.kind == "rate_limited"
+    assert "(jira-burst-based)" in str(caught.value)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..accounting import Accounting
-from ..errors import ToolchainError
+from ..errors import ToolchainError, shorten
 from .messages import Request, Response, back_off
 
+#: Headers with the limit that a client has exceeded.
+_REASONS = ("RateLimit-Reason", "X-RateLimit-Reason", "X-Beta-Ratelimit-Reason")
 RETRIED_READS = frozenset({408, 429, 502, 503, 504})
 
 
@@ -62,4 +64,12 @@ class Retries:
             f"the server returned {response.status} and asks to wait {asked:.0f} s before the next"
             f" request, longer than retry_max_wait ({self.longest:g} s)"
         )
+        message = f"{message}{limit_of(response)}"
         return response.error("rate_limited", f"{message}: {detail}" if detail else message, detail)
+
+
+def limit_of(response: Response) -> str:
+    """Return the limit that the server names for a message; "" without one [tracker-4]."""
+    headers = response.headers
+    found = next((headers[name] for name in _REASONS if headers.get(name)), "")
+    return f" ({shorten(found)})" if response.status in (429, 503) and found else ""

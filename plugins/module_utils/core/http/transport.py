@@ -23,7 +23,7 @@ from .login_refusal import kind_of_refusal
 from .messages import REDIRECTS, Request, Response, retry_after
 from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
-from .retries import RETRIED_READS, Retries
+from .retries import RETRIED_READS, Retries, limit_of
 from .sessions import Proxies, pooled_session, request_errors
 from .writes import Verify, Write
 
@@ -207,7 +207,8 @@ class Transport:
             return self._retries.refusal(response, asked, detail)
         said = f": {detail}" if detail else " without a word"
         kind, remedy = kind_of_refusal(response, self.connection, detail)
-        error = response.error(kind, f"the server returned {response.status}{said}", detail)
+        message = f"the server returned {response.status}{limit_of(response)}{said}"
+        error = response.error(kind, message, detail)
         return error.with_hint(remedy) if remedy else error
 
     def _request(

@@ -104,6 +104,7 @@ class Creation:
             raise self._site.judged(error, *self._fields.needs, **where) from None
         made = json_or_none(response.body)
         key = made.get("key") if isinstance(made, Mapping) else None
+        self._client.note_written(made.get("id") if isinstance(made, Mapping) else None)
         return self._confirmed(str(key)) if key else self._only(self._looked_for())
 
     def _is_found(self) -> bool | None:

@@ -19,7 +19,7 @@ from ..client import TrackerClient
 from ..jql import with_unique_order
 from ..pagination import FoundIssues, Issue, OffsetPages, SearchRange, TokenPages
 from .issue_file import IssueFile
-from .seen_fields import SeenFields
+from .seen_fields import CutLists, SeenFields
 
 #: Proxies and servers reject addresses from about 2,000 characters; longer queries are sent by
 #: POST.
@@ -29,6 +29,8 @@ _SHOWN = 200
 _OFFSET = "rest/api/2/search"
 _TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
 _CLOUD = "tracker.search by token"
+#: Maximum number of terms of an order in the cloud [tracker-11].
+_MOST_TERMS = 7
 #: Statuses of a server without this search.
 _UNKNOWN = (404, 410)
 
@@ -72,6 +74,8 @@ class JqlSearchOperation:
         self._task, self._options = task, options
         self._client = TrackerClient(task, connections=options.parallel)
         self._jql = with_unique_order(options.jql)
+        self._jql_of_cloud = with_unique_order(options.jql, _MOST_TERMS)
+        self._cut = CutLists()
         self._what = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
         self._range = SearchRange(options.start_at, options.max_results, options.page_size)
         self._by_get_only = False
@@ -111,9 +115,9 @@ class JqlSearchOperation:
 
         :param take: receives the issues one by one, instead of a list of all
         """
-        found = self._by_dialect(self._seen.through(take))
-        unseen = self._seen.unseen(found.issues)
-        for warning in dict.fromkeys([*found.warnings, *unseen]):
+        found = self._by_dialect(self._cut.through(self._seen.through(take)))
+        more = [*self._seen.unseen(found.issues), *self._cut.cut(found.issues)]
+        for warning in dict.fromkeys([*found.warnings, *more]):
             self._task.warn(f"{self._what}: {warning}")
         return found
 
@@ -174,6 +178,9 @@ class JqlSearchOperation:
         def page(token: str | None, size: int) -> Mapping[str, Any]:
             # The default would be bare ids; both kinds of servers must return the same fields.
             members = {"fields": ["*navigable"], **self._members(), "maxResults": size}
+            members["jql"] = self._jql_of_cloud
+            if self._client.written:
+                members["reconcileIssues"] = self._client.written
             if token is not None:
                 members["nextPageToken"] = token
             if "expand" in members:
@@ -198,11 +205,12 @@ class JqlSearchOperation:
 
     def _send(self, path: str, members: Mapping[str, Any]) -> Mapping[str, Any]:
         query = {
-            name: ",".join(value) if isinstance(value, list) else value
+            name: ",".join(map(str, value)) if isinstance(value, list) else value
             for name, value in members.items()
             if value != []
         }
-        if self._client.length(path, query) > _LONGEST_URL and not self._by_get_only:
+        by_post = self._client.length(path, query) > _LONGEST_URL or "reconcileIssues" in members
+        if by_post and not self._by_get_only:
             response = self._post(path, members)
             if response is not None:
                 return self._decoded(response)

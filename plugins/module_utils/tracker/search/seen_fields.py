@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detect requested fields that no issue has: usually a typo [C1.6]."""
+"""Detect what a search does not return: fields that no issue has, usually a typo [C1.6], and the
+ends of long lists in issues [tracker-11].
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
+Take: TypeAlias = "Callable[[dict[str, Any]], None]"
+
+#: Lists in an issue that a search may cut: the member, and the member with its entries.
+_LISTS = (("comment", "comments"), ("worklog", "worklogs"), ("changelog", "histories"))
+#: Entries of such a list in the cloud, which does not always tell the total.
+_MOST_ENTRIES = 20
+#: Keys of issues in a warning.
+_SHOWN = 10
 #: Members of an issue outside of its fields.
 _BESIDE = frozenset({"key", "id", "self"})
 
@@ -50,3 +60,52 @@ class SeenFields:
             return []
         names = ", ".join(sorted(self._left))
         return [f"fields: no issue that was found has {names} (names are not ids)"]
+
+
+class CutLists:
+    """Remember the issues whose comments, work logs or changes are incomplete."""
+
+    def __init__(self) -> None:
+        self._cut: dict[str, list[str]] = {}
+
+    def through(self, take: Take | None) -> Take | None:
+        """Return `take` with a check of every issue before; `None` without `take`."""
+        if take is None:
+            return None
+
+        def looked(issue: dict[str, Any]) -> None:
+            self._verify(issue)
+            take(issue)
+
+        return looked
+
+    def _verify(self, issue: Mapping[str, Any]) -> None:
+        fields = issue.get("fields")
+        members = {**(fields if isinstance(fields, Mapping) else {})}
+        members["changelog"] = issue.get("changelog")
+        for name, entries in _LISTS:
+            if _is_cut(members.get(name), entries):
+                self._cut.setdefault(name, []).append(str(issue.get("key") or issue.get("id")))
+
+    def cut(self, issues: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Return a warning for each kind of list that is incomplete."""
+        for issue in issues:
+            self._verify(issue)
+        return [
+            f"{name}: a search gives only a part of long lists, and {_keys(keys)} may have more"
+            f" entries; rest/api/2/issue/KEY/{name} has all"
+            for name, keys in self._cut.items()
+        ]
+
+
+def _is_cut(shown: Any, entries: str) -> bool:
+    found = shown.get(entries) if isinstance(shown, Mapping) else None
+    if not isinstance(found, list):
+        return False
+    total = shown.get("total")
+    return total > len(found) if isinstance(total, int) else len(found) >= _MOST_ENTRIES
+
+
+def _keys(keys: list[str]) -> str:
+    more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+    return ", ".join(keys[:_SHOWN]) + more
