@@ -33,7 +33,7 @@ _ROLES_OF_RELEASE = ("release_version", "wiki_docs")
 #: a credential or the inventory.
 _NOT_ASKED = {"release_build_numbers", "release_connections", "release_hosts"}
 #: Variables of the report, of `drift` and `enforce`.
-_REPORT = {
+_REPORT: dict[str, dict[str, Any]] = {
     "drift_report": {"type": "str", "description": "Folder of the report."},
     "drift_output": {
         "type": "str",
@@ -41,14 +41,14 @@ _REPORT = {
         "description": "github also writes annotations and a step summary.",
     },
 }
-_IGNORE = {
+_IGNORE: dict[str, Any] = {
     "type": "list",
     "elements": "dict",
     "description": "Differences that are accepted, and do not count for drift_fail.",
     "options": dict.fromkeys(("id", "service", "server", "kind", "name", "until", "reason")),
 }
 #: Variables of `drift`.
-_DRIFT = {
+_DRIFT: dict[str, dict[str, Any]] = {
     "drift_fail": {
         "type": "bool",
         "description": "Whether the run fails where something differs, so that a workflow can"
@@ -62,7 +62,7 @@ _DRIFT = {
     },
 }
 #: Variables of `enforce`.
-_PLAN = {
+_PLAN: dict[str, dict[str, Any]] = {
     "enforce_plan": {
         "type": "dict",
         "description": "Sealed plan of drift: only that is applied.",

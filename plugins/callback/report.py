@@ -50,7 +50,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.recorder import Recorder
 
 _COLLECTION = Path(__file__).resolve().parents[2]
-_VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output")
+_VARIABLES = ("drift_report", "drift_table", "drift_ignore", "drift_output", "drift_written")
 
 
 class CallbackModule(CallbackBase):
@@ -133,7 +133,9 @@ class CallbackModule(CallbackBase):
             Display().warning(warning)
         lines = terminal.table(contents) if switch.lists_findings() else []
         place = self._place_of_report()
-        if place is not None:
+        # a playbook that only reads the report of drift must not replace it
+        reads = not boolean(self._settings.get("drift_written", True)) and not contents.objects
+        if place is not None and not reads:
             try:
                 warnings = writing.write(place, contents, self._recorder.plan)
             except OSError as error:

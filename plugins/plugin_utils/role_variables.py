@@ -15,7 +15,7 @@ from ansible.module_utils.common.yaml import yaml_load
 _COLLECTION = Path(__file__).resolve().parents[2]
 #: Playbooks whose variables do not begin with their name. A prefix `drift_summary` would make the
 #: variables of `drift` ambiguous.
-_PREFIXES = {"drift_summary": "summary"}
+_PREFIXES = {"drift_summary": "summary", "drift_tickets": "tickets"}
 
 
 def unknown(owner: str, names: Iterable[str]) -> list[str]:

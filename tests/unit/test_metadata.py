@@ -212,6 +212,7 @@ def test_a_lookup_has_the_connection_options_of_one_service() -> None:
         "desired_state",
         "drift_findings",
         "drift_reports",
+        "drift_tickets",
         "enforcement",
         "report_folder",
         "report_settings",

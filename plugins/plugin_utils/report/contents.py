@@ -85,6 +85,7 @@ class Contents:
     last_finished: str = ""
     mended: list[Object] = field(default_factory=list)
     unread: list[Object] = field(default_factory=list)
+    mended_earlier: list[str] = field(default_factory=list)
 
     def add(self, **values: Any) -> None:
         """Add an object, with the keys of a finding."""
@@ -131,6 +132,8 @@ class Contents:
             read.fresh, read.unread = frozenset(summarised["hosts"]), set(summarised["unread"])
         found.mended, found.unread = split(last, (one["id"] for one in found.findings), read)
         found.last_finished = last.finished
+        again = {one["id"] for one in found.findings}
+        found.mended_earlier = [own for own in last.mended if own not in again]
         return found
 
     def _marked(self, one: Object, last: Last, accepted: Sequence[ignored.Ignored]) -> Object:
@@ -191,6 +194,7 @@ class Contents:
             "findings": self.findings,
             "mended": self.mended,
             "unread": self.unread,
+            "mended_earlier": self.mended_earlier,
         }
 
     def result(self) -> str:

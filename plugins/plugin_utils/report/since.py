@@ -35,6 +35,8 @@ class Last:
     findings: Mapping[str, Finding]
     finished: str = ""
     warning: str = ""
+    #: Ids of findings that were mended before.
+    mended: tuple[str, ...] = ()
 
 
 NO_RUN = Last({})
@@ -61,7 +63,9 @@ def last_run(folder: Path | None) -> Last:
             if str(one["text"])
             for own in [finding_id(one)]
         }
-        return Last(findings, finished)
+        mended = [finding_id(one) for one in report.get("mended") or []]
+        mended += [str(one) for one in report.get("mended_earlier") or []]
+        return Last(findings, finished, mended=tuple(mended[:MAX_UNREAD]))
     except FileNotFoundError:
         return NO_RUN
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the issues of drift over several nights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+TICKETS: dict[str, Any] = {"tickets_project": "REL", "tickets_type": "Task"}
+
+
+class Nights:
+    """Run drift and its tickets against one sandbox."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, **variables: Any) -> None:
+        self.sandbox, self.folder, self.variables = sandbox, folder, variables
+        self.login = connections.connection("tracker", sandbox.urls["tracker"])
+
+    def run(self, name: str, code: int = 0, **variables: Any) -> playbook.Run:
+        play = {
+            "import_playbook": f"delivery.toolchain.{name}",
+            "vars": {
+                "enforce_connections": {"tracker": self.login},
+                "drift_report": "report",
+                **self.variables,
+                **variables,
+            },
+        }
+        run = playbook.run(self.folder, [play])
+        assert run.code == code, run.output
+        return run
+
+    def night(self, names: list[str], code: int = 0, **variables: Any) -> playbook.Run:
+        """Look for these versions, which REL does not have, and keep the issues."""
+        versions = [{"project": "REL", **_version(name)} for name in names]
+        self.run("drift", code, desired_state_versions=versions, **variables)
+        return self.run("drift_tickets", **{**TICKETS, **variables})
+
+    def version(self, name: str, **options: Any) -> None:
+        arguments = {"project": "REL", "name": name, **options, **self.login}
+        task = playbook.task("tracker_version", arguments, "x")
+        assert playbook.run(self.folder, [playbook.play([task])]).code == 0
+
+    def issues(self) -> list[tuple[str, str, int]]:
+        """Return summary, status and number of comments of each issue of drift."""
+        arguments = {
+            "jql": "labels = drift ORDER BY key",
+            "fields": ["summary", "status", "comment"],
+            **self.login,
+        }
+        task = playbook.task("jql_search", arguments, "Search")
+        found = playbook.run(self.folder, [playbook.play([task])]).event("Search").result["issues"]
+        return [
+            (
+                one["fields"]["summary"].split(" on ")[0],
+                one["fields"]["status"]["name"],
+                one["fields"]["comment"]["total"],
+            )
+            for one in found
+        ]
+
+
+def _version(name: str) -> dict[str, str]:
+    name, _separator, description = name.partition(" ")
+    return {"name": name, "description": description} if description else {"name": name}
+
+
+def test_five_nights_keep_one_issue_for_each_finding(fresh: Fresh, tmp_path: Path) -> None:
+    nights = Nights(fresh("real"), tmp_path)
+    run = nights.night(["8.1", "8.2", "8.3"], tickets_max_new=2)
+    assert "tickets_max_new is 2: 1 more wait for the next run." in " ".join(run.output.split())
+    first = "version REL/8.1: missing"
+    second = "version REL/8.2: missing"
+    assert nights.issues() == [(first, "Open", 0), (second, "Open", 0)]
+    # still there, and the one that waited
+    third = "version REL/8.3: missing"
+    nights.night(["8.1", "8.2", "8.3"])
+    assert nights.issues() == [(first, "Open", 0), (second, "Open", 0), (third, "Open", 0)]
+    assert (
+        nights.run("drift_tickets", **TICKETS)
+        .event("Plan the issues")
+        .result["ansible_facts"]["tickets_plan"]["sentence"]
+        == "Issues: 0 new, 0 changed, 0 ended."
+    )
+    # one is mended, one differs in another way, one is not looked at
+    nights.version("8.1")
+    nights.version("8.2", description="old")
+    nights.night(["8.1", "8.2 new"])
+    changed = "version REL/8.2: differs in description"
+    assert nights.issues() == [(first, "Done", 1), (changed, "Open", 1), (third, "Open", 0)]
+    # the server fails: nothing is closed
+    nights.run("drift", 2, desired_state_versions=[{"project": "NONE", "name": "1"}])
+    nights.run("drift_tickets", **TICKETS, tickets_max_new=0)
+    assert nights.issues() == [(first, "Done", 1), (changed, "Open", 1), (third, "Open", 0)]
+    # it comes back: one open issue
+    nights.version("8.1", state="absent")
+    nights.version("8.3")
+    nights.night(["8.1", "8.2 new", "8.3"], tickets_max_new=1)
+    assert [one for one in nights.issues() if one[0] == first] == [
+        (first, "Done", 1),
+        (first, "Open", 0),
+    ]
+    assert (third, "Done", 1) in nights.issues()
+
+
+def test_an_issue_for_each_server_follows_its_list(fresh: Fresh, tmp_path: Path) -> None:
+    nights = Nights(fresh("real"), tmp_path, tickets_per="server")
+    nights.night(["8.1", "8.2"])
+    assert nights.issues() == [("drift", "Open", 0)]
+    nights.version("8.1")
+    nights.night(["8.1", "8.2"])
+    assert nights.issues() == [("drift", "Open", 1)]
+    nights.version("8.2")
+    nights.night(["8.1", "8.2"])
+    assert nights.issues() == [("drift", "Done", 2)]
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"tickets_project": ""}, "give tickets_project"),
+        ({**TICKETS, "tickets_per": "host"}, "tickets_per (finding or server)"),
+        ({**TICKETS, "tickets_projekt": "x"}, "tickets_projekt (is tickets_project meant?)"),
+        ({**TICKETS, "drift_report": "none"}, "there is no report of drift that can be read"),
+    ],
+)
+def test_a_slip_is_named(
+    variables: dict[str, Any], words: str, fresh: Fresh, tmp_path: Path
+) -> None:
+    nights = Nights(fresh("real"), tmp_path)
+    run = nights.run("drift_tickets", 2, **variables)
+    assert words in " ".join(run.output.split())
+    assert nights.sandbox.requests("tracker", writes=True) == []

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the plan of the issues of a drift report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleError
+
+from ansible_collections.delivery.toolchain.plugins.lookup import drift_tickets
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import tickets
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import finding_id
+
+SERVER = "https://ci.example.com"
+
+
+def one(name: str, status: str = "drift", **values: Any) -> dict[str, Any]:
+    place = {"host": "h", "service": "ci", "server": SERVER, "kind": "job", "name": name}
+    more = {"action": "update", "first_seen": "2026-11-24T05:00:00Z", "before": None, "after": None}
+    return {**place, **more, "text": f"job {name}: differs", "status": status, **values}
+
+
+def report(*findings: dict[str, Any], **more: Any) -> dict[str, Any]:
+    row = {"service": "ci", "server": SERVER, "host": "", "failed": 0}
+    return {"findings": list(findings), "mended": [], "unread": [], "servers": [row], **more}
+
+
+def issue(ticket: dict[str, Any], key: str = "OPS-1") -> dict[str, Any]:
+    text = ticket["description"].replace("\n", "\r\n") + "\r\n"
+    return {"key": key, "fields": {"labels": ["drift", ticket["label"]], "description": text}}
+
+
+def planned(told: dict[str, Any], issues: list[Any], per: str = "finding") -> dict[str, Any]:
+    return tickets.plan(told, issues, per, 20)
+
+
+@pytest.mark.parametrize("per", tickets.PER)
+def test_an_unchanged_finding_changes_nothing(per: str) -> None:
+    told = report(one("a", before={"x": "{noformat}"}), one("b", "failed"), one("c", "ignored"))
+    (first, *rest) = planned(told, [], per)["new"]
+    assert len(rest) == (1 if per == "finding" else 0)
+    there = [issue(ticket, key) for key, ticket in zip("AB", (first, *rest), strict=False)]
+    assert planned(told, there, per) == {"new": [], "left": 0, "changed": [], "ended": []}
+    changed = report(one("a", text="job a: other"), one("b", "failed"))
+    assert [each["key"] for each in planned(changed, there, per)["changed"]] == ["A"]
+
+
+def test_an_issue_is_closed_only_with_evidence() -> None:
+    (ticket,) = planned(report(one("a")), [])["new"]
+    there = [issue(ticket)]
+    assert planned(report(), there)["ended"] == []
+    assert planned(report(unread=[one("a")]), there)["ended"] == []
+    (ended,) = planned(report(mended=[one("a")]), there)["ended"]
+    assert (ended["key"], ended["comment"]) == ("OPS-1", "mended: job a: differs")
+    assert planned(report(mended_earlier=[finding_id(one("a"))]), there)["ended"] != []
+    assert planned(report(one("a"), mended_earlier=[finding_id(one("a"))]), there)["ended"] == []
+
+
+def test_the_issue_of_a_server_is_closed_if_all_of_it_was_read() -> None:
+    (ticket,) = planned(report(one("a")), [], "server")["new"]
+    there = [issue(ticket)]
+    row = {"service": "ci", "server": SERVER, "host": "", "failed": 1}
+    assert planned(report(servers=[row]), there, "server")["ended"] == []
+    assert planned(report(unread=[one("a")]), there, "server")["ended"] == []
+    assert planned(report(servers=[]), there, "server")["ended"] == []
+    assert len(planned(report(), there, "server")["ended"]) == 1
+
+
+def test_a_finding_without_a_server_is_of_its_host() -> None:
+    told = report(one("a", "failed", server="", host="web1", text="x" * 500))
+    (ticket,) = planned(told, [], "server")["new"]
+    assert ticket["summary"] == "drift on host web1"
+    (ticket,) = planned(told, [])["new"]
+    assert len(ticket["summary"]) == 200
+
+
+@pytest.mark.parametrize("wrong", [{}, [], {"findings": [{}], "mended": []}, "none"])
+def test_what_is_no_report_is_refused(wrong: Any) -> None:
+    lookup = drift_tickets.LookupModule()
+    lookup.set_options = lambda **_given: None
+    lookup.get_option = {"issues": [], "per": "finding", "max_new": 1}.get
+    with pytest.raises(AnsibleError, match="no report of drift that can be read"):
+        lookup.run([wrong])
