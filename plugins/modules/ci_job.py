@@ -51,7 +51,10 @@ options:
     type: bool
     default: false
   enabled:
-    description: Whether the job can be built. The default is the state in O(config), else the current state. Folders cannot be disabled.
+    description:
+      - Whether the job can be built. The default is the state in O(config), else the current state.
+      - A disabled multibranch project or organization folder has no scans, and its branches cannot be built. Plain folders cannot be
+        disabled.
     type: bool
   state:
     description: V(absent) deletes the job with all its builds, and a folder with its content.

@@ -14,7 +14,7 @@ from sandbox.ci.builds.build_actions import is_missing, missing
 from sandbox.ci.call import Action, Call, Handler, form_fields, submitted
 from sandbox.ci.configuration import credentials, list_views, nodes
 from sandbox.ci.formats import views
-from sandbox.ci.jobs import items, jobs
+from sandbox.ci.jobs import items, jobs, scans
 from sandbox.ci.plugins.plugin_actions import plugin_actions
 from sandbox.ci.plugins.versions import older
 from sandbox.ci.scripts import scripts
@@ -64,6 +64,7 @@ def job_actions() -> dict[str, Action]:
         "confirmRename": Action(items.rename, post, configure, listed=False),
         "doRename": Action(items.rename, post, configure, listed=False),
         "doDelete": Action(items.delete, post, access.ITEM_DELETE, listed=False),
+        **scans.scan_actions(),
         "DELETE ": Action(items.delete, "DELETE", access.ITEM_DELETE, listed=False),
     }
 
@@ -212,6 +213,8 @@ def _trigger(
 ) -> Handler:
     async def handler(call: Call) -> Response:
         job = call.found_job
+        if job["kind"] in jobs.COMPUTED and function is triggers.build:
+            return scans.start(call)
         if jobs.is_container(job):
             return pages.not_found()
         return function(call.world, job, await submitted(call.request), call.login.user)

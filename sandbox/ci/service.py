@@ -20,7 +20,7 @@ from sandbox.ci.call import Action, Call, form_fields
 from sandbox.ci.configuration import credentials, list_views, nodes
 from sandbox.ci.formats import markup, views
 from sandbox.ci.formats.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
-from sandbox.ci.jobs import jobs
+from sandbox.ci.jobs import jobs, scans
 from sandbox.ci.plugins import plugin_manager, update_center
 from sandbox.ci.scripts import scripts
 from sandbox.ci.server import access, pages, restart, server_views
@@ -99,6 +99,7 @@ class CiService(Service):
     def tick(self) -> None:
         """Advance the builds, so that other services show their effects."""
         builds.advance(self.context)
+        scans.advance(self.context)
         update_center.advance(self.context)
 
     def seed(self, data: dict[str, Any]) -> None:

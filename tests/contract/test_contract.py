@@ -29,6 +29,7 @@ VARIANTS = [(name, flavour) for name, case in CASES.items() for flavour in case[
 VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
     "build_promote": (("promotion", "timestamp"),),
     "ci_artifact": (("build", "timestamp"),),
+    "ci_branch_scan": (("http",), ("scan", "log")),
     "ci_build_stop": (("http",), ("build", "timestamp"), ("build", "duration")),
     "ci_job_build": (
         ("http",),

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from sandbox.ci.builds import parameters, queue
 from sandbox.ci.formats.views import World
+from sandbox.ci.jobs import jobs
 from sandbox.ci.server import pages
 from sandbox.multipart import Form
 
@@ -77,7 +78,7 @@ def _not_buildable(world: World, job: dict[str, Any]) -> Response | None:
     409 for a disabled job, or for a copy that was not saved. If a queue handler rejects the build,
     the response is only a 302.
     """
-    if job["disabled"] or job["hold_off"]:
+    if jobs.is_disabled(world.context, job) or job["hold_off"]:
         return pages.failed(f"{job['full_name']} is not buildable", 409)
     if job["refuse"]:
         return pages.redirect(world.job_url(job["full_name"]))

@@ -100,6 +100,8 @@ def _folder(world: World, job: dict[str, Any]) -> Exported:
         **constants(healthReport=[]),
         "jobs": children,
     }
+    if job["kind"] in jobs.COMPUTED:
+        fields |= constants(buildable=not jobs.is_disabled(world.context, job))
     return Exported(jobs.CLASSES[job["kind"]], fields, ("name", "url"))
 
 
@@ -125,7 +127,7 @@ def _job(world: World, job: dict[str, Any]) -> Exported:
     fields: dict[str, Getter] = {
         **constants(actions=[{}, holder, {}] if definitions else [{}, {}]),
         **_names(world, job),
-        **constants(buildable=not (job["disabled"] or job["hold_off"])),
+        **constants(buildable=not (jobs.is_disabled(world.context, job) or job["hold_off"])),
         "builds": lambda: build_list(world, name, NEWEST),
         "allBuilds": lambda: build_list(world, name, None),
         "color": lambda: color(world, name, job),

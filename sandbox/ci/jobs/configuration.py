@@ -24,12 +24,14 @@ ROOTS = {
     jobs.PIPELINE: "flow-definition",
     jobs.FOLDER: jobs.CLASSES[jobs.FOLDER],
     jobs.MULTIBRANCH: jobs.CLASSES[jobs.MULTIBRANCH],
+    jobs.ORGANIZATION: jobs.CLASSES[jobs.ORGANIZATION],
 }
 # An element names the plugin and the release that wrote it.
 PLUGINS = {
     jobs.PIPELINE: "workflow-job@1436.vfa_244484591f",
     jobs.FOLDER: "cloudbees-folder@6.959.v4ed5cc9e2dd4",
     jobs.MULTIBRANCH: "workflow-multibranch@795.ve0cb_1f45ca_9a_",
+    jobs.ORGANIZATION: "branch-api@2.1178.v969d9eb_c728e",
 }
 _PARAMETERS = "hudson.model.ParametersDefinitionProperty"
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
@@ -70,6 +72,8 @@ def _root(job: dict[str, Any]) -> etree._Element:
 def _own(job: dict[str, Any]) -> dict[str, Callable[[etree._Element], None]]:
     """Return writers, by element name, for the elements derived from the job record."""
     texts = {"description": job["description"] or ""}
+    if job["kind"] in jobs.COMPUTED and (job["disabled"] or job["parts"] is not None):
+        texts |= {"disabled": as_text(job["disabled"])}
     if not jobs.is_container(job):
         texts |= {
             "keepDependencies": "false",

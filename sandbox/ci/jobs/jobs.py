@@ -14,6 +14,7 @@ from sandbox.context import Context
 JOBS, NUMBERS = "ci.job", "ci.number"
 
 FREESTYLE, PIPELINE, FOLDER, MULTIBRANCH = "freestyle", "pipeline", "folder", "multibranch"
+ORGANIZATION = "organization"
 _WORKFLOW_PACKAGE = "org.jenkinsci.plugins"
 _FOLDER_PACKAGE = "com.cloudbees.hudson.plugins"
 CLASSES = {
@@ -21,12 +22,15 @@ CLASSES = {
     PIPELINE: f"{_WORKFLOW_PACKAGE}.workflow.job.WorkflowJob",
     FOLDER: f"{_FOLDER_PACKAGE}.folder.Folder",
     MULTIBRANCH: f"{_WORKFLOW_PACKAGE}.workflow.multibranch.WorkflowMultiBranchProject",
+    ORGANIZATION: "jenkins.branch.OrganizationFolder",
 }
 BUILD_CLASSES = {
     FREESTYLE: "hudson.model.FreeStyleBuild",
     PIPELINE: f"{_WORKFLOW_PACKAGE}.workflow.job.WorkflowRun",
 }
-CONTAINERS = (FOLDER, MULTIBRANCH)
+#: Folders whose jobs are found by a scan.
+COMPUTED = (MULTIBRANCH, ORGANIZATION)
+CONTAINERS = (FOLDER, *COMPUTED)
 
 # Keys of a job in a seed, with the defaults. Times are seconds.
 #
@@ -37,7 +41,8 @@ CONTAINERS = (FOLDER, MULTIBRANCH)
 # `artifacts`: the archived files, `{path, content or parameter, recorded_as}`. `fingerprint`:
 # whether their digests are recorded. `changes`: the commits that a build includes for the first
 # time, `{id, message, author, timestamp}`. `input`: what a running pipeline waits for, `{id,
-# message, ok, submitter, parameters: [{name, type}]}`. `parts`, `properties`, `save` and `hold_off`
+# message, ok, submitter, parameters: [{name, type}]}`. `scan`: `{adds, removes: [name], seconds,
+# result}` of a scan of a computed folder. `parts`, `properties`, `save` and `hold_off`
 # belong to the configuration, see `configuration.read`.
 DEFAULTS: dict[str, Any] = {
     "kind": FREESTYLE,
@@ -58,6 +63,7 @@ DEFAULTS: dict[str, Any] = {
     "fingerprint": True,
     "changes": [],
     "input": None,
+    "scan": {},
     "parts": None,
     "properties": [],
     "save": 0,
@@ -106,6 +112,12 @@ def short_name(job: dict[str, Any]) -> str:
 
 def is_container(job: dict[str, Any]) -> bool:
     return job["kind"] in CONTAINERS
+
+
+def is_disabled(context: Context, job: dict[str, Any]) -> bool:
+    """Return whether a job or a computed folder above it is disabled (server fact [ci-29])."""
+    parent = get(context, str(job["full_name"]).rpartition("/")[0])
+    return bool(job["disabled"]) or (parent is not None and is_disabled(context, parent))
 
 
 def next_number(context: Context, name: str) -> int:

@@ -60,6 +60,18 @@ ELEMENTS: dict[str, tuple[str, ...]] = {
         "sources",
         "factory",
     ),
+    jobs.ORGANIZATION: (
+        "actions",
+        *_GENERIC_FIRST,
+        "folderViews",
+        "healthMetrics",
+        "icon",
+        "orphanedItemStrategy",
+        "triggers",
+        "disabled",
+        "navigators",
+        "projectFactories",
+    ),
 }
 #: Elements that a saved configuration has even if they were not sent.
 DEFAULTS: dict[str, dict[str, str]] = {
@@ -81,6 +93,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     jobs.PIPELINE: {"actions": "<actions/>", "triggers": "<triggers/>"},
     jobs.FOLDER: {"actions": "<actions/>"},
     jobs.MULTIBRANCH: {"actions": "<actions/>"},
+    jobs.ORGANIZATION: {"actions": "<actions/>"},
 }
 #: Classes with known members, and the defaults (None: written only if the member was sent).
 _MEMBERS: dict[str, dict[str, str | None]] = {

@@ -203,6 +203,24 @@ def test_a_job_is_made_disabled_in_one_request(ci: Ci) -> None:
     assert ci.posts() == ["/createItem", "/job/x/config.xml"]
 
 
+def test_computed_folders_are_disabled(ci: Ci) -> None:
+    """A multibranch project in a disabled organization folder is enabled itself."""
+    kinds = {"org": "organization", "org/repo": "multibranch", "org/repo/main": "pipeline"}
+    ci.sandbox.seed({"ci": {"jobs": {name: {"kind": kind} for name, kind in kinds.items()}}})
+    assert ci.run(check=True, job="org", enabled=False)["changed"]
+    assert ci.run(job="org", enabled=False)["diff"] == (
+        {"job": "org", "enabled": True},
+        {"job": "org", "enabled": False},
+    )
+    assert not ci.run(job="org", enabled=False)["changed"]
+    assert not ci.run(job="org/repo", enabled=True)["changed"]
+    assert ci.run(job="org/repo", enabled=False)["changed"]
+    assert ci.run(job="org", enabled=True)["changed"]
+    assert not ci.run(job="org/repo", enabled=False)["changed"]
+    assert len(ci.posts()) == 3
+    assert ci.fails(job="delivery", enabled=False).kind == "invalid"
+
+
 def test_folders(ci: Ci) -> None:
     assert ci.run(job="tools", folder=True)["changed"]
     assert not ci.run(job="tools", folder=True)["changed"]

@@ -119,6 +119,7 @@ NEXT2 = {"json": {"key": "k", "value": 2, "version": {"number": 2}}}
 ATTACHED = ("POST", "/rest/api/content/1002/child/attachment", FORM)
 PAGE = test_sandbox_permissions.storage("New", 1)
 JOB, MAIN = "/job/long-history", "/job/delivery/job/service/job/main"
+SERVICE = MAIN.removesuffix("/job/main")
 IN_PROJECT = {"project": "toolchain"}
 
 
@@ -264,6 +265,8 @@ ROWS = [
     ci(permissions.EXTENDED_READ, "GET", f"{JOB}/configure"),
     ci(permissions.CONFIGURE, "POST", f"{JOB}/doRename?newName=other"),
     ci(permissions.READ_JOB, "GET", f"{JOB}/"),
+    ci(permissions.READ_JOB, "GET", f"{SERVICE}/computation/consoleText"),
+    ci(permissions.READ_JOB, "GET", f"{SERVICE}/computation/logText/progressiveText"),
     ci(permissions.READ_JOB, "GET", f"{JOB}/120/"),
     ci(permissions.READ_JOB, "GET", f"{JOB}/120/logText/progressiveText"),
     ci(permissions.READ_JOB, "GET", f"{JOB}/120/buildNumber"),
@@ -350,6 +353,7 @@ FREE: dict[str, dict[str, str]] = {
     },
     "ci": {
         "GET root login": _OPEN,
+        "GET job indexing/*": _TWIN,
         "POST build input/*": "one of two rights, or a submitter: permission tests of the module",
         "POST root queue/*": "the right is one to the job that waits: test_the_queue_shows_what_may_be_read",
     },

@@ -74,3 +74,21 @@ def test_inputs_are_given_as_a_client_gives_them(
         allow_redirects=False,
     )
     assert answer.status_code in (200, 302)
+
+
+def test_a_scan_is_started_as_a_client_starts_it(sandbox: Sandbox) -> None:
+    """The client sends `delay=0`, and reads `indexing/consoleText`."""
+    sandbox.reset()
+    login = connections.connection("ci", sandbox.urls["ci"])
+    auth = (login["username"], login["password"])
+    result = in_process.run("ci_branch_scan", {**login, "job": "delivery/service"})
+    assert result["scan"]["result"] == "SUCCESS", result
+    (sent,) = [each for each in sandbox.requests("ci") if each["method"] == "POST"]
+    assert sent["path"].endswith("/job/delivery/job/service/build")
+    assert parse_qs(sent["query"])["delay"] == ["0sec"]
+
+    address = f"{login['url']}/job/delivery/job/service"
+    log = requests.get(f"{address}/indexing/consoleText", auth=auth, timeout=10)
+    assert log.text == result["scan"]["log"]
+    answer = requests.post(f"{address}/build?delay=0", auth=auth, timeout=10, allow_redirects=False)
+    assert answer.status_code == 302

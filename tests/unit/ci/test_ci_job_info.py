@@ -109,6 +109,15 @@ def test_a_folder_has_no_builds() -> None:
     assert (values["builds"], values["parameters"], len(played.stub.seen)) == ([], {}, 1)
 
 
+def test_a_computed_folder_is_read_without_its_jobs() -> None:
+    shown = {"_class": "jenkins.branch.OrganizationFolder", "buildable": False}
+    served = Served()
+    served.job = shown
+    values, played = play(served, tree="buildable")
+    assert (values["job"], values["builds"]) == (shown, [])
+    assert len(targets(played)) == 1
+
+
 def test_a_build_is_read_alone_with_its_parameters() -> None:
     values, played = play(build="lastBuild")
     assert values["build"]["number"] == 7

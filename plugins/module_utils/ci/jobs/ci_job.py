@@ -18,12 +18,11 @@ from .. import xml_reader
 from ..client import objects, server_of
 from ..job_address import Job, JobName, job_of
 from ..permissions import CONFIGURE, CREATE, DELETE, EXTENDED_READ, READ_JOB, READ_SERVER, SEES_JOB
-from . import configuration
+from . import computed_folders, configuration
 from .configuration import ConfigurationDrift
 from .job_store import JobStore, is_disabled
 from .kept_secrets import KEPT, marked, with_secrets
 
-_FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
 # Server fact [ci-5]: characters that no name may have; surrounding blanks would be removed.
 _BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
 _NOT_SAVED = "it was copied and never saved, so that it cannot be built"
@@ -113,7 +112,7 @@ class CiJobOperation:
         if self._source is not None:
             return self._copy(self._source)
         if self._options.folder:
-            return self._creation(f"<{_FOLDER}/>")
+            return self._creation(f"<{computed_folders.FOLDER}/>")
         raise ToolchainError(
             "not_found",
             f"{self._store.what}: there is no such job, or the account may not see it; to create it"
@@ -143,11 +142,15 @@ class CiJobOperation:
                 f"{name} has stars in place of a secret in {', '.join(sorted(set(stars)))}: the"
                 " server would take them for the secret"
             )
-        is_folder = kind == _FOLDER
+        is_folder = kind == computed_folders.FOLDER
         if self._options.folder and not is_folder:
-            raise invalid(f"{name} describes a {kind}, and folder is true: a folder is a {_FOLDER}")
+            folder = computed_folders.FOLDER
+            raise invalid(f"{name} describes a {kind}, and folder is true: a folder is a {folder}")
         if is_folder and self._options.enabled is not None:
-            raise invalid("enabled does not go with a folder: the server cannot disable one")
+            raise invalid(
+                "enabled does not go with a plain folder: the server disables jobs, multibranch"
+                " projects and organization folders"
+            )
         return configuration.with_enabled(text, self._options.enabled)
 
     def _creation(self, text: str) -> Plan:
@@ -160,7 +163,11 @@ class CiJobOperation:
     @property
     def _makes_folder(self) -> bool:
         text = self._text
-        return self._options.folder if text is None else configuration.kind_of(text) == _FOLDER
+        return (
+            self._options.folder
+            if text is None
+            else configuration.kind_of(text) == computed_folders.FOLDER
+        )
 
     def _create(self, text: str) -> None:
         try:
@@ -183,7 +190,7 @@ class CiJobOperation:
             )
         self._hide_secrets(text)
         self._refuse_stars(text, f"the job '{source.name}'")
-        self._check_kind(configuration.kind_of(text) == _FOLDER)
+        self._check_kind(configuration.kind_of(text) == computed_folders.FOLDER)
         enabled = self._options.enabled
         self._steps = [lambda: self._store.copy(source), lambda: self._release(enabled)]
         after = configuration.normalized(configuration.with_enabled(text, enabled))
@@ -259,7 +266,7 @@ class CiJobOperation:
 
     def _switching(self, shown: Mapping[str, Any]) -> Plan:
         """Plan without a configuration: folder, enabled, and saved once."""
-        self._check_kind("jobs" in shown)
+        self._check_kind("jobs" in shown, computed_folders.is_computed(shown))
         disabled, enabled = is_disabled(shown), self._options.enabled
         before = {"job": self._store.job.name, "enabled": not disabled}
         differences = []
@@ -346,21 +353,26 @@ class CiJobOperation:
                 f" describes a {ours}; the kind cannot be changed: delete it first",
             )
 
-    def _check_kind(self, is_folder: bool) -> None:
+    def _check_kind(self, is_folder: bool, is_computed: bool = False) -> None:
         """Raise `conflict` for a job in place of a folder, `invalid` for enabling or disabling a
-        folder.
+        plain folder.
         """
         if self._options.folder and not is_folder:
             raise ToolchainError("conflict", f"{self._store.what}: it is a job, and not a folder")
-        if is_folder and self._options.enabled is not None:
-            raise invalid(f"{self._store.what}: it is a folder, which the server cannot disable")
+        if is_folder and not is_computed and self._options.enabled is not None:
+            raise invalid(
+                f"{self._store.what}: it is a plain folder, which the server cannot disable"
+            )
 
 
 def _check(options: CiJobOptions) -> None:
     """Raise `invalid` for contradictory options."""
     if options.state == "present":
         if options.folder and options.enabled is not None:
-            raise invalid("enabled does not go with folder: the server cannot disable one")
+            raise invalid(
+                "enabled does not go with folder: the server cannot disable a plain folder; leave"
+                " out folder for a multibranch project"
+            )
         if options.force:
             raise invalid("force goes with state=absent: it allows to delete what has builds")
         return

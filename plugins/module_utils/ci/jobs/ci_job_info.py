@@ -21,6 +21,7 @@ from ..builds.ci_build_stop import build_segment
 from ..client import object_of, objects, server_of
 from ..job_address import Job, JobName, job_of
 from . import configuration
+from .computed_folders import is_folder
 from .kept_secrets import with_secrets
 
 #: Fields of the builds in a list [W2.4].
@@ -95,7 +96,7 @@ class CiJobInfoOperation(ReadOnly):
         listed = None
         if self._options.tree is not None:
             listed = shown.get(name, shown.get("allBuilds"))
-        if listed is None and "jobs" not in shown:
+        if listed is None and not is_folder(shown):
             listed = _read_builds(self._server, self._what, self._job, name, FIELDS)
         listed = listed if isinstance(listed, list) else []
         return {"job": shown, "builds": listed, "parameters": _defaults(shown)}

@@ -99,6 +99,12 @@ def short_root(name: str) -> str:
     return _SHORT_ROOTS.get(name, name)
 
 
+def is_enabled(text: str) -> bool:
+    """Return whether a configuration is that of an enabled job."""
+    children = parse(text).children
+    return all(child.text.strip() != "true" for child in children if child.name == "disabled")
+
+
 def with_enabled(text: str, enabled: bool | None) -> str:
     """Return a configuration without its header, enabled or disabled; `None`: unchanged."""
     root = parse(text)

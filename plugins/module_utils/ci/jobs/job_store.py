@@ -17,7 +17,8 @@ from ...core.plans.predictions import Predictions
 from .. import xml_reader
 from ..client import object_of, objects, refuse_page, require_confirmation
 from ..job_address import Job
-from .configuration import with_enabled
+from . import computed_folders
+from .configuration import is_enabled, with_enabled
 
 #: Fields of a job to read besides its configuration.
 _STATE = "_class,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
@@ -77,7 +78,22 @@ class JobStore:
         if response is None:
             predicted: Mapping[str, Any] | None = self._predictions.get("job", self.job.name)
             return predicted
-        return object_of(response)
+        shown = object_of(response)
+        if computed_folders.is_computed(shown) and shown.get("buildable") is False:
+            return {**shown, "disabled": self._is_disabled_itself()}
+        return shown
+
+    def _is_disabled_itself(self) -> bool:
+        """Return whether a computed folder is disabled, and not only a folder above it. Server fact
+        [ci-29]: `buildable` does not tell them apart.
+        """
+        try:
+            text = self.configuration()
+        except ToolchainError as error:
+            if error.kind != "permission":
+                raise
+            return True
+        return text is None or not is_enabled(text)
 
     def predict(self, *, folder: bool, enabled: bool | None) -> None:
         """In check mode, remember the state of the job that the task would create."""

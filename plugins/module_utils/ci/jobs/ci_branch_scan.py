@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Scan a multibranch project or organization folder: `ci_branch_scan` [C3.8, ci-29]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.task import Task
+from ...core.plan import Plan
+from ...core.polling import PollInterval, PollTimeout
+from ..builds.build_watcher import is_passing, patience
+from ..client import object_of, objects, require_confirmation, server_of
+from ..job_address import JobName, job_of
+from ..permissions import BUILD, SEES_JOB
+from ..waiting import PaceFactory, WaitOptions
+from .computed_folders import is_computed
+from .scan_log import ScanLog
+
+_TREE = "_class,buildable,jobs[name]"
+#: Maximum seconds for a scan to begin after a request whose response was lost.
+_READING_BACK = 5.0
+#: Maximum characters of the returned log.
+_MOST_LOG = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiBranchScanOptions(WaitOptions):
+    """The options of `ci_branch_scan`."""
+
+    job: JobName
+    wait_timeout: float = 600
+    poll_interval: float = 2
+
+
+class CiBranchScanOperation:
+    """Starts a scan, waits for its end, and compares the branches; `make_pace` makes the polling
+    interval.
+    """
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "scan": writes(*SEES_JOB, unforeseen=(BUILD,)),
+            "log": reads(*SEES_JOB),
+            "branches": reads(*SEES_JOB),
+        },
+        kind="job",
+        name="{job}",
+    )
+
+    def __init__(
+        self, task: Task, options: CiBranchScanOptions, make_pace: PaceFactory = PollInterval
+    ) -> None:
+        options.check()
+        self._options, self._make_pace = options, make_pace
+        self._job = job_of(options.job, task.connection.url)
+        self._what = f"scanning '{self._job.name}'"
+        self._server = server_of(task)
+        self._log = ScanLog(self._server, self._job, self._what)
+
+    def plan(self) -> Plan:
+        shown = self._read()
+        if not is_computed(shown):
+            kind = "folder" if "jobs" in shown else "job"
+            raise ToolchainError(
+                "rejected",
+                f"{self._what}: it is a {kind}; give a multibranch project or an organization"
+                " folder",
+            )
+        if shown.get("buildable") is False:
+            raise self._disabled()
+        found = _branches(shown)
+        scan = {"job": self._job.name, "branches": found}
+        values = {"branches": found, "added": [], "removed": []}
+        return Plan({}, {"scan": scan}, "run", result={"scan": _scan(None, ""), **values})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        self._log.read()
+        self._log.remember()
+        self._server.write(
+            self._what,
+            "POST",
+            f"{self._job.path}/build",
+            query={"delay": "0sec"},
+            form={},
+            expect=(200, 201, 202, 204, 302, 303),
+            validate=self._validate,
+            verify=self._is_started,
+        )
+        if not self._options.wait:
+            return {}
+        self._follow(plan.result["branches"])
+        return self._values(plan.result["branches"])
+
+    def _read(self) -> Mapping[str, Any]:
+        response = self._server.read(
+            self._what, f"{self._job.path}/api/json", query={"tree": _TREE}, expect=(200, 404)
+        )
+        if response.status == 404:
+            raise response.error(
+                "not_found",
+                "the server returned 404: there is no such project, or the account may not see it",
+            )
+        return object_of(response)
+
+    def _validate(self, response: Response) -> None:
+        # server fact [ci-29]: 500 for a disabled project
+        if response.status == 500 and self._read().get("buildable") is False:
+            raise self._disabled()
+        require_confirmation(self._server, response)
+
+    def _disabled(self) -> ToolchainError:
+        return ToolchainError(
+            "conflict",
+            f"{self._what}: the project or a folder above it is disabled on the server: enable it"
+            " with ci_job",
+        )
+
+    def _is_started(self) -> bool | None:
+        """Return whether our scan has begun; a scan that waits in the queue cannot be seen."""
+        pace = self._make_pace(_READING_BACK, self._options.poll_interval)
+        try:
+            while True:
+                self._log.read(patience(pace))
+                if self._log.is_new:
+                    return True
+                pace.pause(self._what)
+        except PollTimeout:
+            return None
+
+    def _follow(self, before: list[str]) -> None:
+        """Wait for the end of the scan. Raises `failed` if it was not successful."""
+        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
+        while not (self._poll(pace) and self._log.is_new and self._log.result is not None):
+            try:
+                pace.pause(f"{self._what}: the scan goes on ({self._url})")
+            except PollTimeout as error:
+                error.result = {"changed": True, "scan": _scan(None, self._log.text)}
+                raise
+        if self._log.result != "SUCCESS":
+            raise ToolchainError(
+                "failed",
+                f"{self._what}: the scan ended with {self._log.result} ({self._url})",
+                url=self._url,
+                result={"changed": True, **self._values(before)},
+            )
+
+    def _poll(self, pace: PollInterval) -> bool:
+        """Read the log; return false while the server is unreachable."""
+        try:
+            self._log.read(patience(pace))
+        except ToolchainError as error:
+            if not is_passing(error):
+                raise
+            return False
+        return True
+
+    @property
+    def _url(self) -> str:
+        return f"{self._server.connection.url}/{self._job.path}/computation/console"
+
+    def _values(self, before: list[str]) -> dict[str, Any]:
+        after = _branches(self._read())
+        return {
+            "scan": _scan(self._log.result, self._log.text),
+            "branches": after,
+            "added": [name for name in after if name not in before],
+            "removed": [name for name in before if name not in after],
+        }
+
+
+def _scan(result: str | None, log: str) -> dict[str, Any]:
+    return {"result": result, "log": log[-_MOST_LOG:]}
+
+
+def _branches(shown: Mapping[str, Any]) -> list[str]:
+    """Return the names of the branches. Server fact [ci-5]: stored names are encoded."""
+    return sorted(unquote(str(each.get("name"))) for each in objects(shown.get("jobs")))
