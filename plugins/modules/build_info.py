@@ -9,7 +9,9 @@ DOCUMENTATION = r"""
 module: build_info
 short_description: Read the builds of a name, or a build record
 version_added: 1.0.0
-description: Lists the builds of a name, newest first, and optionally reads the record of a build.
+description:
+  - Lists the builds of a name, newest first, with their promotions, or reads the record of a build.
+  - The promotions of a list need one request for each build.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo
@@ -56,7 +58,16 @@ builds:
     started:
       description: Start time as ISO 8601 in UTC. If the server returns no valid time, its unchanged value.
       type: str
-  sample: [{number: "104", started: "2026-01-02T03:04:05.678Z"}]
+    status:
+      description: Status of the newest promotion. Null without a promotion. With O(build_number), null for other builds.
+      type: str
+    promotions:
+      description:
+        - Promotions, oldest first, as C(status), C(repository), C(timestamp) and C(user).
+        - Null for a build whose record was not read. With O(build_number), these are all other builds.
+      type: list
+      elements: dict
+  sample: [{number: "104", started: "2026-01-02T03:04:05.678Z", status: null, promotions: []}]
 build:
   description: Record of the build as returned by the server. C(properties) is always a dictionary.
   returned: with O(build_number)

@@ -36,71 +36,50 @@ options:
   modules:
     description:
       - Modules of the build. Set exactly one of O(modules) and O(artifacts).
+      - "An entry has C(id), C(type) (default C(generic)), C(artifacts) and C(dependencies). An artifact is an item (C(repo) and C(path)),
+        or a C(name) with at least one of C(sha1), C(sha256) and C(md5); C(type) is its type. A dependency also has C(scopes)."
+      - Accepts the C(modules) of a record that M(delivery.toolchain.build_info) returns, to move a build to another server. Other keys of a
+        record are kept. A C(path) without C(repo) is then part of the record, and need not exist.
       - A build without any file is rejected. A module without files next to other modules adds a warning.
     type: list
     elements: dict
-    suboptions:
-      id:
-        description: Name of the module.
-        type: str
-        required: true
-      type:
-        description: Type of the module. The default is C(generic).
-        type: str
-      artifacts:
-        description:
-          - Files that the build produced.
-          - An artifact is an item (C(repo) and C(path)), or a C(name) with at least one digest.
-        type: list
-        elements: dict
-        suboptions: &file
-          repo:
-            description: Key of the repository.
-            type: str
-          path:
-            description: Path in the repository.
-            type: str
-          name:
-            description: Name in the record. The default is the last segment of the path.
-            type: str
-          type:
-            description: Type of the file. The default is its file name extension.
-            type: str
-          sha1:
-            description: SHA-1 of the content. For an item, all digests are compared with those on the server.
-            type: str
-          sha256:
-            description: SHA-256 of the content.
-            type: str
-          md5:
-            description: MD5 of the content.
-            type: str
-          size:
-            description: Ignored. M(delivery.toolchain.artifact_deploy) returns it.
-            type: int
-          action:
-            description: Action as returned by M(delivery.toolchain.artifact_deploy). V(deleted) and V(absent) are rejected.
-            type: str
-          url:
-            description: Ignored. URL of the file, as returned by C(artifact_deploy).
-            type: str
-      dependencies:
-        description: Files that the build used. See C(artifacts).
-        type: list
-        elements: dict
-        suboptions:
-          <<: *file
-          scopes:
-            description: Scopes of the dependency, which M(delivery.toolchain.build_promote) can select.
-            type: list
-            elements: str
   artifacts:
     description:
       - Files of a single module with the name of the build.
       - Accepts the C(artifacts) returned by M(delivery.toolchain.artifact_deploy).
     type: list
     elements: dict
-    suboptions: *file
+    suboptions:
+      repo:
+        description: Key of the repository.
+        type: str
+      path:
+        description: Path in the repository.
+        type: str
+      name:
+        description: Name in the record. The default is the last segment of the path.
+        type: str
+      type:
+        description: Type of the file. The default is its file name extension.
+        type: str
+      sha1:
+        description: SHA-1 of the content. For an item, all digests are compared with those on the server.
+        type: str
+      sha256:
+        description: SHA-256 of the content.
+        type: str
+      md5:
+        description: MD5 of the content.
+        type: str
+      size:
+        description: Ignored. M(delivery.toolchain.artifact_deploy) returns it.
+        type: int
+      action:
+        description: Action as returned by M(delivery.toolchain.artifact_deploy). V(deleted) and V(absent) are rejected.
+        type: str
+      url:
+        description: Ignored. URL of the file, as returned by C(artifact_deploy).
+        type: str
   started:
     description:
       - Start time of the build, such as V(2026-01-02T03:04:05.678Z). The default is the start time of the existing record, else the current

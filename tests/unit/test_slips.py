@@ -189,7 +189,8 @@ def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     if option.get("empty") is False:
         yield [], REFUSED
     if option["elements"] == "dict" and "values" in option:
-        yield from ((["a"], REFUSED), ({"a": "b"}, REFUSED), ([{"a": 1.1}], REFUSED))
+        yield from ((["a"], REFUSED), ({"a": "b"}, REFUSED))
+        yield [{"a": 1.1}], REFUSED if option["values"] == "text" else [{"a": 1.1}]
     elif option["elements"] == "dict":
         entry = needed(option["options"])
         yield from ((["a"], REFUSED), (["a=b"], REFUSED), (entry, REFUSED))

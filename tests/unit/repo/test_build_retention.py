@@ -76,13 +76,11 @@ def test_builds_come_newest_first_with_decoded_numbers_and_times_in_utc(server: 
     ]
     server.on[LIST] = Reply(body={"buildsNumbers": entries})
     values = server.run(BuildInfoOperation, {"build_name": "app"})[1]
-    assert values == {
-        "builds": [
-            {"number": "7", "started": "2026-02-01T00:00:00.000Z"},
-            {"number": "1.0+5", "started": "2026-01-02T01:04:05.678Z"},
-            {"number": "odd", "started": "yesterday"},
-        ]
-    }
+    assert [(one["number"], one["started"]) for one in values["builds"]] == [
+        ("7", "2026-02-01T00:00:00.000Z"),
+        ("1.0+5", "2026-01-02T01:04:05.678Z"),
+        ("odd", "yesterday"),
+    ]
 
 
 def test_a_record_without_properties_gets_an_empty_dictionary(server: Server) -> None:
@@ -218,6 +216,33 @@ def test_a_404_with_the_words_for_it_is_a_name_without_builds(server: Server) ->
     plan, _values = server.run(BuildRetentionOperation, retention(count=1, missing_ok=True))
     assert not plan.changed
     assert server.asked == [LIST]
+
+
+def test_listed_builds_have_their_promotions(server: Server) -> None:
+    server.on |= {LIST: listed("1", "2", "3"), f"{LIST}/1": record("staged", "released")}
+    server.on |= {f"{LIST}/2": record(), f"{LIST}/3": Reply(404, "No build was found")}
+    _plan, values = server.run(BuildInfoOperation, {"build_name": "app"})
+    assert [one["status"] for one in values["builds"]] == [None, None, "released"]
+    assert [one["promotions"] for one in values["builds"]][:2] == [None, []]
+    assert [one["status"] for one in values["builds"][2]["promotions"]] == ["staged", "released"]
+    given = {"build_name": "app", "build_number": "1"}
+    _plan, values = server.run(BuildInfoOperation, given)
+    assert values["build"]["statuses"]
+
+
+def test_runs_of_a_number_have_their_own_promotions(server: Server) -> None:
+    server.on[LIST] = Reply(
+        body={
+            "buildsNumbers": [
+                {"uri": "/1", "started": "2026-01-01T00:00:00.000+0000"},
+                {"uri": "/1", "started": "2026-01-02T00:00:00.000+0000"},
+            ]
+        }
+    )
+    server.on[f"{LIST}/1?started=2026-01-01T00:00:00.000+0000"] = record("old")
+    server.on[f"{LIST}/1?started=2026-01-02T00:00:00.000+0000"] = record("new")
+    _plan, values = server.run(BuildInfoOperation, {"build_name": "app"})
+    assert [one["status"] for one in values["builds"]] == ["new", "old"]
 
 
 def test_promoted_builds_are_named_and_not_announced(server: Server) -> None:

@@ -451,3 +451,48 @@ def test_wrong_options_of_a_record(server: Server, wrong: dict[str, Any], said: 
     assert error.kind == "invalid"
     assert said in error.message
     assert server.asked == []
+
+
+def test_modules_of_a_record_are_accepted_and_kept(server: Server) -> None:
+    """A build moves to another server: its record is published with what it has."""
+    artifact = {
+        "type": "jar",
+        "name": "1.jar",
+        "sha1": "a" * 40,
+        "sha256": "b" * 64,
+        "md5": "c" * 32,
+        "path": "a/1.jar",
+        "originalDeploymentRepo": "elsewhere",
+        "later": {"x": 1},
+    }
+    dependency = {"id": "g:a:1", "type": "jar", "sha1": "d" * 40, "requestedBy": [["b"]]}
+    module = {
+        "id": "b",
+        "type": "maven",
+        "properties": {"p": "q"},
+        "artifacts": [artifact],
+        "dependencies": [dependency],
+    }
+    serve(server)
+    server.run(Operation, given(modules=[module]))
+    assert sent(server)["modules"] == [module]
+    assert not any(name.startswith("HEAD") for name in server.asked)
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ({"id": "m", "artefacts": []}, "modules[0].artefacts is no key of it: is artifacts meant?"),
+        ({"ID": "m"}, "is id meant?"),
+        ({"type": "t"}, "modules[0].id is missing"),
+        ({"id": "m", "artifacts": [{"Path": "p", "repo": "r"}]}, "is path meant?"),
+        ({"id": "m", "artifacts": ["x"]}, "modules[0].artifacts[0] is a text"),
+        ({"id": "m", "artifacts": [{"repo": "r", "path": 1.5}]}, "modules[0].artifacts[0].path"),
+        ({"id": "m", "dependencies": [{"id": "n", "sha1": "x"}]}, "dependencies[0].sha1"),
+    ],
+)
+def test_a_misspelt_module_is_invalid(server: Server, module: dict[str, Any], words: str) -> None:
+    error = server.fails(Operation, given(modules=[module]))
+    assert error.kind == "invalid"
+    assert words in error.message
+    assert server.asked == []

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from ...core import address
+from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, error_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
@@ -18,9 +20,11 @@ from .. import repositories
 from ..client import RepoClient, objects_of
 from ..times import iso, moment_of
 from . import records
+from .promotions import Promotion, promotions
 
 #: Part of a 404 message that only a repository manager sends [repo-11].
 NO_BUILDS = "no build was found"
+_PARALLEL = 4
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
@@ -106,16 +110,65 @@ class BuildInfoOperation(ReadOnly):
     descriptor: ClassVar = Descriptor("repo", {"list": reads("read"), "read": reads("read")})
 
     def __init__(self, task: Task, options: BuildInfoOptions) -> None:
-        self._options, self._client = options, RepoClient(task)
+        self._options, self._client = options, RepoClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:
         name, number = self._options.build_name, self._options.build_number
         project = self._options.project
         listed = read_list(self._client, name, project)
-        found: dict[str, Any] = {"builds": [run.as_dict() for run in listed.runs]}
-        if number is not None:
-            found["build"] = _record(self._client, name, number, project, listed)
-        return unchanged(found)
+        if number is None:
+            times = Counter(run.number for run in listed.runs)
+            states = bounded(
+                _PARALLEL,
+                lambda run: self._promotions(run, selects_run=times[run.number] > 1),
+                listed.runs,
+            )
+            rows = [
+                {**run.as_dict(), **_state(found)}
+                for run, found in zip(listed.runs, states, strict=True)
+            ]
+            return unchanged({"builds": rows})
+        record = _record(self._client, name, number, project, listed)
+        of_record = moment_of(record.get("started"))
+        rows = [
+            {
+                **run.as_dict(),
+                **_state(
+                    promotions(record)
+                    if run.number == number and run.moment in (None, of_record)
+                    else None
+                ),
+            }
+            for run in listed.runs
+        ]
+        return unchanged({"builds": rows, "build": record})
+
+    def _promotions(self, run: BuildRun, *, selects_run: bool) -> list[Promotion] | None:
+        """Return the promotions of a build; `None` if its record is gone or not visible.
+
+        :param selects_run: the number has several builds, which their start tells apart [repo-11]
+        """
+        try:
+            record = records.read_record(
+                self._client,
+                self._options.build_name,
+                run.number,
+                self._options.project,
+                started=run.started if selects_run else None,
+            )
+        except ToolchainError as error:
+            if error.kind != "not_found":
+                raise
+            return None
+        return promotions(record)
+
+
+def _state(found: Sequence[Promotion] | None) -> dict[str, Any]:
+    """Return the members of a listed build about its promotions; `None` if they were not read."""
+    if found is None:
+        return {"status": None, "promotions": None}
+    shown = [one.as_dict() for one in found]
+    return {"status": found[-1].status if found else None, "promotions": shown}
 
 
 def _record(

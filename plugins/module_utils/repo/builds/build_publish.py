@@ -31,7 +31,7 @@ from .marks import Marks, Place
 from .promotions import promotions
 from .publication import Publication, milliseconds
 from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
-from .published_modules import BuildModule, PublishedModuleOptions, modules_of
+from .published_modules import BuildModule, modules_of
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
@@ -68,7 +68,7 @@ class BuildPublishOptions:
     build_name: str
     build_number: str
     project: str | None = None
-    modules: Annotated[list[PublishedModuleOptions] | None, Option(empty=False)] = None
+    modules: Annotated[list[dict[str, Any]] | None, Option(empty=False, values="json")] = None
     artifacts: Annotated[list[PublishedFileOptions] | None, Option(empty=False)] = None
     started: str | None = None
     ci_url: str | None = None

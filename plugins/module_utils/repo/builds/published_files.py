@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid, shorten
+from ...core.module.input_check import Place, check_options
+from ...core.module.typed_options import argument_spec, parse
 from ...core.plan import without_none
 from .. import repositories
 from ..client import RepoClient, join, repository_key, segments
@@ -23,6 +26,10 @@ _DIGITS = {"sha1": 40, "sha256": 64, "md5": 32}
 _WORTH_A_LISTING = 4
 #: Actions of `artifact_deploy` for an item that does not exist.
 _GONE = ("deleted", "absent")
+#: Similarity from which an unknown key counts as misspelt.
+_LIKE = 0.8
+
+Keys = TypeVar("Keys")
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,8 @@ class PublishedFile:
     repo: str = ""
     path: str = ""
     scopes: Sequence[str] = field(default_factory=tuple)
+    #: Further members of a file in a record.
+    further: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_item(self) -> bool:
@@ -78,6 +87,46 @@ class PublishedFile:
 def files_of(place: str, given: Sequence[PublishedFileOptions]) -> list[PublishedFile]:
     """Return the files of a list of options. Raises `invalid` for an entry without a file."""
     return [_file(f"{place}[{number}]", entry) for number, entry in enumerate(given)]
+
+
+def known_keys(
+    place: str, options: type[Keys], given: Mapping[str, Any]
+) -> tuple[Keys, dict[str, Any]]:
+    """Return the known keys of an entry of a record, and the others. Raises `invalid` for a key
+    that looks like a misspelt one.
+    """
+    spec = argument_spec(options)
+    further = {str(name): value for name, value in given.items() if name not in spec}
+    for name in further:
+        near = difflib.get_close_matches(name.lower(), spec, 1, cutoff=_LIKE)
+        if near:
+            raise invalid(f"{place}.{name} is no key of it: is {near[0]} meant?")
+    known = {name: value for name, value in given.items() if name in spec}
+    checked = check_options(spec, known, Place(place))
+    for name, option in spec.items():
+        if option.get("required") and checked.get(name) is None:
+            raise invalid(f"{place}.{name} is missing: give it")
+    return parse(options, checked), further
+
+
+def recorded_files(
+    place: str, options: type[PublishedFileOptions], given: Sequence[Mapping[str, Any]]
+) -> list[PublishedFile]:
+    """Return the files of entries that may come from a record: a dependency has an `id`, and an
+    artifact a `path` without its repository, which need not exist on this server.
+    """
+    found = []
+    for number, entry in enumerate(given):
+        at = f"{place}[{number}]"
+        known = dict(entry)
+        if options is UsedFileOptions and "id" in known:
+            known["name"] = known.pop("id")
+        kept = {}
+        if known.get("repo") is None and known.get("name") and any(map(known.get, _DIGITS)):
+            kept = {name: known.pop(name) for name in ("path",) if known.get(name) is not None}
+        file, further = known_keys(at, options, known)
+        found.append(replace(_file(at, file), further={**further, **kept}))
+    return found
 
 
 def _file(place: str, given: PublishedFileOptions) -> PublishedFile:
@@ -169,27 +218,19 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
                 f"nothing was published: '{file.item}' ({file.place}) has the {name} {told[name]},"
                 f" not {value}",
             )
-    return PublishedFile(
-        file.place,
-        file.name,
-        file.type,
-        {**file.digests, **told},
-        file.repo,
-        file.path,
-        file.scopes,
-    )
+    return replace(file, digests={**file.digests, **told})
 
 
 def as_artifact(file: PublishedFile) -> dict[str, Any]:
     """Return the file as an artifact of a module [repo-29]."""
     place = {"path": file.path, "originalDeploymentRepo": file.repo} if file.is_item else {}
-    return {"name": file.name, **_described(file), **place}
+    return {**file.further, "name": file.name, **_described(file), **place}
 
 
 def as_dependency(file: PublishedFile) -> dict[str, Any]:
     """Return the file as a dependency of a module [repo-29]."""
     scopes = {"scopes": list(file.scopes)} if file.scopes else {}
-    return {"id": file.name, **_described(file), **scopes}
+    return {**file.further, "id": file.name, **_described(file), **scopes}
 
 
 def _described(file: PublishedFile) -> dict[str, Any]:

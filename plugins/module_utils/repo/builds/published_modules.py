@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.errors import invalid
@@ -15,18 +15,19 @@ from .published_files import (
     UsedFileOptions,
     as_artifact,
     as_dependency,
-    files_of,
+    known_keys,
+    recorded_files,
 )
 
 
 @dataclass(frozen=True)
 class PublishedModuleOptions:
-    """The suboptions of `modules`."""
+    """The keys of an entry of `modules` that are not kept as they are."""
 
     id: str
     type: str | None = None
-    artifacts: list[PublishedFileOptions] | None = None
-    dependencies: list[UsedFileOptions] | None = None
+    artifacts: list[dict[str, Any]] | None = None
+    dependencies: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class BuildModule:
     type: str
     artifacts: Sequence[PublishedFile]
     dependencies: Sequence[PublishedFile]
+    further: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def files(self) -> list[PublishedFile]:
@@ -47,23 +49,26 @@ class BuildModule:
         artifacts = [as_artifact(known[file.place]) for file in self.artifacts]
         dependencies = [as_dependency(known[file.place]) for file in self.dependencies]
         parts = {"artifacts": artifacts, "dependencies": dependencies}
-        return {"id": self.id, "type": self.type} | {k: v for k, v in parts.items() if v}
+        named = {**self.further, "id": self.id, "type": self.type}
+        return named | {k: v for k, v in parts.items() if v}
 
 
-def modules_of(given: Sequence[PublishedModuleOptions], task: Task) -> list[BuildModule]:
-    """Return the modules of the options. Raises `invalid` if a module is named twice, or no module
-    has files.
+def modules_of(given: Sequence[Mapping[str, Any]], task: Task) -> list[BuildModule]:
+    """Return the modules of the options, which may be those of a record. Raises `invalid` if a
+    module is named twice, or no module has files.
     """
     found: dict[str, BuildModule] = {}
-    for number, module in enumerate(given):
+    for number, entry in enumerate(given):
         place = f"modules[{number}]"
+        module, further = known_keys(place, PublishedModuleOptions, entry)
         if module.id in found:
             raise invalid(f"{place}.id is '{module.id}', as that of a module before it")
         found[module.id] = BuildModule(
             module.id,
             module.type or "generic",
-            files_of(f"{place}.artifacts", module.artifacts or []),
-            files_of(f"{place}.dependencies", module.dependencies or []),
+            recorded_files(f"{place}.artifacts", PublishedFileOptions, module.artifacts or ()),
+            recorded_files(f"{place}.dependencies", UsedFileOptions, module.dependencies or ()),
+            further,
         )
     _require_files(list(found.values()), task)
     return list(found.values())

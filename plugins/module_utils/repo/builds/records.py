@@ -48,9 +48,17 @@ def predict_record(
 
 
 def read_record(
-    client: RepoClient, name: str, number: str, project: str | None = None
+    client: RepoClient,
+    name: str,
+    number: str,
+    project: str | None = None,
+    *,
+    started: str | None = None,
 ) -> Mapping[str, Any]:
-    """Return the `buildInfo` of a build. Raises `not_found` if it is missing twice."""
+    """Return the `buildInfo` of a build. Raises `not_found` if it is missing twice.
+
+    :param started: start of one of several builds of the number, as the server writes it
+    """
     for option, given in (("build_name", name), ("build_number", number)):
         if given in (".", ".."):
             raise invalid(f"{option} is '{given}', which is no build")
@@ -58,7 +66,7 @@ def read_record(
     if predicted is not None:
         return predicted
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
-    query = {"project": project}
+    query = {"project": project, "started": started}
     try:
         response = client.transport.read(what, path, query=query, expect=(200, 404))
         if response.status == 404:
