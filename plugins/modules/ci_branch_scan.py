@@ -48,12 +48,11 @@ EXAMPLES = r"""
 - name: Find the branch of a hotfix
   delivery.toolchain.ci_branch_scan:
     job: delivery/service
-  register: scanned
 
-- name: Build the branches that are new
-  delivery.toolchain.ci_job_build:
-    job: [delivery, service, "{{ item }}"]
-  loop: "{{ scanned.added }}"
+- name: Start a scan and continue
+  delivery.toolchain.ci_branch_scan:
+    job: [delivery, service]
+    wait: false
 """
 
 RETURN = r"""
