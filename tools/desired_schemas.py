@@ -24,8 +24,10 @@ KEY = "x-key"
 KEYS = {
     "analysis_config_defect_types": ("project", "code"),
     "analysis_config_role_assignments": ("name", "account", "project", "group"),
+    "desired_state_credentials": ("folder", "domain", "id"),
     "desired_state_pages": ("page_id", "space", "title"),
     "desired_state_restrictions": ("page_id", "space", "title"),
+    "desired_state_views": ("folder", "name"),
     "repo_housekeeping_rules": (),
     "repo_housekeeping_trash": (),
 }
@@ -37,7 +39,7 @@ _ROLES = {
 }
 #: Service to the lists of the role `desired_state` itself.
 _OWN = {
-    "ci": ("jobs",),
+    "ci": ("credentials", "nodes", "jobs", "views"),
     "repo": ("repositories", "groups", "users", "permissions"),
     "tracker": ("versions", "components", "project_roles"),
     "wiki": ("pages", "trees", "restrictions"),

@@ -78,7 +78,10 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import o
 
 _MODULES = (
     *READERS,
+    "ci_credential",
     "ci_job",
+    "ci_node",
+    "ci_view",
     "repo_group",
     "repo_permission",
     "repo_repository",

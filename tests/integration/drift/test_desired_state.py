@@ -25,6 +25,17 @@ users:
   - {name: eve, password: {from: eve_password}}
 """
 CI = "plugins:\n  - name: git\ncheck_java: false\njobs:\n  - job: desired\n    src: desired.xml\n"
+CI_CONFIGURATION = """
+credentials:
+  - {folder: team, id: login, kind: username_password, username: team, password: {from: team_password}}
+nodes:
+  - {name: linux-1, remote_root: /srv, labels: [linux]}
+views:
+  - {name: Team, regex: team}
+jobs:
+  - {job: team, folder: true}
+  - {job: team/desired, src: desired.xml}
+"""
 TRACKER = "versions:\n  - project: REL\n    name: '9.9'\n"
 PARTS = (
     "components:\n  - {project: REL, name: client, lead: alice}\n  - {project: REL, name: new}\n"
@@ -151,6 +162,37 @@ def test_access_to_the_repository_manager(fresh: Fresh, tmp_path: Path) -> None:
     kinds = ("group", "testers"), ("user", "tester"), ("permission", "tests")
     assert sorted(found) == sorted((*one, "drift") for one in kinds)
     assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
+    _run(tmp_path, "drift", variables)
+    assert _report(tmp_path)["findings"] == []
+
+
+def test_folders_credentials_nodes_jobs_and_views(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that a folder comes before its credentials, in check mode too, and views last."""
+    sandbox = fresh("real")
+    _describe(tmp_path, ci=CI_CONFIGURATION)
+    (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
+    variables = {
+        "desired_state_folder": "desired",
+        "enforce_connections": _logins(sandbox),
+        "drift_report": "report",
+        "team_password": "team-password-12345",
+    }
+    run = _run(tmp_path, "drift", variables)
+    assert run.shows(["team-password-12345"]) == []
+    report = _report(tmp_path)
+    assert sorted((one["kind"], one["name"]) for one in report["findings"]) == [
+        ("credential", "team/login"),
+        ("job", "team"),
+        ("job", "team/desired"),
+        ("node", "linux-1"),
+        ("view", "Team"),
+    ]
+    assert _run(tmp_path, "enforce", variables).shows(["team-password-12345"]) == []
+    assert _report(tmp_path)["counts"] == report["counts"]
+    written = [each["path"].rpartition("/")[2] for each in sandbox.requests("ci", writes=True)]
+    assert written == [
+        *("createItem", "createCredentials", "doCreateItem", "createItem", "createView")
+    ]
     _run(tmp_path, "drift", variables)
     assert _report(tmp_path)["findings"] == []
 
