@@ -64,6 +64,14 @@ options:
       - If that fails after a creation, a warning names the token that is still valid.
     type: bool
     default: false
+  in_use:
+    description: Ids of tokens that O(revoke_older) leaves, because something still uses them.
+    type: list
+    elements: str
+  renew:
+    description: Whether to create a new token even if one is valid. Every run then creates a token.
+    type: bool
+    default: false
   state:
     description: Whether a valid token exists. V(absent) revokes all tokens of this name.
     type: str
@@ -125,6 +133,12 @@ token:
       type: str
       returned: if the token was created with O(refreshable=true), without O(dest)
   sample: {id: 1d2c3b4a-5968-4000-8000-00000000002a, name: ci-deployer, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-30T08:00:00.000Z"}
+tokens:
+  description: Valid tokens of this name before the task, newest first, with C(id), C(name), C(created) and C(expires).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always

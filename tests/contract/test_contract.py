@@ -51,6 +51,7 @@ VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
     "release_bundle_promote": (("promotion", "created"), ("promotion", "created_millis")),
     "repo_token": (
         *((("token", name)) for name in ("id", "created", "expires", "value")),
+        ("tokens",),
         ("diff",),
     ),
 }

@@ -219,6 +219,26 @@ def test_a_failed_revocation_keeps_the_new_secret(server: Server, access: Access
     assert server.fails(RepoTokenOperation, given).kind == "permission"
 
 
+def test_a_token_is_renewed_on_request(server: Server, access: Access) -> None:
+    access.add("old", days=10)
+    _plan, values = server.run(RepoTokenOperation, {"name": "app", "renew": True})
+    assert values["token"]["value"] == "secret-made-1"
+    assert [token["id"] for token in values["tokens"]] == ["old"]
+    assert access.ids == ["old", "made-1"]
+
+
+def test_tokens_in_use_are_not_revoked(server: Server, access: Access) -> None:
+    for number, name in enumerate(("newest", "used", "old")):
+        access.add(name, days=10, age=number + 1)
+    given = {"name": "app", "revoke_older": True, "in_use": ["used", "gone"]}
+    plan, values = server.run(RepoTokenOperation, given)
+    assert plan.changed
+    assert [token["id"] for token in plan.after["tokens"]] == ["newest", "used"]
+    assert values["token"]["id"] == "newest"
+    assert access.ids == ["newest", "used"]
+    assert not server.run(RepoTokenOperation, given)[0].changed
+
+
 def test_a_token_of_another_user_is_a_conflict(server: Server, access: Access) -> None:
     access.add("old", days=10)
     given = {"name": "app", "token_username": "Bob"}
@@ -244,6 +264,7 @@ def test_short_lives_are_warned_about(server: Server, access: Access) -> None:
         ({"expires_in": "soon"}, "expires_in: 'soon' is no age"),
         ({"renew_before": "1x"}, "renew_before: '1x' is no age"),
         ({"state": "absent", "dest": "x"}, "dest has no meaning"),
+        ({"in_use": ["x"]}, "in_use goes with revoke_older"),
         ({"state": "absent", "revoke_older": True}, "revoke_older has no meaning"),
     ],
 )

@@ -42,6 +42,8 @@ class RepoTokenOptions:
     project: str | None = None
     dest: PathText | None = None
     revoke_older: bool = False
+    in_use: list[str] | None = None
+    renew: bool = False
     state: Literal["present", "absent"] = "present"
 
     def require_sense(self) -> None:
@@ -55,11 +57,9 @@ class RepoTokenOptions:
             for option in sorted(others):
                 if getattr(self, option) not in (None, False):
                     raise invalid(f"{option} has no meaning with state 'absent': leave it out")
-        for scope in self.scopes or ():
-            if re.search(r"\s", scope):
-                raise invalid(f"scopes: '{scope}' has a blank: write each scope as an entry")
-        if len(" ".join(self.scopes or ())) > _LONGEST_SCOPES:
-            raise invalid(f"scopes have more than {_LONGEST_SCOPES} characters together")
+        self._require_scopes()
+        if self.in_use is not None and not self.revoke_older:
+            raise invalid("in_use goes with revoke_older: leave it out, or set revoke_older")
         if len(self.token_username or "") > _LONGEST_USER:
             raise invalid(f"token_username has more than {_LONGEST_USER} characters")
         lifetime, margin = self.lifetime, self.margin
@@ -68,6 +68,13 @@ class RepoTokenOptions:
                 f"renew_before is {self.renew_before}, but must be shorter than expires_in"
                 f" ({self.expires_in}): every run would create a token"
             )
+
+    def _require_scopes(self) -> None:
+        for scope in self.scopes or ():
+            if re.search(r"\s", scope):
+                raise invalid(f"scopes: '{scope}' has a blank: write each scope as an entry")
+        if len(" ".join(self.scopes or ())) > _LONGEST_SCOPES:
+            raise invalid(f"scopes have more than {_LONGEST_SCOPES} characters together")
 
     @property
     def lifetime(self) -> timedelta | None:
@@ -115,12 +122,13 @@ class RepoTokenOperation:
         before: dict[str, Any] = {"tokens": [token.shown() for token in self._held]}
         if options.state == "absent":
             if not self._held:
-                return unchanged({"token": None}, before)
+                return unchanged({"token": None, "tokens": []}, before)
             gone = (Change("tokens", before["tokens"], []),)
-            return Plan(before, {"tokens": []}, "delete", gone, {"token": None})
+            return Plan(before, {"tokens": []}, "delete", gone, {"token": None, **before})
         self._kept = self._usable()
         after = {"tokens": self._after()}
-        result = {"token": self._blank() if self._kept is None else self._kept.shown()}
+        newest = self._blank() if self._kept is None else self._kept.shown()
+        result = {"token": newest, "tokens": before["tokens"]}
         if before == after:
             return unchanged(result, before)
         action: Literal["create", "update"] = "update" if self._kept else "create"
@@ -151,7 +159,7 @@ class RepoTokenOperation:
     def _usable(self) -> Token | None:
         """Return the newest token that is valid long enough, unless its secret is missing."""
         options = self._options
-        if options.dest is not None and not os.path.isfile(options.dest):
+        if options.renew or (options.dest is not None and not os.path.isfile(options.dest)):
             return None
         found = next((token for token in self._held if token.is_good_for(options.margin)), None)
         wanted = (options.token_username or "").lower()
@@ -165,12 +173,19 @@ class RepoTokenOperation:
 
     def _after(self) -> list[dict[str, Any]]:
         """Return the tokens after the task; the times of a new one are not known yet."""
-        older = [token for token in self._held if token != self._kept]
-        stays = [] if self._options.revoke_older else [token.shown() for token in older]
+        gone = self._revoked()
+        stays = [token.shown() for token in self._held if token not in gone]
         newest = self._blank() if self._kept is None else self._kept.shown()
         every = {str(one["id"]): one for one in (newest, *stays)}
         order = [str(None), *(token.id for token in self._held)]
         return [every[number] for number in order if number in every]
+
+    def _revoked(self) -> list[Token]:
+        """Return the tokens that `revoke_older` revokes."""
+        if not self._options.revoke_older:
+            return []
+        stays = set(self._options.in_use or ())
+        return [one for one in self._held if one != self._kept and one.id not in stays]
 
     def _blank(self) -> dict[str, Any]:
         return {"id": None, "name": self._options.name, "created": None, "expires": None}
@@ -183,8 +198,7 @@ class RepoTokenOperation:
                 self._tokens.revoke(token)
             return {}
         made = self._made() if self._kept is None else None
-        if self._options.revoke_older:
-            self._revoke_older(strict=made is None)
+        self._revoke_older(strict=made is None)
         return {} if made is None else {"token": self._returned(made)}
 
     def _made(self) -> NewToken:
@@ -219,9 +233,7 @@ class RepoTokenOperation:
         """Revoke all tokens but the one in use. After a creation a failure is a warning, so that
         the new secret is not lost with the result.
         """
-        for token in self._held:
-            if token == self._kept:
-                continue
+        for token in self._revoked():
             try:
                 self._tokens.revoke(token)
             except ToolchainError as error:

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the role `login_rotation`: each step fails once, and the next runs end with one token."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+
+ADMIN = "repo-admin-token-1234567890"
+DAY = 86_400
+VARIABLES = {
+    "login_rotation_name": "ci-deployer",
+    "login_rotation_username": "deployer",
+    "login_rotation_expires_in": "90d",
+    "login_rotation_renew_before": "14d",
+    "login_rotation_credentials": [
+        {"id": "deployer", "username": "deployer"},
+        {"id": "deployer-token", "folder": "delivery"},
+    ],
+    "login_rotation_proof": {"job": "no-parameters"},
+}
+
+
+class Servers:
+    """The two servers, and runs of the role."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+        self.sandbox, self.folder = sandbox, folder
+        self._defaults = {
+            "group/delivery.toolchain.repo": connections.connection(
+                "repo", sandbox.urls["repo"], token=ADMIN
+            ),
+            "group/delivery.toolchain.ci": connections.connection("ci", sandbox.urls["ci"]),
+        }
+
+    def run(self, *arguments: str, **changes: Any) -> playbook.Run:
+        roles = [{"role": "delivery.toolchain.login_rotation"}]
+        play = {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "module_defaults": self._defaults,
+            "roles": roles,
+            "vars": {**VARIABLES, **changes},
+        }
+        return playbook.run(self.folder, [play], arguments=["-vv", *arguments])
+
+    def _repo(self, method: str, path: str, **sent: Any) -> Any:
+        address = f"{self.sandbox.urls['repo']}/access/api/v1/{path}"
+        header = {"Authorization": f"Bearer {ADMIN}"}
+        response = requests.request(method, address, headers=header, timeout=10, **sent)
+        assert response.ok, response.text
+        return response.json()
+
+    def add_token(self, days: float = 2, name: str = "ci-deployer") -> str:
+        body = {"username": "deployer", "expires_in": int(days * DAY)}
+        body["description"] = f"toolchain:{name}:{uuid.uuid4()}"
+        return str(self._repo("POST", "tokens", json=body)["token_id"])
+
+    def tokens(self) -> list[str]:
+        """Return the ids of the valid tokens of the login."""
+        found = self._repo("GET", "tokens?description=toolchain:ci-deployer:*")["tokens"]
+        return [token["token_id"] for token in found]
+
+    def held(self) -> list[str]:
+        """Return the ids of the tokens in the descriptions of the credentials that exist."""
+        found = []
+        for place in ("", "/job/delivery"):
+            store = "folder" if place else "system"
+            name = "deployer-token" if place else "deployer"
+            address = f"{self.sandbox.urls['ci']}{place}/credentials/store/{store}/domain/_"
+            login = ("builder", "builder-api-token-1234567890")
+            response = requests.get(
+                f"{address}/credential/{name}/config.xml", auth=login, timeout=10
+            )
+            found += re.findall(r"\(token ([^()\s]+)\)", response.text) if response.ok else []
+        return found
+
+    def require_sound(self) -> None:
+        """Verify that a token is valid, and that no credential holds a revoked one."""
+        assert self.tokens()
+        assert set(self.held()) <= set(self.tokens())
+
+
+@pytest.fixture
+def servers(fresh: Fresh, tmp_path: Path) -> Servers:
+    return Servers(fresh("real"), tmp_path)
+
+
+def test_a_login_is_rotated_and_stays(servers: Servers) -> None:
+    old, other = servers.add_token(), servers.add_token(name="ci-deployer-2")
+    checked = servers.run("--check")
+    assert checked.code == 0, checked.output
+    assert (servers.tokens(), servers.held()) == ([old], [])
+    run = servers.run()
+    assert run.code == 0, run.output
+    (token,) = servers.tokens()
+    assert token != old
+    assert servers.held() == [token, token]
+    assert "eyJ.sandbox" not in run.output
+    begin = servers.sandbox.mark()
+    run = servers.run()
+    assert run.code == 0, run.output
+    assert [one for one in servers.sandbox.requests(since=begin) if one["write"]] == []
+    assert servers.tokens() == [token]
+    path = f"{servers.sandbox.urls['repo']}/access/api/v1/tokens/{other}"
+    header = {"Authorization": f"Bearer {ADMIN}"}
+    assert requests.get(path, headers=header, timeout=10).ok
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "token": {"service": "repo", "method": "POST", "path": "/tokens"},
+    "first credential": {"service": "ci", "write": True, "path": "redential"},
+    "second credential": {"service": "ci", "write": True, "path": "redential", "skip": 1},
+    "build": {"service": "ci", "write": True, "path": "/build"},
+    "revocation": {"service": "repo", "method": "DELETE", "path": "/tokens/"},
+}
+CELLS = {
+    f"{name}, {'done' if after else 'not done'}": {**fault, "cut": True, "after": after}
+    for name, fault in FAULTS.items()
+    for after in (False, True)
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_lost_response_is_mended(servers: Servers, cell: str) -> None:
+    old = servers.add_token()
+    servers.sandbox.fault(**CELLS[cell])
+    for _run in range(3):
+        servers.run()
+        servers.require_sound()
+        tokens = servers.tokens()
+        if len(tokens) == 1 and tokens != [old] and servers.held() == tokens * 2:
+            break
+    else:
+        pytest.fail(f"{tokens} are valid, {servers.held()} are in use")
+
+
+def test_a_failed_proof_revokes_nothing(servers: Servers) -> None:
+    old = servers.add_token()
+    servers.sandbox.fault(service="ci", write=True, path="/build", status=403, times=9)
+    assert servers.run().code == 2
+    servers.require_sound()
+    assert len(servers.tokens()) == 2
+    (new,) = set(servers.tokens()) - {old}
+    servers.sandbox.clear_faults()
+    run = servers.run()
+    assert run.code == 0, run.output
+    assert servers.tokens() == [new]
+
+
+def test_nothing_is_created_for_a_missing_folder(servers: Servers) -> None:
+    servers.add_token()
+    run = servers.run(login_rotation_credentials=[{"id": "x", "folder": "nowhere"}])
+    assert run.code == 2
+    assert len(servers.tokens()) == 1
+    assert servers.run(login_rotation_credentials=[]).code == 2
+
+
+def test_two_runs_at_the_same_time(servers: Servers, tmp_path: Path) -> None:
+    """Verify that neither revokes a token that a credential holds, and that the next run mends."""
+    servers.add_token()
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    both = [Servers(servers.sandbox, folder) for folder in folders]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda each: each.run(), both))
+    servers.require_sound()
+    run = servers.run()
+    assert run.code == 0, run.output
+    (token,) = servers.tokens()
+    assert servers.held() == [token, token]

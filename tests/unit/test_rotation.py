@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the filters of the role `login_rotation`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.delivery.toolchain.plugins.filter.rotation_entries import rotation_entries
+from ansible_collections.delivery.toolchain.plugins.filter.rotation_steps import rotation_steps
+
+NEW = {"id": "new", "created": "2026-05-01T08:00:00.000Z"}
+OLD = {"id": "old", "created": "2026-02-01T08:00:00.000Z"}
+AFTER, BEFORE = {"timestamp": 1_777_900_000_000}, {"timestamp": 1_777_000_000_000}
+
+
+def held(token: str, **changes: Any) -> dict[str, Any]:
+    description = f"ci (token {token})"
+    return {"action": "unchanged", "secret": "different", "description": description, **changes}
+
+
+def steps(results: list[Any], tokens: list[Any], **given: Any) -> str:
+    found = rotation_steps(results, tokens, **given)
+    return " ".join(name for name in ("create", "prove", "revoke") if found[name])
+
+
+@pytest.mark.parametrize(
+    ("results", "tokens", "given", "expected"),
+    [
+        ([held("new")], [NEW], {}, ""),
+        ([held("new")], [NEW], {"proof": True, "builds": [BEFORE, AFTER]}, ""),
+        ([held("new")], [NEW], {"proof": True, "builds": [BEFORE]}, "prove"),
+        ([held("new")], [NEW], {"proof": True}, "prove"),
+        ([held("new")], [NEW, OLD], {"proof": True, "builds": [AFTER]}, "prove revoke"),
+        ([held("new")], [NEW, OLD], {}, "revoke"),
+        ([held("new")], [NEW], {"due": True}, "create revoke"),
+        ([held("new"), held("old")], [NEW, OLD], {"proof": True}, "create prove revoke"),
+        ([held("new", action="created")], [NEW], {}, "create revoke"),
+        ([held("new", action="updated")], [NEW], {}, "create revoke"),
+        ([held("new", secret="unknown")], [NEW], {}, "create revoke"),
+        ([held("new", description="by hand")], [NEW], {}, "create revoke"),
+        ([held("new")], [], {}, "create revoke"),
+    ],
+)
+def test_steps(results: list[Any], tokens: list[Any], given: dict[str, Any], expected: str) -> None:
+    assert steps(results, tokens, **given) == expected
+
+
+def test_a_token_without_a_time_is_not_proved() -> None:
+    assert steps([held("x")], [{"id": "x", "created": None}], proof=True, builds=[AFTER]) == "prove"
+
+
+def test_tokens_that_credentials_hold() -> None:
+    found = rotation_steps([held("new"), held("old"), held("new")], [NEW, OLD])
+    assert (found["held"], found["everywhere"], found["token"]) == (["new", "old"], False, "new")
+
+
+def test_entries() -> None:
+    credentials = [{"id": "a", "username": "bob", "folder": ""}, {"id": "b", "folder": "f"}]
+    one, two = rotation_entries(credentials, "ci", token="t1", secret="s3cret")
+    assert one == {
+        "id": "a",
+        "kind": "username_password",
+        "username": "bob",
+        "password": "s3cret",
+        "description": "ci (token t1)",
+    }
+    assert two["folder"] == "f"
+    assert two["secret"] == "s3cret"
+    compared, _two = rotation_entries(credentials, "ci")
+    assert compared["update_secret"] == "on_create"
+    assert "description" not in compared
+
+
+def test_slips() -> None:
+    with pytest.raises(AnsibleFilterError, match="takes a list of credentials"):
+        rotation_entries("x", "ci")
+    with pytest.raises(AnsibleFilterError, match="takes the results"):
+        rotation_steps({}, [])
