@@ -12,6 +12,7 @@ version_added: 1.0.0
 description:
   - Ensures that a file, or all files of a folder, exist with the same content at another path of the same server.
   - The content of O(path) is copied to O(target_path). A folder is copied file by file, which avoids nested copies.
+  - O(path) may be a pattern, and O(artifacts) lists several paths. O(properties) and O(exclude) select from these files.
   - Only files with different content are copied. Other files at the target are kept.
   - The server validates all copies in a dry run before the first file is copied, in check mode too.
   - Properties are copied with the file. A file whose content is already at the target is unchanged, even if its properties differ.
@@ -25,11 +26,35 @@ options:
   repo:
     description: Key of the repository. With O(move), a virtual repository resolves to its default deployment repository.
     type: str
-    required: true
   path:
-    description: Path of a file or a folder, without wildcards. An empty path is rejected.
+    description:
+      - Path of a file or a folder. An empty path is rejected.
+      - In a pattern, V(*) and V(?) match within a segment, and V(**) matches across segments. A pattern without a match fails.
+      - With O(properties) or O(exclude), the path of a folder ends with a slash.
     type: str
-    required: true
+  artifacts:
+    description:
+      - Files, folders (with a slash at their end) and patterns to copy together, in place of O(path).
+      - If one of them has no file, nothing is copied.
+    type: list
+    elements: dict
+    suboptions:
+      path:
+        description: Path of the file or the folder, or a pattern.
+        type: str
+        required: true
+      repo:
+        description: Key of its repository. The default is O(repo).
+        type: str
+  properties:
+    description: Copy only files with these properties. A file must have all values of a list.
+    type: dict
+  exclude:
+    description:
+      - Patterns of paths that are not copied, compared with the path below the folder and with the path in the repository.
+      - V(*) also matches slashes. A pattern with a trailing slash excludes the content of a folder.
+    type: list
+    elements: str
   target_repo:
     description: Key of the target repository. A virtual repository resolves to its default deployment repository.
     type: str
@@ -38,6 +63,8 @@ options:
     description:
       - Path in the target repository. The default is O(path).
       - If the path ends with a slash, a file keeps its name below the path.
+      - Files of a pattern or of O(artifacts) keep their path by default. With this option, they keep the part below the first wildcard, below
+        their folder, or their name, below this path.
     type: str
   move:
     description:
@@ -45,6 +72,10 @@ options:
       - If the source does not exist and the target does, the task reports no change.
     type: bool
     default: false
+  max_items:
+    description: Maximum number of files that a pattern, O(artifacts), O(properties) or O(exclude) may select. If there are more, nothing is copied.
+    type: int
+    default: 1000
   parallel:
     description: Number of parallel requests.
     type: int
@@ -55,6 +86,14 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: Copy the packages that passed the tests
+  delivery.toolchain.artifact_copy:
+    repo: generic-snapshot-local
+    path: nightly/**/*.txt
+    exclude: ["**/keep.txt"]
+    target_repo: generic-staging-local
+    max_items: 20
+
 - name: Copy a folder to another repository
   delivery.toolchain.artifact_copy:
     repo: generic-snapshot-local

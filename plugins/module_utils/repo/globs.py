@@ -50,6 +50,11 @@ class Exclusion:
         return bool(found)
 
     @property
+    def is_empty(self) -> bool:
+        """Return whether there is no pattern."""
+        return not self._matchers
+
+    @property
     def unused(self) -> list[str]:
         """Return the patterns that excluded nothing."""
         return [pattern for pattern in self._matchers if pattern not in self._used]

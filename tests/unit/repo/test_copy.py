@@ -293,7 +293,6 @@ def test_a_server_that_cannot_copy(server: Server) -> None:
     [
         ({"path": "/"}, "path"),
         ({"path": ""}, "path"),
-        ({"path": "a/*"}, "path"),
         ({"path": "a/../b"}, "path"),
         ({"target_path": "a?"}, "target_path"),
         ({"target_path": "../a"}, "target_path"),
@@ -315,3 +314,99 @@ def test_a_folder_is_not_copied_into_itself(server: Server, target: str) -> None
     assert error.kind == "invalid"
     assert "target_path" in error.message
     assert store.sent == []
+
+
+# -- patterns and lists ---------------------------------------------------------------------------
+
+MANY = {"a/1.txt": "1", "a/2.bin": "2", "a/b/3.txt": "3"}
+
+
+def targets(store: Store) -> dict[str, str]:
+    return dict(sorted(store.files["s"].items()))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"path": "a/*.txt"}, {"a/1.txt": "1"}),
+        ({"path": "a/**/*.txt"}, {"a/1.txt": "1", "a/b/3.txt": "3"}),
+        ({"path": "a/**", "target_path": "t"}, {"t/1.txt": "1", "t/2.bin": "2", "t/b/3.txt": "3"}),
+        ({"path": "a/**", "exclude": ["*.txt"]}, {"a/2.bin": "2"}),
+        ({"path": "a/", "exclude": ["*.txt"], "target_path": "t"}, {"t/2.bin": "2"}),
+        (
+            {"path": None, "artifacts": [{"path": "a/1.txt"}, {"path": "a/b/"}]},
+            {"a/1.txt": "1", "a/b/3.txt": "3"},
+        ),
+        (
+            {"path": None, "artifacts": [{"repo": "r", "path": "a/1.txt"}], "target_path": "t"},
+            {"t/1.txt": "1"},
+        ),
+    ],
+)
+def test_files_are_chosen(
+    server: Server, options: dict[str, Any], expected: dict[str, str]
+) -> None:
+    store = Store(server, r=MANY)
+    chosen = {name: one for name, one in given(**options).items() if one is not None}
+    server.run(Operation, chosen, check=True)
+    assert store.sent == []
+    plan, values = server.run(Operation, chosen)
+    assert targets(store) == expected
+    assert sorted(plan.after) == [f"s/{path}" for path in expected]
+    assert {action for _path, action in actions(values)} == {"copied"}
+    plan, values = server.run(Operation, chosen)
+    assert not plan.changed
+    assert {action for _path, action in actions(values)} == {"unchanged"}
+
+
+@pytest.mark.parametrize("target", [None, "t"])
+def test_a_pattern_is_moved_once(server: Server, target: str | None) -> None:
+    store = Store(server, r=MANY)
+    options = given(path="a/**/*.txt", move=True)
+    if target is not None:
+        options["target_path"] = target
+    server.run(Operation, options)
+    folder = target or "a"
+    assert targets(store) == {f"{folder}/1.txt": "1", f"{folder}/b/3.txt": "3"}
+    assert store.files["r"] == {"a/2.bin": "2"}
+    assert not server.run(Operation, options)[0].changed
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"path": "a/*.iso"}, "not_found", "path: looked for 'a/*.iso' in 'r'"),
+        ({"path": "a/*.iso", "move": True}, "not_found", "there is no file"),
+        ({"path": "a/**", "exclude": ["*"]}, "not_found", "that properties and exclude leave"),
+        ({"artifacts": [{"path": "a/1.txt"}, {"path": "gone"}]}, "not_found", "artifacts[1]: "),
+        ({"path": "a/**", "max_items": 2}, "failed", "3 files are meant, more than max_items (2)"),
+        ({"path": "a/**", "target_repo": "r"}, "invalid", "is the item itself"),
+        ({"path": "a/**", "target_repo": "r", "target_path": "a/c"}, "invalid", "is meant by path"),
+        ({"artifacts": [{"path": ""}]}, "invalid", "artifacts[0].path is empty"),
+        ({"artifacts": [{"path": "a"}], "repo": None}, "invalid", "artifacts[0].repo is missing"),
+        (
+            {"artifacts": [{"path": "a/1.txt"}, {"repo": "s", "path": "x/1.txt"}]}
+            | {"target_path": "t"},
+            "invalid",
+            "would both become 's/t/1.txt'",
+        ),
+        ({"path": "a/**", "max_items": 0}, "invalid", "max_items must be at least 1"),
+        ({"path": "a/**", "properties": {"qa": None}}, "invalid", "properties.qa is null"),
+    ],
+)
+def test_wrong_choices_copy_nothing(
+    server: Server, options: dict[str, Any], kind: str, message: str
+) -> None:
+    store = Store(server, r=MANY, s={"x/1.txt": "other"})
+    if "artifacts" in options:
+        options = {"path": None, **options}
+    chosen = {name: one for name, one in given(**options).items() if one is not None}
+    error = server.fails(Operation, chosen)
+    assert (error.kind, store.sent) == (kind, [])
+    assert message in error.message
+
+
+def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server) -> None:
+    Store(server, r=MANY)
+    server.run(Operation, given(path="a/**", exclude=["*.iso"]))
+    assert server.warnings == ["exclude: '*.iso' fits no file that is meant"]

@@ -7,13 +7,14 @@ A folder is never sent as a whole: the server would put it below an existing tar
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from .. import repositories
 from ..client import (
@@ -25,29 +26,47 @@ from ..client import (
     require_new_path,
     segments,
 )
-from ..globs import has_wildcards
+from ..globs import Exclusion, has_wildcards
 from ..items import listing
 from ..items.listing import StoredItem
 from ..progress import TransferProgress
-from .remote_files import Filter, find_files, refuse_path
+from .chosen_files import Choice, CopiedArtifactOptions, chosen_paths, items_at
+from .remote_files import Filter, find_files, refuse_path, wanted_properties
 
 
 @dataclass(frozen=True)
 class ArtifactCopyOptions:
     """The options of `artifact_copy`."""
 
-    repo: str
-    path: str
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [["path", "artifacts"]],
+        "required_one_of": [["path", "artifacts"]],
+        "required_by": {"path": ("repo",)},
+    }
+
     target_repo: str
+    repo: str | None = None
+    path: str | None = None
+    artifacts: Annotated[list[CopiedArtifactOptions] | None, Option(empty=False)] = None
+    properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
+    exclude: list[str] | None = None
     target_path: str | None = None
     move: bool = False
+    max_items: int = 1000
     parallel: int = 4
+
+    @property
+    def selects(self) -> bool:
+        """Return whether the files are chosen one by one, and not as an item."""
+        many = self.artifacts is not None or has_wildcards(self.path or "")
+        return many or bool(self.properties) or bool(self.exclude)
 
 
 @dataclass(frozen=True)
 class Relocation:
     """A file with source, target, and the current state of both."""
 
+    repo: str
     source: str
     target: str
     stored: StoredItem
@@ -72,22 +91,16 @@ class ArtifactCopyOperation:
 
     def __init__(self, task: Task, options: ArtifactCopyOptions) -> None:
         self._task, self._options = task, options
-        for name in ("repo", "target_repo"):
-            repository_key(name, getattr(options, name))
-        for name in ("path", "target_path"):
-            given = getattr(options, name) or ""
-            refuse_path(name, given)
-            if has_wildcards(given):
-                raise invalid(f"{name}: '{given}' has wildcards, but names one file or folder")
-        require_new_path("target_path", options.target_path or "")
-        self._repo, self._path = options.repo, join(*segments(options.path))
-        if self._path == "":
+        _require_sense(options)
+        paths = chosen_paths(options.repo, options.path, options.artifacts)
+        self._repo, self._path = options.repo or "", join(*segments(options.path or ""))
+        if options.artifacts is None and self._path == "":
             raise invalid("path is empty, which would mean the whole repository: name an item")
-        if options.parallel < 1:
-            raise invalid("parallel: at least one request at a time is needed")
         self._target_repo = options.target_repo
         self._target = self._target_path()
         self._client = RepoClient(task, connections=options.parallel)
+        wanted = Filter(wanted_properties(options.properties), Exclusion(options.exclude))
+        self._filter, self._paths = wanted, paths
         self._verb = "move" if options.move else "copy"
         self._relocations: list[Relocation] = []
         self._is_folder = False
@@ -98,8 +111,10 @@ class ArtifactCopyOperation:
 
     def plan(self) -> Plan:
         if not self._client.dialect.relocates_items:
-            what = f"'{self._repo}/{self._path}' cannot be {self._done}"
+            what = f"'{self._paths[0].repo}/{self._paths[0].path}' cannot be {self._done}"
             raise repositories.lacking(self._client, what)
+        if self._options.selects:
+            return self._rehearsed(self._selected())
         if self._options.move:
             # the repository behind a virtual repository may be the target itself
             self._repo = repositories.deployment_target(self._client, self._repo, certain=True)
@@ -109,14 +124,43 @@ class ArtifactCopyOperation:
         if not files:
             return self._without_source()
         there = self._targets()
-        self._relocations = [
-            self._relocation(below, stored, there) for below, stored in sorted(files.items())
-        ]
+        return self._rehearsed(
+            [
+                self._relocation(
+                    self._repo, join(self._path, below), join(self._target, below), stored, there
+                )
+                for below, stored in sorted(files.items())
+            ]
+        )
+
+    def _rehearsed(self, relocations: list[Relocation]) -> Plan:
+        """Return the plan after the server has checked all relocations."""
+        self._relocations = relocations
         needed = [one for one in self._relocations if one.is_needed]
         # the server cannot rehearse with a file that an earlier task in check mode would deploy
         known = [one for one in needed if not self._is_predicted(one)]
         spread(self._options.parallel, self._rehearse, known)
         return self._planned(needed)
+
+    def _selected(self) -> list[Relocation]:
+        """Return the relocations of files that patterns, lists or conditions choose."""
+        client, options = self._client, self._options
+        if options.move:
+            self._paths = [
+                replace(one, repo=repositories.deployment_target(client, one.repo, certain=True))
+                for one in self._paths
+            ]
+        self._target_repo = repositories.deployment_target(client, self._target_repo)
+        choice = Choice(client, self._paths, self._filter, options.max_items)
+        folder = None if options.target_path is None else self._target
+        chosen = choice.files(self._target_repo, folder, move=options.move)
+        for pattern in self._filter.exclusion.unused:
+            self._task.warn(f"exclude: '{pattern}' fits no file that is meant")
+        there = items_at(client, self._target_repo, [one.target for one in chosen])
+        return [
+            self._relocation(one.file.repo, one.file.path, one.target, one.file.stored, there)
+            for one in chosen
+        ]
 
     @property
     def _done(self) -> str:
@@ -180,12 +224,9 @@ class ArtifactCopyOperation:
 
     def _targets(self) -> Mapping[str, StoredItem]:
         """Return the items at the target by path, with folders."""
-        if not self._is_folder:
-            found = listing.head(self._client, self._target_repo, self._target)
-            if found is None or not (found.sha256 or found.sha1):
-                # [repo-28]: an existing folder would receive it as a child
-                found = listing.find(self._client, self._target_repo, self._target)
-            return {} if found is None else {self._target: found}
+        if self._options.selects or not self._is_folder:
+            chosen = [one.target for one in self._relocations if one.is_needed]
+            return items_at(self._client, self._target_repo, chosen or [self._target])
         listed = listing.listing(
             self._client, self._target_repo, self._target, deep=True, folders=True
         )
@@ -195,19 +236,23 @@ class ArtifactCopyOperation:
         return {join(self._target, name): item for name, item in below.items()}
 
     def _relocation(
-        self, below: str, stored: StoredItem, there: Mapping[str, StoredItem]
+        self,
+        repo: str,
+        source: str,
+        target: str,
+        stored: StoredItem,
+        there: Mapping[str, StoredItem],
     ) -> Relocation:
-        source, target = join(self._path, below), join(self._target, below)
         occupied = there.get(target)
         if occupied is not None and occupied.folder:
             raise ToolchainError(
                 "conflict",
-                f"'{self._repo}/{source}' cannot be {self._done} to '{self._target_repo}/{target}':"
+                f"'{repo}/{source}' cannot be {self._done} to '{self._target_repo}/{target}':"
                 " a folder is there",
             )
         same = occupied is not None and stored.equals(occupied)
         action = "unchanged" if same and not self._options.move else self._done
-        return Relocation(source, target, stored, occupied, action)
+        return Relocation(repo, source, target, stored, occupied, action)
 
     def _artifact(self, path: str, stored: StoredItem, action: str) -> dict[str, Any]:
         return {
@@ -224,7 +269,7 @@ class ArtifactCopyOperation:
         before: dict[str, Any] = {}
         after: dict[str, Any] = {}
         for one in needed:
-            target, source = f"{self._target_repo}/{one.target}", f"{self._repo}/{one.source}"
+            target, source = f"{self._target_repo}/{one.target}", f"{one.repo}/{one.source}"
             if one.occupied is not None:
                 before[target] = one.occupied.as_dict()
             after[target] = one.stored.as_dict()
@@ -243,16 +288,16 @@ class ArtifactCopyOperation:
         """Return address and query for a file; `to` names the file itself, never a folder."""
         return {
             "method": "POST",
-            "path": f"api/{self._verb}/{item_path(self._repo, one.source)}",
+            "path": f"api/{self._verb}/{item_path(one.repo, one.source)}",
             "query": {"to": f"/{self._target_repo}/{one.target}", "failFast": 1, **query},
         }
 
     def _what(self, one: Relocation) -> str:
         verb = "moving" if self._options.move else "copying"
-        return f"{verb} '{self._repo}/{one.source}' to '{self._target_repo}/{one.target}'"
+        return f"{verb} '{one.repo}/{one.source}' to '{self._target_repo}/{one.target}'"
 
     def _is_predicted(self, one: Relocation) -> bool:
-        return listing.predicted(self._client, self._repo, one.source) is not None
+        return listing.predicted(self._client, one.repo, one.source) is not None
 
     def _rehearse(self, one: Relocation) -> None:
         """Let the server check the operation before anything is changed."""
@@ -293,7 +338,7 @@ class ArtifactCopyOperation:
             return False
         if not self._options.move:
             return True
-        return listing.head(self._client, self._repo, one.source) is None
+        return listing.head(self._client, one.repo, one.source) is None
 
     def _require_done(self, needed: list[Relocation]) -> None:
         """Raise `failed` if a file is not at the target although the server reported success."""
@@ -325,3 +370,18 @@ class ArtifactCopyOperation:
             verify=lambda: listing.is_gone(self._client, self._repo, self._path),
             repeatable=True,
         )
+
+
+def _require_sense(options: ArtifactCopyOptions) -> None:
+    """Raise `invalid` for a wrong value of a single option."""
+    if options.repo is not None:
+        repository_key("repo", options.repo)
+    repository_key("target_repo", options.target_repo)
+    given = options.target_path or ""
+    refuse_path("target_path", given)
+    if has_wildcards(given):
+        raise invalid(f"target_path: '{given}' has wildcards, but names one file or folder")
+    require_new_path("target_path", given)
+    for name in ("parallel", "max_items"):
+        if getattr(options, name) < 1:
+            raise invalid(f"{name} must be at least 1, not {getattr(options, name)}")

@@ -17,10 +17,16 @@ from ...core.plan import Plan
 from ..client import RepoClient, repository_key
 from ..globs import Exclusion
 from ..progress import TransferProgress
-from ..properties import properties_of
 from .build_files import find_build_files
 from .fetching import Fetcher
-from .remote_files import Filter, RemoteFile, find_files, names_many, refuse_path
+from .remote_files import (
+    Filter,
+    RemoteFile,
+    find_files,
+    names_many,
+    refuse_path,
+    wanted_properties,
+)
 from .target_files import (
     TargetFile,
     TargetFolders,
@@ -119,7 +125,7 @@ class ArtifactDownloadOperation:
         self._task, self._options = task, options
         self._mode = mode_of(options.mode)
         self._wishes = _wishes(options)
-        self._filter = Filter(_wanted_properties(options), Exclusion(options.exclude))
+        self._filter = Filter(wanted_properties(options.properties), Exclusion(options.exclude))
         self._client = RepoClient(task, connections=options.parallel)
         self._fetcher = Fetcher(self._client)
         self._folders = TargetFolders()
@@ -238,14 +244,6 @@ class ArtifactDownloadOperation:
         ]
         received = [one["size"] for one in files if one["action"] == "downloaded"]
         return {"files": files, "downloaded_bytes": sum(received)}
-
-
-def _wanted_properties(options: ArtifactDownloadOptions) -> dict[str, list[str]]:
-    """Raise `invalid` for a property without a value, which would not restrict anything."""
-    for name, value in (options.properties or {}).items():
-        if value is None:
-            raise invalid(f"properties.{name} is null: give a value, or leave the property out")
-    return properties_of(options.properties)
 
 
 def _wishes(options: ArtifactDownloadOptions) -> list[Wish]:

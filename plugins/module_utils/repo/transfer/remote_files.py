@@ -41,6 +41,11 @@ class Filter:
     properties: Properties = field(default_factory=dict)
     exclusion: Exclusion = field(default_factory=lambda: Exclusion(()))
 
+    @property
+    def narrows(self) -> bool:
+        """Return whether there is any condition."""
+        return bool(self.properties) or not self.exclusion.is_empty
+
     def keeps(self, file: RemoteFile) -> bool:
         return not self.exclusion.leaves_out((file.below, file.path))
 
@@ -211,3 +216,13 @@ def refuse_path(place: str, path: str) -> None:
         segments(path)
     except ToolchainError as error:
         raise invalid(f"{place}: {error.message}") from None
+
+
+def wanted_properties(given: Mapping[str, Any] | None) -> Properties:
+    """Return the option `properties`. Raises `invalid` for a property without a value, which would
+    not restrict anything.
+    """
+    for name, value in (given or {}).items():
+        if value is None:
+            raise invalid(f"properties.{name} is null: give a value, or leave the property out")
+    return properties.properties_of(given)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Choose the files to copy by patterns, lists, properties and exclusions [C8.2]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from posixpath import commonpath
+
+from ...core.concurrency import spread
+from ...core.errors import ToolchainError, invalid
+from .. import repositories
+from ..client import RepoClient, join, repository_key
+from ..globs import fixed_part, has_wildcards, matcher
+from ..items import listing
+from ..items.listing import StoredItem
+from .remote_files import Filter, RemoteFile, find_files, refuse_path
+
+#: Number of items up to which each is read on its own.
+_FEW = 2
+
+
+@dataclass(frozen=True)
+class CopiedArtifactOptions:
+    """The suboptions of `artifacts`."""
+
+    path: str
+    repo: str | None = None
+
+
+@dataclass(frozen=True)
+class ChosenPath:
+    """A file, a folder (with a slash at its end) or a pattern; `place` is its option."""
+
+    place: str
+    repo: str
+    path: str
+
+    def target(self, file: RemoteFile, folder: str | None) -> str:
+        """Return the path of a file at the target: its own, or that below a folder."""
+        return file.path if folder is None else join(folder, file.below)
+
+    def moved(self, folder: str | None) -> str:
+        """Return the path that finds the files of an earlier move."""
+        if folder is None:
+            return self.path
+        if has_wildcards(self.path):
+            fixed = fixed_part(self.path)
+            return join(folder, self.path.strip("/")[len(fixed) :])
+        if self.path.endswith("/"):
+            return f"{join(folder)}/"
+        return join(folder, self.path.rpartition("/")[2])
+
+
+def chosen_paths(
+    repo: str | None, path: str | None, artifacts: Sequence[CopiedArtifactOptions] | None
+) -> list[ChosenPath]:
+    """Return the paths of the options. Raises `invalid`."""
+    if artifacts is None:
+        refuse_path("path", path or "")
+        return [ChosenPath("path", repo or "", path or "")]
+    found = []
+    for number, entry in enumerate(artifacts):
+        place = f"artifacts[{number}]"
+        key = entry.repo or repo
+        if key is None:
+            raise invalid(f"{place}.repo is missing: give it, or repo for all of them")
+        refuse_path(f"{place}.path", entry.path)
+        if entry.path.strip("/") == "":
+            raise invalid(f"{place}.path is empty, which would mean the whole repository")
+        found.append(ChosenPath(place, repository_key(f"{place}.repo", key), entry.path))
+    return found
+
+
+class Choice:
+    """Files that are chosen by patterns or lists, with their paths at the target."""
+
+    def __init__(
+        self, client: RepoClient, paths: Sequence[ChosenPath], wanted: Filter, limit: int
+    ) -> None:
+        self._client, self._paths, self._filter, self._limit = client, paths, wanted, limit
+
+    def files(self, target_repo: str, folder: str | None, *, move: bool) -> list[Chosen]:
+        """Return the files, sorted by target.
+
+        Raises `not_found` for a path without a file, unless an earlier move took it to the target;
+        `invalid` for two files with the same target, or for a copy onto or below itself.
+        """
+        per_path = spread(
+            self._client.connections,
+            lambda one: find_files(self._client, one.repo, one.path, self._filter),
+            self._paths,
+        )
+        found: dict[str, Chosen] = {}
+        for path, files in zip(self._paths, per_path, strict=True):
+            if not files and not (move and self._is_moved(path, target_repo, folder)):
+                raise self._nothing(path)
+            for file in files:
+                self._add(found, Chosen(file, path.target(file, folder)), path, target_repo)
+        if len(found) > self._limit:
+            raise ToolchainError(
+                "failed",
+                f"{len(found)} files are meant, more than max_items ({self._limit}): nothing was"
+                " changed",
+            )
+        return [found[target] for target in sorted(found)]
+
+    def _add(
+        self, found: dict[str, Chosen], one: Chosen, path: ChosenPath, target_repo: str
+    ) -> None:
+        other = found.setdefault(one.target, one)
+        if other.file.name != one.file.name:
+            raise invalid(
+                f"{path.place}: '{one.file.name}' and '{other.file.name}' would both become"
+                f" '{target_repo}/{one.target}'"
+            )
+        if one.file.repo != target_repo:
+            return
+        pattern = path.path if has_wildcards(path.path) else f"{path.path.rstrip('/')}/**"
+        inside = (has_wildcards(path.path) or path.path.endswith("/")) and matcher(pattern)
+        if one.target == one.file.path or (inside and inside(one.target)):
+            raise invalid(
+                f"target_path: '{target_repo}/{one.target}' is the item itself, or is meant by"
+                f" {path.place}, too"
+            )
+
+    def _is_moved(self, path: ChosenPath, target_repo: str, folder: str | None) -> bool:
+        return bool(find_files(self._client, target_repo, path.moved(folder), Filter()))
+
+    def _nothing(self, path: ChosenPath) -> ToolchainError:
+        repositories.require(self._client, [path.repo])
+        narrowed = " that properties and exclude leave" if self._filter.narrows else ""
+        return ToolchainError(
+            "not_found",
+            f"{path.place}: looked for '{path.path}' in '{path.repo}', and there is no file"
+            f"{narrowed}",
+        )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A file to copy, and its path in the target repository."""
+
+    file: RemoteFile
+    target: str
+
+
+def items_at(client: RepoClient, repo: str, paths: Sequence[str]) -> Mapping[str, StoredItem]:
+    """Return the items at some paths, with folders: by a listing of the folder that has many of
+    them, otherwise one by one.
+    """
+    folder = commonpath([path.rpartition("/")[0] for path in paths]) if len(paths) > _FEW else ""
+    if folder:
+        listed = listing.listing(client, repo, folder, deep=True, folders=True)
+        if listed is not None:
+            return listed
+    found = spread(client.connections, lambda path: _item_at(client, repo, path), paths)
+    return {path: one for path, one in zip(paths, found, strict=True) if one is not None}
+
+
+def _item_at(client: RepoClient, repo: str, path: str) -> StoredItem | None:
+    found = listing.head(client, repo, path)
+    if found is None or not (found.sha256 or found.sha1):
+        # [repo-28]: an existing folder would receive the file as a child
+        found = listing.find(client, repo, path)
+    return found
