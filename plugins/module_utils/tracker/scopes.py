@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 _READ, _WRITE = "read:jira-work", "write:jira-work"
-_VERSION = re.compile(r"/rest/api/[^/]+/version\b")
+_PROJECT = re.compile(r"/rest/api/[^/]+/(?:version|component|project)\b")
 _USER = re.compile(r"/rest/api/[^/]+/(?:user|myself)\b")
 
 
@@ -19,4 +19,4 @@ def scopes_of(method: str, path: str, *, reads: bool) -> str:
         return "read:jira-user"
     if method == "GET" or reads:
         return _READ
-    return "manage:jira-project" if _VERSION.search(path) else _WRITE
+    return "manage:jira-project" if _PROJECT.search(path) else _WRITE

@@ -274,3 +274,36 @@ def test_an_export_goes_into_folders_and_deep_down(cloud: Cloud, tmp_path: Path)
     texts = [path.read_text(encoding="utf-8") for path in Path(dest).rglob("*.xml")]
     titles = {text.split("title: ", 1)[1].splitlines()[0] for text in texts}
     assert titles == {"Release notes", "In it", *(f"L{number}" for number in range(13))}
+
+
+@pytest.mark.parametrize("after", [True, False], ids=["done", "not done"])
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        ("POST", "/pages$", {"space": "REL", "title": "New", "parent_id": "1003"}),
+        ("PUT", "/pages/1003", {"page_id": "1003"}),
+        ("DELETE", "/pages/1803", {"page_id": "1803", "state": "absent", "force": True}),
+        ("POST", "/label", {"page_id": "1003", "labels": ["x"]}),
+    ],
+)
+def test_a_lost_response_to_a_write_is_looked_after(
+    cloud: Cloud, method: str, path: str, options: dict[str, Any], *, after: bool
+) -> None:
+    if "state" not in options and "labels" not in options:
+        options = {**options, "body": "<p>new</p>"}
+    cloud.sandbox.fault(service="wiki", method=method, path=path, cut=True, after=after)
+    if after:
+        assert cloud.page(**options)[0]
+        assert not cloud.page(**options)[0]
+        return
+    error = cloud.fails(**options)
+    assert "nothing was changed" in error.message or "is not known" in error.message
+    assert cloud.page(**options)[0]
+
+
+def test_a_mark_that_was_saved_meanwhile_is_read_again(tree: Tree) -> None:
+    tree()
+    tree.write({"guide/second.md": "# Second\n\nnew\n"})
+    tree.sandbox.fault(service="wiki", method="PUT", path="/properties/", cut=True, after=True)
+    assert tree()[1]["guide/second.md"] == "updated"
+    assert not tree()[0]
