@@ -9,6 +9,10 @@
   const mostPrinted = 500;
   const mostText = 200;
   const mostDrawn = 100;
+  const mostAtOnce = 60;
+  const natural = new Intl.Collator("en", { numeric: true });
+  const signs = { failed: "!", missing: "+", different: "~", extra: "-", ignored: "." };
+  const severalHosts = report.hosts.length > 1;
 
   const node = (tag, name, ...inside) => {
     const made = document.createElement(tag);
@@ -49,7 +53,7 @@
   const showHistory = () => {
     if (history.length < 2) return;
     const most = Math.max(1, ...history.map((run) => run.counts.drift + run.counts.failed));
-    const step = 1000 / Math.max(history.length, 20);
+    const step = 1000 / Math.max(history.length, 30);
     const last = history[history.length - 1];
     const picture = svg("svg", { viewBox: "0 0 1000 102", preserveAspectRatio: "none", role: "img" });
     picture.setAttribute("aria-label", `${number(history.length)} runs, at most ${number(most)} findings, `
@@ -57,20 +61,26 @@
     picture.append(svg("line", { class: "axis", x1: 0, x2: 1000, y1: 101, y2: 101 }));
     history.forEach((run, index) => {
       const [at, width] = [index * step, step * 0.8];
-      const middle = 100 * run.counts.drift / most;
-      const high = middle + 100 * run.counts.failed / most;
+      // a failure among a thousand differences must be seen, and without its colour: its bar is narrow
+      const failed = run.counts.failed ? Math.max(8, 100 * run.counts.failed / most) : 0;
+      const middle = Math.min(100 * run.counts.drift / most, 100 - failed);
       if (middle) picture.append(bar("drift", run, at, width, 0, middle));
-      if (high > middle) picture.append(bar("failed", run, at, width, middle, high));
+      if (failed) picture.append(bar("failed", run, at + width * 0.25, width * 0.5, middle, middle + failed));
     });
-    const caption = node("figcaption", "", node("span", "", history[0].finished.slice(0, 10)),
+    // runs of a single day are told apart by their time
+    const days = new Set(history.map((run) => run.finished.slice(0, 10)));
+    const [first, end] = [history[0].finished, last.finished];
+    const span = days.size === 1 ? `${first.replace("T", " ").slice(0, 16)} – ${end.slice(11, 16)}`
+      : `${first.slice(0, 10)} – ${end.slice(0, 10)}`;
+    const caption = node("figcaption", "", node("span", "", span),
       node("span", "key key-drift", "differ"), node("span", "key key-failed", "failed"),
-      node("span", "", `most: ${number(most)}`), node("span", "", last.finished.slice(0, 10)));
+      node("span", "", `most: ${number(most)}`));
     document.getElementById("chart").append(picture, caption);
     const body = document.querySelector("#runs tbody");
     for (const run of [...history].reverse()) {
       const { drift, failed, ok } = run.counts;
       body.append(node("tr", "", node("td", "", run.finished), node("td", "", run.playbook),
-        ...[drift, failed, ok].map((count) => node("td", "number", number(count)))));
+        ...[ok, drift, failed].map((count) => node("td", "number", number(count)))));
     }
     document.getElementById("history").hidden = false;
   };
@@ -159,6 +169,22 @@
     if (typeof value !== "object") return document.createTextNode(String(value));
     return node("pre", "", JSON.stringify(value, null, 1));
   };
+  const isList = (value) => Array.isArray(value) && value.every((one) => typeof one !== "object");
+  // entries of a list that are in one of both sides, one per line
+  const entries = (own, other, tag) => {
+    const left = [...other];
+    const only = own.filter((one) => {
+      const at = left.indexOf(one);
+      if (at >= 0) left.splice(at, 1);
+      return at < 0;
+    });
+    const box = node("div", "", ...only.map((one) => node(tag, "", `${tag === "del" ? "-" : "+"} ${one}`)));
+    const equal = own.length - only.length;
+    if (equal) box.append(node("span", "faint", `${number(equal)} equal`));
+    return own.length ? box : node("span", "faint", "empty list");
+  };
+  const bothSides = (one, two) => isList(one) && isList(two) && JSON.stringify([...one].sort()) !== JSON.stringify([...two].sort())
+    ? [entries(one, two, "del"), entries(two, one, "ins")] : [shown(one), shown(two)];
   const isMapping = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
   const fieldDiff = (before, after) => {
     const box = node("div", "wide");
@@ -168,7 +194,7 @@
       const [one, two] = [before[field], after[field]];
       if (JSON.stringify(one) === JSON.stringify(two)) continue;
       if (isLong(one) || isLong(two)) texts.push(node("h4", "", field), textDiff(one || "", two || ""));
-      else body.append(node("tr", "", node("th", "", field), node("td", "", shown(one)), node("td", "", shown(two))));
+      else body.append(node("tr", "", node("th", "", field), ...bothSides(one, two).map((side) => node("td", "", side))));
     }
     if (body.children.length) {
       for (const cell of body.querySelectorAll("th")) cell.scope = "row";
@@ -218,10 +244,13 @@
     const told = text.startsWith(start) ? text.slice(start.length) : text;
     row.isCut = told.length > mostText;
     row.body = node("div", "body");
-    row.details = node("details", "", node("summary", "", node("span", "kind", kind), node("span", "name", name),
+    const sign = node("span", `sign ${row.group}`, signs[row.group]);
+    sign.setAttribute("aria-hidden", "true");
+    row.details = node("details", "", node("summary", "", sign, node("span", "kind", kind), node("bdi", "name", name),
       node("span", "text", row.isCut ? `${told.slice(0, mostText)}…` : told),
       ...(row.finding.since ? [node("span", "since", row.finding.since)] : []),
-      ...(report.hosts.length > 1 ? [node("span", "faint", row.finding.host)] : [])), row.body);
+      ...(severalHosts ? [node("span", "host faint", row.finding.host)] : [])), row.body);
+    row.details.id = row.finding.id || "";
     row.details.addEventListener("toggle", () => { if (row.details.open) fill(row); });
     row.place = node("li", "", row.details);
     return row.place;
@@ -236,11 +265,6 @@
     part.more.hidden = !left;
     part.more.textContent = `Show more of ${number(left)}`;
   };
-  const watcher = "IntersectionObserver" in window ? new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (isIntersecting) drawMore(parts.find((part) => part.more === target), mostDrawn);
-    }
-  }, { rootMargin: "600px" }) : null;
   const makePart = (section, members, name) => {
     const part = { section, members, name, visible: members, drawn: 0,
       title: node("h4", name), list: node("ul"), more: node("button", "more") };
@@ -249,18 +273,21 @@
     part.box = node("div", "", part.title, part.list, part.more);
     section.append(part.box);
     parts.push(part);
-    if (watcher) watcher.observe(part.more);
   };
   const showObjects = () => {
     const places = new Map();
     for (const row of rows) {
       const { service, server, host } = row.finding;
-      const key = JSON.stringify([service || "playbook", server || (host ? `host ${host}` : "unknown server")]);
+      const key = JSON.stringify([...(severalHosts ? [host] : []), service || "playbook",
+        server || (host ? `host ${host}` : "unknown server")]);
       if (!places.has(key)) places.set(key, []);
       places.get(key).push(row);
     }
-    for (const [key, inside] of [...places].sort(([one], [two]) => (one < two ? -1 : 1))) {
-      const section = node("section", "", node("h3", "", JSON.parse(key).join(" · ")));
+    const failures = (inside) => inside.filter((row) => row.group === "failed").length;
+    const order = ([one, first], [two, second]) => (failures(second) > 0) - (failures(first) > 0) || natural.compare(one, two);
+    for (const [key, inside] of [...places].sort(order)) {
+      inside.sort((one, two) => natural.compare(one.finding.kind, two.finding.kind) || natural.compare(one.finding.name, two.finding.name));
+      const section = node("details", "group", node("summary", "", node("h3", "", JSON.parse(key).join(" · ")), node("span", "faint count", "")));
       for (const name of groups) {
         const members = inside.filter((row) => row.group === name);
         if (members.length) makePart(section, members, name);
@@ -279,54 +306,90 @@
 
   // ---- filters
   const form = document.getElementById("filters");
+  const fields = ["host", "service", "server", "kind", "since", "what", "name"];
+  let started = false;
   const options = (name, values) => {
-    for (const value of [...new Set(values)].filter(Boolean).sort()) {
+    for (const value of [...new Set(values)].filter(Boolean).sort(natural.compare)) {
       const option = node("option", "", titles[value] || value);
       option.value = value;
       form.elements.namedItem(name).append(option);
     }
   };
   const filter = () => {
-    const wanted = Object.fromEntries(["service", "server", "kind", "since", "what", "name"]
-      .map((name) => [name, form.elements.namedItem(name).value]));
+    const wanted = Object.fromEntries(fields.map((name) => [name, form.elements.namedItem(name).value]));
+    // the address can be sent to others
+    const given = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
+    const isOne = rows.some((row) => row.finding.id && `#${row.finding.id}` === location.hash);
+    if (started && (String(given) || !isOne)) window.history.replaceState(null, "", String(given) ? `#${given}` : location.pathname);
     const words = wanted.name.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of rows) {
-      row.visible = ["service", "server", "kind", "since"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
+      row.visible = ["host", "service", "server", "kind", "since"].every((name) => !wanted[name] || row.finding[name] === wanted[name])
         && (!wanted.what || row.group === wanted.what) && words.every((word) => row.words.includes(word));
       count += row.visible ? 1 : 0;
     }
-    const seen = new Set();
+    const seen = new Map();
+    let room = mostAtOnce;
     for (const part of parts) {
       part.visible = part.members.filter((row) => row.visible);
       part.drawn = 0;
       part.list.replaceChildren();
-      drawMore(part, mostDrawn);
+      if (!seen.has(part.section)) part.section.open = room > 0;
+      drawMore(part, Math.max(10, room));
+      room -= Math.min(part.visible.length, Math.max(10, room));
       part.box.hidden = !part.visible.length;
       part.title.textContent = `${titles[part.name]}: ${number(part.visible.length)}`;
-      if (part.visible.length) seen.add(part.section);
+      seen.set(part.section, (seen.get(part.section) || 0) + part.visible.length);
     }
-    for (const part of parts) part.section.hidden = !seen.has(part.section);
+    for (const [section, visible] of seen) {
+      section.hidden = !visible;
+      section.querySelector(".count").textContent = number(visible);
+    }
+    document.getElementById("none").hidden = count > 0;
     document.getElementById("shown").textContent = `${number(count)} of ${number(rows.length)} shown`;
+  };
+  const showOne = () => {
+    const row = rows.find((each) => each.finding.id && `#${each.finding.id}` === location.hash);
+    if (!row || !row.visible) return;
+    const part = parts.find((each) => each.members.includes(row));
+    part.section.open = true;
+    drawMore(part, part.visible.indexOf(row) + 1 - part.drawn);
+    draw(row).querySelector("details").open = true;
+    row.place.scrollIntoView();
   };
   const startFilters = () => {
     if (!rows.length) {
-      document.getElementById("list").append(node("p", "fine", "Everything that was compared is as wanted."));
+      const all = report.counts.ok;
+      const good = all === 1 ? "The only object is as wanted." : `All ${number(all)} objects are as wanted.`;
+      document.getElementById("list").append(node("p", "fine", all ? good : "Nothing was compared."));
       return;
     }
-    for (const name of ["service", "server", "kind", "since"]) options(name, rows.map((row) => row.finding[name]));
+    for (const name of ["host", "service", "server", "kind", "since"]) options(name, rows.map((row) => row.finding[name]));
     options("what", groups.filter((name) => rows.some((row) => row.group === name)));
     form.addEventListener("input", filter);
     form.addEventListener("reset", () => setTimeout(filter));
     form.addEventListener("submit", (event) => event.preventDefault());
     form.hidden = false;
+    form.elements.namedItem("host").parentNode.hidden = !severalHosts;
+    const asked = new URLSearchParams(location.hash.slice(1));
+    for (const name of fields) {
+      const field = form.elements.namedItem(name);
+      const value = asked.get(name) || "";
+      if (field.tagName === "INPUT" || [...field.options].some((option) => option.value === value)) field.value = value;
+    }
     filter();
+    started = true;
+    showOne();
+    addEventListener("hashchange", showOne);
   };
 
   // ---- on paper what differs is shown, unless there is too much of it
   let opened = [];
   addEventListener("beforeprint", () => {
-    for (const part of parts) drawMore(part, part.visible.length);
+    for (const part of parts) {
+      drawMore(part, part.visible.length);
+      part.section.open = true;
+    }
     const closed = rows.filter((row) => row.visible && !row.details.open);
     opened = closed.length > mostPrinted ? [] : closed;
     for (const row of opened) {

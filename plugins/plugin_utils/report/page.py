@@ -23,6 +23,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.links import link
 
+#: With more servers, their table comes after the findings.
+_MANY = 5
 _FOLDER = Path(__file__).resolve().parent
 
 
@@ -55,7 +57,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
         else "what differed was changed",
         "hosts": escape(_shown(contents.hosts)),
         "heading": "Differences" if contents.check else "Changes",
-        "servers": "".join(map(_row, contents.rows())),
+        **_servers(contents),
         "data": _embedded(data),
         "style": style,
         "script": script,
@@ -81,17 +83,49 @@ def _embedded(data: Any) -> str:
     return text
 
 
-def _row(row: Row) -> str:
+def _servers(contents: Contents) -> dict[str, str]:
+    """Return the section of the servers, after the findings if there are many servers.
+
+    Servers that failed come first, then those that differ; the others are folded.
+    """
+    rows = sorted(contents.rows(), key=lambda row: (-row.failed, -row.drift))
+    busy = [row for row in rows if row.failed or row.drift or row.ignored]
+    fine = [row for row in rows if row not in busy]
+    count = f"{len(fine):,} server{' is' if len(fine) == 1 else 's are'} as wanted"
+    parts = [_table(busy, contents)] if busy else []
+    if fine:
+        parts.append(f"<details><summary>{count}</summary>{_table(fine, contents)}</details>")
+    section = (
+        '<section aria-labelledby="servers-title"><h2 id="servers-title">Servers</h2>'
+        f"{''.join(parts)}</section>"
+    )
+    places = ("servers_first", "servers_last")
+    return dict(zip(places, ("", section) if len(rows) > _MANY else (section, ""), strict=True))
+
+
+def _table(rows: list[Row], contents: Contents) -> str:
+    titles = ("Service", "Server", "As wanted", "Differ", "Failed", "Ignored")
+    shown = len(titles) - (not contents.counts["ignored"])
+    head = "".join(f'<th scope="col">{title}</th>' for title in titles[:shown])
+    body = "".join(_row(row, shown - 2) for row in rows)
+    return (
+        f'<div class="wide"><table class="servers"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row(row: Row, numbers: int) -> str:
     service, where = row.title()
     address = escape(where)
     shown = f'<a href="{address}" rel="noopener noreferrer">{address}</a>'
     server = shown if row.server.startswith(("http://", "https://")) else address
-    classes = ("different" if row.drift else "", "failed" if row.failed else "", "")
-    numbers = "".join(
+    classes = ("", "different" if row.drift else "", "failed" if row.failed else "", "")
+    counts = (row.ok, row.drift, row.failed, row.ignored)
+    cells = "".join(
         f'<td class="number {name}">{count:,}</td>'
-        for name, count in zip(classes, (row.drift, row.failed, row.ok), strict=True)
+        for name, count in list(zip(classes, counts, strict=True))[:numbers]
     )
-    return f"<tr><td>{escape(service)}</td><td>{server}</td>{numbers}</tr>"
+    return f"<tr><td>{escape(service)}</td><td>{server}</td>{cells}</tr>"
 
 
 def _shown(hosts: list[str]) -> str:
