@@ -101,9 +101,12 @@ class PagesOfVersion2:
 
     def ancestors(self, page: Page) -> list[str]:
         what = f"reading the pages above '{page.title}' ({page.id})"
-        base = _FOLDERS if page.type == "folder" else _PAGES
-        above = self._listing(what, f"{base}/{path(page.id, 'ancestors')}")
-        return [str(member(one, "id")) for one in above]
+        if page.type == "page":
+            return [
+                str(member(one, "id")) for one in self._listing(what, _place(page.id, "ancestors"))
+            ]
+        above = None if page.parent is None else self.parent(what, page.parent)
+        return [] if above is None else [*self.ancestors(above), above.id]
 
     def is_home(self, page: Page) -> bool:
         return bool(page.home)

@@ -175,6 +175,9 @@ def test_a_folder_is_a_parent(cloud: Cloud) -> None:
     made = cloud.page(space="REL", title="New", parent_id="1802", body="<p>x</p>")[1]["page"]
     assert cloud.info(page_id=made["id"])["parent_id"] == "1802"
     assert cloud.page(page_id="1003", parent_id="1001")[0] is False
+    assert cloud.page(page_id="1002", parent_id="1802")[0]
+    assert cloud.info(page_id="1002")["parent_id"] == "1802"
+    assert cloud.fails(page_id="1003", parent_id="1802").kind == "rejected"
 
 
 @pytest.mark.parametrize(
