@@ -147,6 +147,20 @@ def test_a_lost_response_is_mended(servers: Servers, cell: str) -> None:
         pytest.fail(f"{tokens} are valid, {servers.held()} are in use")
 
 
+@pytest.mark.parametrize("step", FAULTS)
+def test_a_run_that_is_stopped_is_continued(servers: Servers, step: str) -> None:
+    old = servers.add_token()
+    servers.sandbox.fault(**FAULTS[step], status=500, times=99)
+    assert servers.run().code == 2
+    servers.require_sound()
+    servers.sandbox.clear_faults()
+    run = servers.run()
+    assert run.code == 0, run.output
+    (token,) = servers.tokens()
+    assert token != old
+    assert servers.held() == [token, token]
+
+
 def test_a_failed_proof_revokes_nothing(servers: Servers) -> None:
     old = servers.add_token()
     servers.sandbox.fault(service="ci", write=True, path="/build", status=403, times=9)

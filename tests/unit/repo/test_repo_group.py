@@ -173,6 +173,30 @@ def test_a_404_of_an_older_access_is_no_absent_group(server: Server) -> None:
     assert error.kind == "not_found"
 
 
+def test_members_that_access_does_not_show(server: Server) -> None:
+    server.on["GET /access/api/v2/groups/dev"] = Reply(body={"name": "dev"})
+    older = Reply(body={"name": "dev", "userNames": ["bob"]})
+    server.on["GET /api/security/groups/dev?includeUsers=true"] = older
+    plan, _values = server.run(RepoGroupOperation, {"name": "dev", "members": ["bob"]})
+    assert not plan.changed
+    assert not server.run(RepoGroupOperation, {"name": "dev", "description": ""})[0].changed
+    assert len(server.asked) == 3
+
+
+def test_a_list_without_pages(server: Server) -> None:
+    server.on["GET /access/api/v2/groups"] = Reply(body='[{"name": "a"}, {"name": "b"}]')
+    for name in "ab":
+        server.on[f"GET /access/api/v2/groups/{name}"] = Reply(body={"name": name})
+    entries = [{"name": "a"}, {"name": "b"}]
+    assert not server.run(RepoGroupOperation, {"entries": entries})[0].changed
+
+
+def test_a_missing_permission_is_told_without_access(server: Server) -> None:
+    server.on["GET /api/security/groups/dev?includeUsers=true"] = Reply(403, "no")
+    error = server.fails(RepoGroupOperation, {"name": "dev"})
+    assert error.kind == "permission"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

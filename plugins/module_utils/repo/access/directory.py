@@ -93,11 +93,18 @@ class Directory:
         try:
             found = old()
         except ToolchainError as error:
-            if self._why_old is None or error.kind not in ("auth", "permission", "not_found"):
+            if not self._is_answered_by_access(error):
                 raise
-            raise self._why_old from None
+            raise self._why_old or error from None
         self._access.transport.memory[self._choice] = True
         return found
+
+    def _is_answered_by_access(self, error: ToolchainError) -> bool:
+        """Return whether the refusal of Access says more than the error of the older interface."""
+        why = self._why_old
+        if why is None or error.kind == "not_found":
+            return why is not None
+        return self._refuses_login(why) and error.kind in ("auth", "permission")
 
     def _refuses_login(self, error: ToolchainError) -> bool:
         return error.status in (401, 403) and self._access.lacks_token()
@@ -117,7 +124,9 @@ class Directory:
             response = self._access.read(what, self._kind.new, query=query, expect=(200, 404))
             if response.status == 404:  # an older Access
                 raise self._access.missing(response)
-            wanted = f"a list of {self._kind.plural}"
+            wanted, found = f"a list of {self._kind.plural}", response.json()
+            if isinstance(found, list):  # without pages [repo-42]
+                return listed_objects(response, found, wanted)
             rows += objects_of(response, self._kind.plural, wanted)
             after = object_of(response, wanted).get("cursor")
             if not after or after == cursor:
@@ -149,6 +158,13 @@ class Directory:
         if response.status == 404:
             self._old_rows(f"reading the {self._kind.plural}")  # raises without the interface
             return None
+        return object_of(response, f"a {self._kind.noun}")
+
+    def read_older(self, name: str) -> Mapping[str, Any]:
+        """Return an object by the older interface, for fields that Access may not show."""
+        what = f"reading the {self._kind.noun} '{name}'"
+        path, query = f"{self._kind.old}/{address.path(name)}", dict(self._kind.query)
+        response = self._repo.transport.read(what, path, query=query)
         return object_of(response, f"a {self._kind.noun}")
 
     def read_many(self, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:

@@ -82,6 +82,8 @@ class Groups(EntryKind[RepoGroupEntry]):
 
     def compare(self, entry: RepoGroupEntry) -> Plan:
         name = str(entry.name)
+        if entry.members is not None:
+            self._found[name] = self._with_members(name, self._found.get(name))
         current = self._current(name)
         if entry.state == "absent":
             return plan(current, None).with_result(group=None)
@@ -94,6 +96,12 @@ class Groups(EntryKind[RepoGroupEntry]):
         if found.after.get("auto_join") and found.after.get("admin_privileges"):
             raise invalid(_both(name))
         return found.with_result(group=found.after)
+
+    def _with_members(self, name: str, row: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Return a group with its members, which some versions of Access do not show [repo-41]."""
+        if row is None or self._groups.is_old or "members" in row:
+            return row
+        return {**row, "members": self._groups.read_older(name).get("userNames") or []}
 
     def _current(self, name: str) -> dict[str, Any] | None:
         """Return the fields of a group on the server."""
@@ -149,7 +157,8 @@ class Groups(EntryKind[RepoGroupEntry]):
 
     def _has(self, name: str, given: Mapping[str, Any]) -> bool:
         """Read the group again; return whether it has these fields."""
-        self._found[name] = self._groups.read(name)
+        row = self._groups.read(name)
+        self._found[name] = self._with_members(name, row) if "members" in given else row
         current = self._current(name)
         return current is not None and not plan(current, given, _COMPARISONS).changed
 
