@@ -42,7 +42,7 @@ _OWN = {
     "ci": ("credentials", "nodes", "jobs", "views"),
     "repo": ("repositories", "groups", "users", "permissions"),
     "tracker": ("versions", "components", "project_roles"),
-    "wiki": ("pages", "trees", "restrictions"),
+    "wiki": ("spaces", "pages", "trees", "restrictions"),
 }
 _TYPES = {
     "str": "string",

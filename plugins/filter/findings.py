@@ -91,6 +91,7 @@ _MODULES = (
     "tracker_project_role",
     "wiki_page",
     "wiki_restriction",
+    "wiki_space",
     "wiki_tree",
 )
 

@@ -92,8 +92,8 @@ class Browsing:
             return Response(status_code=405)
         page = pages.get(request.path_params["id"])
         pages.access.must_edit(page)
-        users, groups = dict(page.get("restrictions") or {}), {}
-        groups |= page.get("restricted_groups") or {}
+        users = dict(page.get("restrictions") or {})
+        groups = dict(page.get("restricted_groups") or {})
         for one in await request.json():
             named = one["restrictions"]
             users[one["operation"]] = [_user_in(pages.cloud, each) for each in named["user"]]

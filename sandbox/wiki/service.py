@@ -18,6 +18,7 @@ from sandbox.wiki.asking import answered, expansions, part, statuses
 from sandbox.wiki.browsing import Browsing
 from sandbox.wiki.errors import json_object
 from sandbox.wiki.pages import Pages
+from sandbox.wiki.spaces import SpaceEditing
 from sandbox.wiki.version2 import GONE, Version2, gone
 from sandbox.wiki.views import GET_DEFAULT, POST_DEFAULT, Views, label, listing, written_page
 
@@ -45,6 +46,8 @@ _DEFAULTS: dict[str, Any] = {
     "upload_limit": 100 * 1024 * 1024,
     "max_body": 5 * 1024 * 1024,
     "restriction_address": True,
+    "space_permissions": True,
+    "known_users": ["reporter", "author", "reader", "outsider"],
     "move_address": False,
     "rename_rewrites_links": True,
     "trash_blocks_titles": False,
@@ -73,6 +76,7 @@ class WikiService(Service):
     - `uneditable_status`: 403 or 404, for a page that is readable but not writable
     - `duplicate_attachment_status`: 400 or 409
     - `upload_limit`, `max_body`: maximum number of bytes
+    - `space_permissions`: false: servers before 9.1; `known_users`: accounts found by name
     - `restriction_address`: false: servers before 8.8, which cannot set restrictions
     - `move_address`: servers also have the endpoint to move pages
     - `rename_rewrites_links`: renaming a page updates the links to it
@@ -90,6 +94,7 @@ class WikiService(Service):
         super().__init__(context)
         self.accounts = Accounts(self)
         self.browsing = Browsing(self._views)
+        self.spaces = SpaceEditing(self._views)
         self.version2 = Version2(
             self._views, self.accounts.note, lambda: bool(self.real and self.settings["version_2"])
         )
@@ -190,6 +195,11 @@ class WikiService(Service):
             self._route(page + "/restriction", browsing.restrict, "PUT"),
             self._route("/rest/api/user/memberof", browsing.groups_of_user),
             self._route(space, browsing.spaces),
+            self._route(space, self.spaces.create, "POST"),
+            self._route(space + "/{key}", self.spaces.update, "PUT"),
+            self._route(space + "/{key}", self.spaces.delete, "DELETE"),
+            self._route(space + "/{key}/permissions", self.spaces.permissions, "GET", "POST"),
+            self._route("/rest/api/user", self.spaces.user),
             self._route(space + "/{key}", browsing.space),
             self._route(space + "/{key}/content/page", browsing.space_content),
             self._route("/rest/api/search", browsing.search),

@@ -111,7 +111,8 @@ class Views:
         if "homepage" in expand and home is not None and home["status"] == "current":
             shown["homepage"] = self._short(home)
         if "description.plain" in expand:
-            shown["description"] = {"plain": {"value": "", "representation": "plain"}}
+            text = space.get("description", "")
+            shown["description"] = {"plain": {"value": text, "representation": "plain"}}
         rest = [name for name in ("description", "homepage", "metadata") if name not in shown]
         return {**shown, "_expandable": dict.fromkeys(rest, "")}
 

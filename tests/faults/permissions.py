@@ -28,7 +28,10 @@ ALL: dict[str, tuple[str, ...]] = {
         *("browse", "create", "edit", "assign", "assignable", "transition"),
         *("comment", "watch", "attach", "link", "delete", "administer"),
     ),
-    "wiki": ("view", "add", "delete", "attach", "delete_attachments", "administer"),
+    "wiki": (
+        *("view", "add", "delete", "attach", "delete_attachments", "administer"),
+        "create_space",
+    ),
     "ci": (
         *(ci.READ_SERVER, "hudson.model.Hudson.SystemRead", ci.MANAGE),
         *(ci.READ_JOB, ci.EXTENDED_READ, ci.CONFIGURE, ci.CREATE, ci.DELETE, ci.BUILD, ci.CANCEL),

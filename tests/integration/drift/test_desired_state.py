@@ -56,6 +56,7 @@ permissions:
         groups: {testers: [read, write]}
 """
 WIKI = "pages:\n  - space: REL\n    title: Desired\n    body: <p>{{ not a template }}</p>\n"
+WIKI += "spaces:\n  - {key: DOC, name: Documentation}\n"
 WIKI += "restrictions:\n  - {space: REL, title: Handbook, update: {groups: [writers]}}\n"
 WIKI += "trees:\n  - {src: team, space: REL, mark: false}\n"
 REPO = """
@@ -137,6 +138,7 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
         ("wiki", "page", "REL/Desired"),
         ("wiki", "page", "REL/Team"),
         ("wiki", "restriction", "REL/Handbook"),
+        ("wiki", "space", "DOC"),
     ]
     stats = run.event("Add up what differs").result["ansible_facts"]["drift_found"]
     assert len(stats) == len(report["findings"])

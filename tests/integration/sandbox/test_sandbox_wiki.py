@@ -498,7 +498,7 @@ def test_a_listing_of_attachments_comes_in_parts(sandbox: Sandbox) -> None:
 def test_client_sets_and_clears_restrictions(client: Any) -> None:
     reader = {"type": "known", "username": "reporter"}
     writers = {"type": "group", "name": "writers"}
-    wanted = [
+    wanted: list[Any] = [
         {"operation": "read", "restrictions": {"user": [reader], "group": []}},
         {"operation": "update", "restrictions": {"user": [], "group": [writers]}},
     ]
@@ -513,3 +513,19 @@ def test_client_sets_and_clears_restrictions(client: Any) -> None:
     shown = client.get_all_restrictions_for_content("1002")
     assert shown["read"]["restrictions"]["user"]["results"] == []
     assert shown["update"]["restrictions"]["group"]["results"] == [writers]
+
+
+def test_client_makes_changes_and_deletes_a_space(client: Any) -> None:
+    made = client.create_space("DOC", "Documentation")
+    assert made["key"] == "DOC"
+    client.update_space("DOC", {"name": "Docs"})
+    assert client.get_space("DOC")["name"] == "Docs"
+    group = [{"targetType": "page", "operationKey": "create"}]
+    # the method of the client for this request encodes the list twice
+    wanted = [{"groupName": "writers", "operations": group}]
+    client.post("rest/api/space/DOC/permissions", data=wanted)
+    shown = client.get_all_space_permissions("DOC")
+    writers = {"type": "group", "name": "writers"}
+    assert [one["operation"] for one in shown if one["subject"] == writers] == group
+    client.delete_space("DOC")
+    assert "DOC" not in [one["key"] for one in client.get_all_spaces()["results"]]

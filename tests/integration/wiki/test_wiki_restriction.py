@@ -21,7 +21,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki
 from sandbox.client import Sandbox
 from tests.helpers import connections
 
-OPEN = {"users": [], "groups": []}
+OPEN: dict[str, list[str]] = {"users": [], "groups": []}
 AUTHOR = {"token": "author-wiki-token-1234567890"}
 Fresh = Callable[[str], Sandbox]
 

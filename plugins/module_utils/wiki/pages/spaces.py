@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read, create, change and delete spaces, and their permissions [wiki-20, wiki-21]."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.address import path
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response, unexpected_body
+from ..client import WikiClient
+from ..page import member
+
+_SPACE, _USER = "rest/api/space", "rest/api/user"
+_ADMINISTER = "space:administer"
+#: Maximum number of subjects in a request [wiki-21].
+_MOST_SUBJECTS = 40
+_ATTEMPTS = 60
+_ANONYMOUS = "anonymous"
+_NO_PERMISSIONS = (
+    "servers before 9.1 and the cloud have no such interface for permissions of a space"
+)
+
+#: Subject (`group:NAME`, `user:KEY`, `anonymous`) to its operations, as `page:create`, sorted.
+Permissions = dict[str, list[str]]
+
+
+class Spaces:
+    """The spaces of a wiki."""
+
+    def __init__(self, client: WikiClient) -> None:
+        self._client = client
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """Return id, name, description and title of the home page; None for a missing space."""
+        what, query = f"reading the space {key}", {"expand": "homepage,description.plain"}
+        response = self._client.ask(what, f"{_SPACE}/{path(key)}", query, (200, 404))
+        if response.status == 404:
+            return None
+        told = response.json()
+        if not isinstance(member(told, "name"), str):
+            raise unexpected_body(response, "a space")
+        return {
+            "id": str(member(told, "id")),
+            "name": told["name"],
+            "description": str(member(told, "description", "plain", "value") or ""),
+            "home_page": member(told, "homepage", "title"),
+        }
+
+    def pages(self, key: str) -> int:
+        """Return the number of pages, at most 200."""
+        what = f"counting the pages of the space {key}"
+        place = f"{_SPACE}/{path(key)}/content/page"
+        response = self._client.ask(what, place, {"limit": 200}, (200,))
+        found = member(response.json(), "results")
+        return len(found) if isinstance(found, list) else 1
+
+    def create(self, key: str, wanted: Mapping[str, Any]) -> None:
+        """Create a space."""
+        self._client.send(
+            f"creating the space {key}",
+            "POST",
+            _SPACE,
+            (200, 201),
+            json={"key": key, **_sent(wanted)},
+            verify=lambda: self.read(key) is not None,
+        )
+
+    def update(self, key: str, wanted: Mapping[str, Any], home: str | None) -> None:
+        """Change a space. Raises `rejected` for a member that the server does not keep.
+
+        :param home: id of the new home page; None keeps it
+        """
+
+        def left() -> list[str]:
+            now = self.read(key) or {}
+            return [name for name, value in wanted.items() if now.get(name) != value]
+
+        members = {**_sent(wanted), **({} if home is None else {"homepage": {"id": home}})}
+        response = self._client.send(
+            f"changing the space {key}",
+            "PUT",
+            f"{_SPACE}/{path(key)}",
+            (200,),
+            json=members,
+            verify=lambda: not left(),
+            repeatable=True,
+        )
+        _require_kept(response, left())
+
+    def delete(self, key: str) -> bool:
+        """Delete a space; return whether it is gone. The server may take longer."""
+        self._client.send(
+            f"deleting the space {key}",
+            "DELETE",
+            f"{_SPACE}/{path(key)}",
+            (200, 202, 204),
+            verify=lambda: self.read(key) is None,
+            repeatable=True,
+        )
+        for attempt in range(_ATTEMPTS):
+            if self.read(key) is None:
+                return True
+            time.sleep(min(1.0, 0.05 * (attempt + 1)))
+        return False
+
+    # -- permissions ---------------------------------------------------------------------------
+
+    def permissions(self, key: str) -> Permissions:
+        """Return the permissions of a space."""
+        what = f"reading the permissions of the space {key}"
+        try:
+            response = self._client.ask(what, f"{_SPACE}/{path(key)}/permissions", {}, (200,))
+        except ToolchainError as error:
+            if error.status == 500:  # the answer to an account that may not see them
+                error.kind = "permission"
+                error.with_hint("the account must be allowed to administer the space")
+            raise _without_interface(error) from None
+        told = response.json()
+        if not isinstance(told, list):
+            raise unexpected_body(response, "a list of permissions")
+        found: dict[str, set[str]] = {}
+        for one in told:
+            operation = f"{member(one, 'operation', 'targetType')}:"
+            operation += str(member(one, "operation", "operationKey"))
+            found.setdefault(_subject(member(one, "subject")), set()).add(operation)
+        return {subject: sorted(operations) for subject, operations in found.items()}
+
+    def set_permissions(self, key: str, wanted: Permissions) -> None:
+        """Set all operations of the given subjects; others stay."""
+        subjects = list(wanted)
+        for begin in range(0, len(subjects), _MOST_SUBJECTS):
+            part = {name: wanted[name] for name in subjects[begin : begin + _MOST_SUBJECTS]}
+            self._set(key, part)
+
+    def _set(self, key: str, wanted: Permissions) -> None:
+        def left() -> list[str]:
+            now = self.permissions(key)
+            return [name for name, operations in wanted.items() if now.get(name, []) != operations]
+
+        body = []
+        for subject, operations in wanted.items():
+            kind, _colon, name = subject.partition(":")
+            whose = {} if kind == _ANONYMOUS else {_MEMBERS[kind]: name}
+            pairs = [one.partition(":") for one in operations]
+            listed = [{"targetType": one[0], "operationKey": one[2]} for one in pairs]
+            body.append({**whose, "operations": listed})
+        try:
+            response = self._client.send(
+                f"setting the permissions of the space {key}",
+                "POST",
+                f"{_SPACE}/{path(key)}/permissions",
+                (200, 201, 204),
+                json=body,
+                verify=lambda: not left(),
+                repeatable=True,
+            )
+        except ToolchainError as error:
+            raise _without_interface(error) from None
+        _require_kept(response, left())
+
+    def user_key(self, name: str) -> str:
+        """Return the key of a user. Raises `not_found`."""
+        what = f"looking for the user '{name}'"
+        response = self._client.ask(what, _USER, {"username": name}, (200, 404))
+        found = member(response.json(), "userKey") if response.status == 200 else None
+        if found is None:
+            raise response.error("not_found", f"there is no user '{name}'")
+        return str(found)
+
+    def own_subjects(self) -> set[str]:
+        """Return the account of the task and its groups as subjects."""
+        told = self._client.ask("asking who the account is", f"{_USER}/current", {}, (200,)).json()
+        what = "asking for the groups of the account"
+        query = {"username": str(member(told, "username")), "limit": 200}
+        response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
+        listed = member(response.json(), "results") if response.status == 200 else None
+        groups = {f"group:{member(one, 'name')}" for one in listed or ()}
+        return {f"user:{member(told, 'userKey')}", *groups}
+
+
+_MEMBERS = {"group": "groupName", "user": "userKey"}
+
+
+def administers(permissions: Permissions, subjects: set[str]) -> bool:
+    """Return whether one of the subjects may administer the space."""
+    return any(_ADMINISTER in permissions.get(subject, ()) for subject in subjects)
+
+
+def _subject(shown: Any) -> str:
+    kind = member(shown, "type")
+    if kind == "group":
+        return f"group:{member(shown, 'name')}"
+    return _ANONYMOUS if kind in (None, _ANONYMOUS) else f"user:{member(shown, 'userKey')}"
+
+
+def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    sent = {name: value for name, value in wanted.items() if name == "name"}
+    if "description" in wanted:
+        plain = {"value": wanted["description"], "representation": "plain"}
+        sent["description"] = {"plain": plain}
+    return sent
+
+
+def _require_kept(response: Response, left: list[str]) -> None:
+    if left:
+        said = f"the server took it, but does not show what was set: {', '.join(left)}"
+        raise response.error("rejected", said)
+
+
+def _without_interface(error: ToolchainError) -> ToolchainError:
+    if error.status in (404, 405, 410):
+        error.kind = "rejected"
+        error.with_hint(_NO_PERMISSIONS)
+    return error

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Manage spaces and their permissions: the module `wiki_space` [wiki-20, wiki-21]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
+from ...core.module.task import Task
+from ...core.module.typed_options import Option
+from ...core.plan import Plan, plan, unchanged, without_none
+from ..client import WikiClient
+from .spaces import Permissions, Spaces, administers
+
+_KEY = re.compile(r"~?[A-Za-z0-9._-]{1,255}")
+_OPERATION = re.compile(r"[a-z]+:[a-z_]+")
+_OF_SPACES_THAT_STAY = ("name", "description", "home_page", "permissions")
+_OWN = ("name", "description", "home_page")
+
+
+@dataclass(frozen=True)
+class SpacePermission:
+    """The operations of a group, a user, or of everybody."""
+
+    group: str | None = None
+    user: str | None = None
+    anonymous: bool = False
+    operations: Annotated[list[str], Option(empty=True)] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SpaceEntry:
+    """The options of a space."""
+
+    key: Annotated[str, Option(secret=False)]
+    name: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    home_page: str | None = None
+    permissions: Annotated[list[SpacePermission] | None, Option(empty=True)] = None
+    permissions_mode: Literal["exact", "add", "remove"] = "exact"
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if not self.key or not _KEY.fullmatch(self.key):
+            raise invalid(f"key is '{self.key or ''}': a key of a space has letters and digits")
+        given = [name for name in _OF_SPACES_THAT_STAY if getattr(self, name) is not None]
+        if self.state == "absent" and given:
+            raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+        for number, one in enumerate(self.permissions or ()):
+            if [one.group is not None, one.user is not None, one.anonymous].count(True) != 1:
+                raise invalid(f"permissions[{number}] needs one of group, user and anonymous")
+            for operation in one.operations:
+                if not _OPERATION.fullmatch(operation):
+                    raise invalid(
+                        f"permissions[{number}].operations has '{operation}': write it as"
+                        " page:create"
+                    )
+
+
+@dataclass(frozen=True)
+class WikiSpaceOptions:
+    """The options of `wiki_space`."""
+
+    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["key", "entries"]]}
+
+    key: Annotated[str | None, Option(secret=False)] = None
+    name: str | None = None
+    description: Annotated[str | None, Option(empty=True)] = None
+    home_page: str | None = None
+    permissions: Annotated[list[SpacePermission] | None, Option(empty=True)] = None
+    permissions_mode: Literal["exact", "add", "remove"] = "exact"
+    force: bool = False
+    state: Literal["present", "absent"] = "present"
+    entries: Annotated[list[SpaceEntry] | None, Option(empty=False)] = None
+
+
+class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
+    """Spaces. Raises `invalid`."""
+
+    descriptor: ClassVar = Descriptor(
+        "wiki",
+        {
+            "read": reads("view"),
+            "create": writes(unforeseen=("create_space",)),
+            "update": writes("view", unforeseen=("administer",)),
+            "permissions": writes("view", "administer"),
+            "delete": writes("view", unforeseen=("administer",)),
+        },
+        kind="space",
+        name="{key}",
+        listed="results",
+    )
+
+    def __init__(self, task: Task, options: WikiSpaceOptions) -> None:
+        entries = entries_of(options, SpaceEntry)
+        super().__init__(SpaceKind(task), entries, listed=options.entries is not None)
+
+
+class SpaceKind(EntryKind[SpaceEntry]):
+    """Spaces: a request for each, and one for its permissions."""
+
+    noun = "space"
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._client = task, WikiClient(task)
+        self._spaces = Spaces(self._client)
+        self._keys: dict[str, str] = {}
+        self._homes: dict[str, str] = {}
+
+    def name(self, entry: SpaceEntry) -> str:
+        entry.require_sense()
+        return entry.key
+
+    def load(self, entries: Sequence[SpaceEntry]) -> None:
+        """Read nothing: no list has descriptions and permissions."""
+
+    def compare(self, entry: SpaceEntry) -> Plan:
+        found = self._spaces.read(entry.key)
+        number = None if found is None else found.pop("id")
+        if entry.state == "absent":
+            return self._removal(entry, found)
+        wanted = without_none({name: getattr(entry, name) for name in _OWN})
+        if found is None:
+            if "name" not in wanted:
+                raise invalid(f"the space {entry.key} does not exist: a new one needs a name")
+            if wanted.pop("home_page", None) is not None:
+                self._task.warn(f"the space {entry.key} is new: the next run sets its home page")
+        elif wanted.get("home_page") not in (None, found["home_page"]):
+            self._homes[entry.key] = self._home(entry.key, str(entry.home_page))
+        if entry.permissions is not None:
+            for one in entry.permissions:
+                self._subject(one)  # names of users in what the server shows
+            before = {} if found is None else self._shown(self._spaces.permissions(entry.key))
+            found = None if found is None else {**found, "permissions": before}
+            wanted["permissions"] = self._permissions(entry, before)
+        made = plan(found, wanted)
+        blank = {"name": entry.key, "description": "", "home_page": None}
+        shown = {"id": number, "key": entry.key, **blank, **made.before, **made.after}
+        return made.with_result(space=shown)
+
+    def _removal(self, entry: SpaceEntry, found: dict[str, Any] | None) -> Plan:
+        if found is None:
+            return unchanged({"space": None})
+        pages = 0 if entry.force else self._spaces.pages(entry.key)
+        if pages > 1:
+            raise ToolchainError(
+                "conflict",
+                f"the space {entry.key} has {pages if pages < 200 else 'at least 200'} pages:"
+                " set force to delete them with it",
+            )
+        return plan(found, None).with_result(space=None)
+
+    def _home(self, key: str, title: str) -> str:
+        page = self._client.find(f"looking for the page '{title}'", key, title)
+        if page is None:
+            raise ToolchainError("not_found", f"home_page: there is no page '{title}' in {key}")
+        return page.id
+
+    def _permissions(self, entry: SpaceEntry, before: Permissions) -> Permissions:
+        """Return the permissions after the task. Raises `invalid` if the own account would no
+        longer administer the space.
+        """
+        after = {} if entry.permissions_mode == "exact" else dict(before)
+        for one in entry.permissions or ():
+            subject, given = self._subject(one), set(one.operations)
+            have = set(after.get(subject, ()))
+            left = have - given if entry.permissions_mode == "remove" else have | given
+            after[subject] = sorted(left)
+        after = {subject: operations for subject, operations in after.items() if operations}
+        if not entry.force and before and after != before:
+            own = self._own()
+            if administers(before, own) and not administers(after, own):
+                raise invalid(
+                    f"the own account would no longer administer the space {entry.key}: keep"
+                    " space:administer for it, or set force"
+                )
+        return after
+
+    def _subject(self, one: SpacePermission) -> str:
+        if one.user is None:
+            return "anonymous" if one.group is None else f"group:{one.group}"
+        if one.user not in self._keys.values():
+            self._keys[self._spaces.user_key(one.user)] = one.user
+        return f"user:{one.user}"
+
+    def _shown(self, permissions: Permissions) -> Permissions:
+        """Return permissions with the names of users that are known."""
+        return {self._named(subject): one for subject, one in permissions.items()}
+
+    def _named(self, subject: str) -> str:
+        kind, _colon, key = subject.partition(":")
+        return f"user:{self._keys.get(key, key)}" if kind == "user" else subject
+
+    def _keyed(self, subject: str) -> str:
+        kind, _colon, name = subject.partition(":")
+        keys = {known: key for key, known in self._keys.items()}
+        return f"user:{keys.get(name, name)}" if kind == "user" else subject
+
+    def _own(self) -> set[str]:
+        return {self._named(subject) for subject in self._spaces.own_subjects()}
+
+    def write(self, entry: SpaceEntry, plan: Plan) -> Mapping[str, Any]:
+        if plan.action == "delete":
+            if not self._spaces.delete(entry.key):
+                self._task.warn(f"the server is still deleting the space {entry.key}")
+            return {"space": None}
+        changed = {change.field: change.after for change in plan.changes}
+        permissions = changed.pop("permissions", None)
+        if plan.action == "create":
+            self._spaces.create(entry.key, changed)
+        elif changed:
+            members = {"name": plan.after["name"], **changed}
+            self._spaces.update(entry.key, members, self._homes.get(entry.key))
+        if permissions is not None:
+            before = plan.before.get("permissions", {}) if plan.before else {}
+            differing = {
+                self._keyed(subject): permissions.get(subject, [])
+                for subject in {**before, **permissions}
+                if before.get(subject, []) != permissions.get(subject, [])
+            }
+            self._spaces.set_permissions(entry.key, differing)
+        now = self._spaces.read(entry.key) or {}
+        return {"space": {**plan.result["space"], **now}}

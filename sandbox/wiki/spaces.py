@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Create, change and delete spaces, and their permissions [wiki-20, wiki-21]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from sandbox.service import json_body
+from sandbox.wiki.errors import bad_request, conflict, error, forbidden, no_space
+from sandbox.wiki.views import Views
+
+Json = dict[str, Any]
+
+_DEFAULT = {"user:key-reporter": ["space:administer", "space:read"]}
+_MOST_SUBJECTS = 40
+_NAMES = {"group": "groupName", "user": "userKey"}
+
+
+class SpaceEditing:
+    """Request handlers. `views` returns the data that the account of a request can see."""
+
+    def __init__(self, views: Callable[[Request], Views]) -> None:
+        self._views = views
+
+    async def create(self, request: Request) -> Response:
+        """POST /space: 200; a new space has a home page."""
+        views, data = self._views(request), json_body(await request.body())
+        pages = views.pages
+        rights = pages.access.rights
+        if rights is not None and not rights.may_anywhere("create_space"):
+            raise forbidden("Could not create space")
+        key = str(data.get("key") or "")
+        if not key or not data.get("name"):
+            raise bad_request("A space needs a key and a name")
+        if pages.store.get("wiki.space", key) is not None:
+            raise conflict(f"A space already exists with key {key}")
+        space = {"id": 90 + pages.store.next_id("wiki.space"), "key": key, "name": data["name"]}
+        space["description"] = _plain(data)
+        pages.store.put("wiki.space", key, space)
+        return JSONResponse(views.space(key, ("description.plain",)))
+
+    async def update(self, request: Request) -> Response:
+        """PUT /space/{key}: absent members stay."""
+        views, data = self._views(request), json_body(await request.body())
+        space = self._administered(views, request)
+        changed = {**space, "name": data.get("name", space["name"])}
+        if "description" in data:
+            changed["description"] = _plain(data)
+        if "homepage" in data:
+            changed["home"] = str(data["homepage"]["id"])
+        views.pages.store.put("wiki.space", space["key"], changed)
+        return JSONResponse(views.space(space["key"], ("description.plain", "homepage")))
+
+    async def delete(self, request: Request) -> Response:
+        """DELETE /space/{key}: 202, a long task."""
+        views = self._views(request)
+        space = self._administered(views, request)
+        for page in views.pages.all():
+            if page["space"] == space["key"]:
+                views.pages.store.delete("wiki.page", page["id"])
+        views.pages.store.delete("wiki.space", space["key"])
+        return JSONResponse({"id": "1", "links": {"status": "/rest/api/longtask/1"}}, 202)
+
+    def _administered(self, views: Views, request: Request) -> Json:
+        space = views.pages.access.space(request.path_params["key"])
+        if not views.pages.access.may("administer", space["key"]):
+            raise forbidden(f"Could not change the space {space['key']}")
+        return space
+
+    async def permissions(self, request: Request) -> Response:
+        """GET and POST /space/{key}/permissions; without the right a 500."""
+        views = self._views(request)
+        access = views.pages.access
+        if views.pages.cloud or not access.settings["space_permissions"]:
+            raise no_space(request.path_params["key"])
+        space = access.space(request.path_params["key"])
+        if not access.may("administer", space["key"]):
+            raise error(500, "java.lang.NullPointerException")
+        known = {**space.get("permissions", _DEFAULT)}
+        if request.method == "POST":
+            given = json_body(await request.body())
+            if len(given) > _MOST_SUBJECTS:
+                raise bad_request("too many subjects")
+            for one in given:
+                pairs = [
+                    f"{each['targetType']}:{each['operationKey']}" for each in one["operations"]
+                ]
+                known[_subject_in(one)] = sorted(pairs)
+            views.pages.store.put("wiki.space", space["key"], {**space, "permissions": known})
+            return Response(status_code=204)
+        shown = [_shown(subject, pair) for subject, pairs in known.items() for pair in pairs]
+        return JSONResponse(shown)
+
+    async def user(self, request: Request) -> Response:
+        """GET /user: an account by its name."""
+        views, name = self._views(request), request.query_params.get("username", "")
+        known = (views.pages.access.settings["known_users"], name)
+        if name not in known[0]:
+            raise error(404, f"No user found with username : {name}")
+        return JSONResponse(views.user(name))
+
+
+def _plain(data: Json) -> str:
+    return str(((data.get("description") or {}).get("plain") or {}).get("value") or "")
+
+
+def _subject_in(given: Json) -> str:
+    kind = next((kind for kind, member in _NAMES.items() if given.get(member)), None)
+    return "anonymous" if kind is None else f"{kind}:{given[_NAMES[kind]]}"
+
+
+def _shown(subject: str, pair: str) -> Json:
+    kind, _colon, name = subject.partition(":")
+    target, _colon, operation = pair.partition(":")
+    whose: Json = {"type": kind}
+    if kind != "anonymous":
+        whose["name" if kind == "group" else "userKey"] = name
+    return {"operation": {"targetType": target, "operationKey": operation}, "subject": whose}

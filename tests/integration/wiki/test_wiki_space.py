@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test spaces and their permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import typed_options
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.options import (
+    resolve,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages.wiki_space import (
+    WikiSpaceOperation,
+    WikiSpaceOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers import connections
+
+Fresh = Callable[[str], Sandbox]
+
+
+def run(sandbox: Sandbox, *, check: bool = False, login: Any = None, **options: Any) -> Any:
+    """Return the plan and the return values."""
+    settings = {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
+    given = {"url": sandbox.urls["wiki"], **(login or connections.LOGINS["wiki"]), **settings}
+    task = Task(resolve("wiki", given.get, environ={}), lambda text: None, read_only=check)
+    parsed = typed_options.parse(WikiSpaceOptions, options)
+    operation = WikiSpaceOperation(task, parsed)
+    plan = operation.plan()
+    values = dict(plan.result)
+    if plan.changed and check:
+        operation.preflight(plan)
+    elif plan.changed:
+        values |= operation.apply(plan)
+    return plan, values
+
+
+def refused(sandbox: Sandbox, **options: Any) -> ToolchainError:
+    with pytest.raises(ToolchainError) as caught:
+        run(sandbox, **options)
+    return caught.value
+
+
+def thrice(sandbox: Sandbox, **options: Any) -> Any:
+    """Run in check mode, for real, and again; return the space."""
+    predicted = run(sandbox, check=True, **options)
+    plan, values = run(sandbox, **options)
+    assert plan.changed
+    assert predicted[0].diff() == plan.diff()
+    assert not run(sandbox, **options)[0].changed
+    return values["space"]
+
+
+def test_a_space_lives_from_creation_to_deletion(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    made = thrice(sandbox, key="DOC", name="Documentation", description="größe", home_page=None)
+    assert {**made, "id": None} == {
+        "id": None,
+        "key": "DOC",
+        "name": "Documentation",
+        "description": "größe",
+        "home_page": None,
+    }
+    assert thrice(sandbox, key="DOC", description="")["description"] == ""
+    assert thrice(sandbox, key="REL", home_page="Handbook")["home_page"] == "Handbook"
+    assert thrice(sandbox, key="DOC", state="absent") is None
+    error = refused(sandbox, key="REL", state="absent")
+    assert (error.kind, "3 pages: set force" in error.message) == ("conflict", True)
+    assert thrice(sandbox, key="REL", state="absent", force=True) is None
+
+
+def test_permissions_are_set_added_and_removed(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    own = {"user": "reporter", "operations": ["space:read", "space:administer"]}
+    writers = {"group": "writers", "operations": ["page:create", "comment:create"]}
+    shown = thrice(sandbox, key="REL", permissions=[own, writers])["permissions"]
+    mine = {"user:reporter": ["space:administer", "space:read"]}
+    assert shown == {**mine, "group:writers": ["comment:create", "page:create"]}
+    anonymous = {"anonymous": True, "operations": ["space:read"]}
+    more = {"key": "REL", "permissions": [anonymous], "permissions_mode": "add"}
+    assert thrice(sandbox, **more)["permissions"]["anonymous"] == ["space:read"]
+    less = [anonymous, {"group": "writers", "operations": ["comment:create"]}]
+    shown = thrice(sandbox, key="REL", permissions=less, permissions_mode="remove")["permissions"]
+    assert shown["group:writers"] == ["page:create"]
+    assert "anonymous" not in shown
+    for check in (True, False):
+        error = refused(sandbox, key="REL", permissions=[writers], check=check)
+        assert (error.kind, "own account" in error.message) == ("invalid", True)
+    group = {"group": "writers", "operations": ["space:administer"]}
+    assert thrice(sandbox, key="REL", permissions=[group])["permissions"]
+    assert thrice(sandbox, key="REL", permissions=[], force=True)["permissions"] == {}
+
+
+def test_what_cannot_be_is_named(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    nobody = [{"user": "nobody", "operations": ["space:read"]}]
+    for options, kind, words in (
+        ({"key": "DOC"}, "invalid", "a new one needs a name"),
+        ({"key": "a b", "name": "x"}, "invalid", "letters and digits"),
+        ({"key": "REL", "home_page": "No"}, "not_found", "home_page: there is no page 'No'"),
+        ({"key": "REL", "permissions": nobody}, "not_found", "no user 'nobody'"),
+        ({"key": "REL", "permissions": [{"operations": ["a:b"]}]}, "invalid", "needs one of group"),
+        (
+            {"key": "REL", "permissions": [{"group": "x", "operations": ["read"]}]},
+            "invalid",
+            "write it as page:create",
+        ),
+        ({"key": "REL", "state": "absent", "name": "x"}, "invalid", "name has no meaning"),
+    ):
+        for check in (True, False):
+            error = refused(sandbox, check=check, **options)
+            assert (error.kind, words in error.message) == (kind, True), error.message
+    sandbox.settings("wiki", space_permissions=False)
+    error = refused(sandbox, key="REL", permissions=[])
+    assert (error.kind, "before 9.1" in error.message) == ("rejected", True)
+
+
+def test_entries(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    writers = {"anonymous": True, "operations": ["space:read"]}
+    entries = [
+        {"key": "REL", "home_page": "Handbook", "force": True},
+        {"key": "ARC", "permissions": [writers], "permissions_mode": "add"},
+        {"key": "DOC", "name": "Documentation", "home_page": "Later"},
+    ]
+    values = run(sandbox, entries=entries)[1]
+    assert [one["action"] for one in values["results"]] == ["updated", "updated", "created"]
