@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from ..core import address
 from ..core.address import NOWHERE, origin, path_of, require_address
-from ..core.errors import invalid
+from ..core.errors import invalid, printable
 from ..core.module.typed_options import Option
 from ..core.secret import misplaced_user_info
 
@@ -18,6 +18,9 @@ from ..core.secret import misplaced_user_info
 # address encodes that name again: feature/x is feature%252Fx there. A percent sign that starts such
 # an encoding shows that the name is a stored one.
 _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
+
+#: Characters that no job has, not even one that is named after a branch.
+_IMPOSSIBLE = re.compile(r"[*^:\x00-\x1f\x7f]")
 
 #: Type of an option that names a job.
 JobName = Annotated[Any, Option(values="text")]
@@ -63,6 +66,11 @@ def _of_names(names: list[str]) -> Job:
     if not {".", ".."}.isdisjoint(names):
         named = "/".join(names)
         raise invalid(f"job is '{named}': write the full name of the job, without '.' and '..'")
+    odd = next((name for name in names if _IMPOSSIBLE.search(name)), None)
+    if odd is not None:
+        raise invalid(
+            f"job: '{printable(odd)}' cannot be the name of a job: it has one of *^: in it"
+        )
     stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
     path = "/".join(f"job/{address.path(name)}" for name in stored)
     return Job(path, "/".join(names))

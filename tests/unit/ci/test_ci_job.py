@@ -76,3 +76,12 @@ def test_an_unreadable_configuration_is_not_replaced(what: str) -> None:
     error = _error(server)
     assert (error.kind, server.writes) == ("protocol", 0)
     assert "configuration of the job cannot be read" in str(error)
+
+
+@pytest.mark.parametrize("name", ["a@b", "a<b", "x|y", "a;b", "folder/a&b", "end.", "a!"])
+def test_a_name_that_no_new_job_can_have_needs_no_request(name: str) -> None:
+    options = options_of(CiJobOptions, job=name, config=NEW)
+    with Stub() as stub, pytest.raises(ToolchainError, match="cannot be the name") as caught:
+        Run(stub.url).play(lambda task: CiJobOperation(task, options))
+    assert caught.value.kind == "invalid"
+    assert stub.seen == []

@@ -542,3 +542,24 @@ def test_the_disk_refuses(server: Server, tmp_path: Path, monkeypatch: pytest.Mo
     assert error.kind == "failed"
     assert "No space left" in error.message
     assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize(
+    ("entries", "dest", "words"),
+    [
+        (["a/x.txt", "b/x.txt"], "got/", "would both be written to"),
+        (["a/x.txt", "b/y.txt"], "got.txt", "would both be written to"),
+    ],
+)
+def test_single_files_that_clash_need_no_request(
+    server: Server, tmp_path: Path, entries: list[str], dest: str, words: str
+) -> None:
+    artifacts = [{"repo": "r", "path": path} for path in entries]
+    given = {"artifacts": artifacts, "dest": f"{tmp_path}/{dest}"}
+    error = server.fails(artifact_download.ArtifactDownloadOperation, given)
+    assert (error.kind, words in error.message) == ("invalid", True)
+    assert server.asked == []
+    # files that need not exist do not clash before they are read
+    server.on["GET /api/repositories"] = Reply(body=b'[{"key": "r"}]')
+    server.run(artifact_download.ArtifactDownloadOperation, {**given, "allow_empty": True})
+    assert server.asked != []

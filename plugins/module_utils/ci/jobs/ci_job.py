@@ -75,6 +75,9 @@ class CiJobOperation:
         self._source = None if source is None else job_of(source, task.connection.url)
         _check(options)
         self._text = self._given_text()
+        creates = options.folder or source is not None or self._text is not None
+        if creates and options.state == "present" and "://" not in str(options.job):
+            self._check_name()
         #: Steps of `apply()`, in order.
         self._steps: list[Callable[[], None]] = []
         #: Someone else created the job meanwhile, exactly as wanted.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -14,8 +14,9 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
-from ..client import RepoClient, repository_key
+from ..client import RepoClient, join, repository_key, segments
 from ..globs import Exclusion
+from ..items.listing import UNTOLD
 from ..progress import TransferProgress
 from .build_files import find_build_files
 from .fetching import Fetcher
@@ -125,6 +126,7 @@ class ArtifactDownloadOperation:
         self._task, self._options = task, options
         self._mode = mode_of(options.mode)
         self._wishes = _wishes(options)
+        _refuse_named_clashes(options, self._wishes)
         self._filter = Filter(wanted_properties(options.properties), Exclusion(options.exclude))
         self._client = RepoClient(task, connections=options.parallel)
         self._fetcher = Fetcher(self._client)
@@ -244,6 +246,21 @@ class ArtifactDownloadOperation:
         ]
         received = [one["size"] for one in files if one["action"] == "downloaded"]
         return {"files": files, "downloaded_bytes": sum(received)}
+
+
+def _refuse_named_clashes(options: ArtifactDownloadOptions, wishes: Sequence[Wish]) -> None:
+    """Raise `invalid` for single files with the same destination, before the first request. Files
+    that need not exist, or that are left out, do not clash.
+    """
+    if options.allow_empty or options.exclude or options.properties:
+        return
+    targets = []
+    for wish in wishes:
+        if wish.path is not None and not names_many(wish.path):
+            path = join(*segments(wish.path))
+            file = RemoteFile(wish.repo or "", path, path.rpartition("/")[2], UNTOLD)
+            targets += targets_of([file], wish.dest, flat=options.flat, is_file=True)
+    refuse_clashes(targets)
 
 
 def _wishes(options: ArtifactDownloadOptions) -> list[Wish]:
