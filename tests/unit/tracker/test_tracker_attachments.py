@@ -768,3 +768,26 @@ def test_a_folder_below_a_file_is_refused(servers: ExitStack, tmp_path: Path) ->
         run(stub, tmp_path / "file" / "below")()
     assert caught.value.kind == "invalid"
     assert fetched(stub) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["secure/attachment/501/a.txt", "rest/api/3/attachment/content/501"]
+)
+def test_the_gateway_of_the_cloud_is_asked_and_not_the_site(tmp_path: Path, path: str) -> None:
+    base = "/base/ex/jira/1-2"
+
+    def answer(seen: Seen) -> Reply:
+        site = stub.url.removesuffix("/base")
+        item = {"id": "501", "filename": "a.txt", "content": f"{site}/{path}", "size": 3}
+        if seen.path == f"{base}/rest/api/2/issue/REL-2":
+            return Reply(body={"key": "REL-2", "fields": {"attachment": [item]}})
+        there = seen.path == f"{base}/rest/api/3/attachment/content/501"
+        return Reply(body=b"abc") if there else Reply(404)
+
+    with Stub(answer=answer) as stub:
+        options = build(TrackerAttachmentOptions, issue="REL-2", dest=str(tmp_path))
+        url, gateway = stub.url.removesuffix("/base"), {"cloud_gateway": stub.url}
+        run = Run(url, TrackerAttachmentOperation, options, cloud_id="1-2", **gateway)
+        assert run()["changed"]
+    assert (tmp_path / "a.txt").read_bytes() == b"abc"
+    assert {seen.path.startswith(f"{base}/") for seen in stub.seen} == {True}

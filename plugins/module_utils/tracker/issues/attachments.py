@@ -28,6 +28,7 @@ _SECOND = 1_000_000_000  # nanoseconds
 _SHOWN = 100
 # Server fact [tracker-7]: paths of attachments on servers and in the cloud.
 _OWN_PATH = re.compile(r"/((secure/attachment/[^/]+/|rest/api/[^/]+/attachment/content/)[^/]+)$")
+_CONTENT = "rest/api/3/attachment/content"
 _HTML = re.compile(r"\.x?html?$", re.IGNORECASE)
 _ZONE = re.compile(r"([+-]\d\d)(\d\d)$")
 
@@ -124,28 +125,32 @@ class AttachmentContents:
         def checked(incoming: Incoming) -> Taken:
             return use(incoming, _checked(what, attachment, incoming))
 
-        given, own = attachment.content, self._own_address(attachment)
-        if own is not None:
+        *earlier, last = self._addresses(attachment)
+        for own in earlier:
             try:
                 return self._client.download(what, own, checked)
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise
-        self._require_web_address(what, given)
-        return self._client.download(what, given, checked)
+        self._require_web_address(what, last)
+        return self._client.download(what, last, checked)
 
-    def _own_address(self, attachment: Attachment) -> str | None:
-        """Return the address of the attachment on our server if the given address names another
-        server.
+    def _addresses(self, attachment: Attachment) -> list[str]:
+        """Return the addresses to try: those on our server if the given address names another
+        server, and the given address.
 
         Server fact [tracker-7]: addresses begin with the configured base URL, which differs from
         ours behind a proxy. The attachment is also available under our URL, for which the login is
         valid.
         """
-        if address.origin(attachment.content) == address.origin(self._client.url):
-            return None
-        found = _OWN_PATH.search(address.path_of(attachment.content))
-        return None if found is None else f"{self._client.url}/{found[1]}"
+        given, base = attachment.content, self._client.url
+        found = _OWN_PATH.search(address.path_of(given))
+        if self._client.site != base and found is not None:
+            # A site refuses the tokens that a gateway accepts [tracker-40].
+            return [f"{base}/{found[1]}", f"{base}/{_CONTENT}/{attachment.number}"]
+        if found is None or address.origin(given) == address.origin(base):
+            return [given]
+        return [f"{base}/{found[1]}", given]
 
     def _require_web_address(self, what: str, given: str) -> None:
         there, secure = address.origin(given), self._client.url.startswith("https:")
