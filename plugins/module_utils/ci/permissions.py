@@ -13,6 +13,8 @@ CONFIGURE = "hudson.model.Item.Configure"
 DELETE = "hudson.model.Item.Delete"
 BUILD = "hudson.model.Item.Build"
 CANCEL = "hudson.model.Item.Cancel"
+DELETE_RUN = "hudson.model.Run.Delete"
+UPDATE_RUN = "hudson.model.Run.Update"
 #: Without these permissions a job cannot be found.
 SEES_JOB = (READ_SERVER, READ_JOB)
 _CREDENTIALS = "com.cloudbees.plugins.credentials.CredentialsProvider"

@@ -26,6 +26,7 @@ def build_actions() -> dict[str, Action]:
         "artifact/*": Action(artifacts.get, "GET", read, listed=False),
         "buildNumber": Action(_number, "GET", read, listed=False),
         "doDelete": Action(items.delete_build, "POST", access.RUN_DELETE, listed=False),
+        "toggleLogKeep": Action(items.toggle_keep, "POST", access.RUN_UPDATE, listed=False),
         **inputs.input_actions(),
     }
 

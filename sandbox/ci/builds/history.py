@@ -15,7 +15,7 @@ def put(context: Context, data: dict[str, Any]) -> None:
     """Store a past build: `job, number, result, parameters, age_seconds, seconds`.
 
     `repeat` is the number of such builds. The `on_success` of the job is not carried out. A build
-    with `running` started `age_seconds` ago.
+    with `running` started `age_seconds` ago, one with `keep` is kept forever.
     """
     job = jobs.get(context, data["job"])
     if job is None:
@@ -43,6 +43,7 @@ def put(context: Context, data: dict[str, Any]) -> None:
             "base": "",
             "input": job["input"] if running else None,
             "notes": [],
+            "keep": bool(data.get("keep")),
         }
         if not running:
             build["artifacts"] = archiving.kept(context, job, build)

@@ -248,7 +248,7 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
             estimatedDuration=int(definition["build_seconds"] * 1000),
             fullDisplayName=f"{shown} #{number}",
             id=str(number),
-            keepLog=False,
+            keepLog=bool(build.get("keep")),
             queueId=build["queue_id"],
             result=build["result"] if done else None,
             timestamp=build["start_ms"],

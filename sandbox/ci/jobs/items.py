@@ -242,8 +242,18 @@ async def describe(call: Call) -> Response:
 
 
 def delete_build(call: Call) -> Response:
-    """Handle POST {build}/doDelete: 302 to the job."""
+    """Handle POST {build}/doDelete: 302 to the job; a kept build stays (server fact [ci-30])."""
     context, build = call.world.context, call.found_build
+    if build.get("keep"):
+        return pages.failed(f"You cannot delete #{build['number']} because: it is kept forever")
     builds.abort(context, call.build_key, "Aborted: the build is deleted")
     context.store.delete(builds.BUILDS, call.build_key)
     return pages.redirect(call.world.job_url(build["job"]))
+
+
+def toggle_keep(call: Call) -> Response:
+    """Handle POST {build}/toggleLogKeep: 302 back (server fact [ci-30])."""
+    build = call.found_build
+    changed = {**build, "keep": not build.get("keep")}
+    call.world.context.store.put(builds.BUILDS, call.build_key, changed)
+    return pages.redirect(call.absolute("."))

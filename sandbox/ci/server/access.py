@@ -29,6 +29,7 @@ ITEM_CONFIGURE = "hudson.model.Item.Configure"
 ITEM_CREATE = "hudson.model.Item.Create"
 ITEM_DELETE = "hudson.model.Item.Delete"
 RUN_DELETE = "hudson.model.Run.Delete"
+RUN_UPDATE = "hudson.model.Run.Update"
 
 _SESSIONS, _STATE = "ci.session", "ci.state"
 

@@ -267,6 +267,7 @@ ROWS = [
     ci(permissions.READ_JOB, "GET", f"{JOB}/"),
     ci(permissions.READ_JOB, "GET", f"{SERVICE}/computation/consoleText"),
     ci(permissions.READ_JOB, "GET", f"{SERVICE}/computation/logText/progressiveText"),
+    ci(permissions.UPDATE_RUN, "POST", f"{JOB}/120/toggleLogKeep"),
     ci(permissions.READ_JOB, "GET", f"{JOB}/120/"),
     ci(permissions.READ_JOB, "GET", f"{JOB}/120/logText/progressiveText"),
     ci(permissions.READ_JOB, "GET", f"{JOB}/120/buildNumber"),

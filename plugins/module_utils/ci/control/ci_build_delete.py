@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Delete builds of a job by number, count or age: `ci_build_delete` [C3.9, ci-30]."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from ...core.errors import ToolchainError, invalid
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.task import Task
+from ...core.plan import Plan, unchanged
+from ...core.polling import PollInterval
+from .. import stopping
+from ..builds import records
+from ..builds.build_request import Result
+from ..builds.build_watcher import BuildWatcher
+from ..client import object_of, part, require_confirmation, server_of
+from ..job_address import JobName, build_path, job_of
+from ..permissions import CANCEL, DELETE_RUN, SEES_JOB, UPDATE_RUN
+from ..waiting import PaceFactory, require_at_least
+
+_FIELDS = "number,building,inProgress,result,keepLog,timestamp"
+_TREE = f"allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
+_DURATION = re.compile(r"([0-9]{1,9})([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_DONE = (200, 201, 202, 204, 302, 303)
+#: Maximum seconds for a build to end after it was told to stop.
+_STOPPING = 60.0
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiBuildDeleteOptions:
+    """The options of `ci_build_delete`."""
+
+    job: JobName
+    builds: list[int] | None = None
+    keep_last: int | None = None
+    older_than: str | None = None
+    results: list[Result] | None = None
+    max_deletions: int = 100
+    force: bool = False
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "required_one_of": [("builds", "keep_last", "older_than")],
+        "mutually_exclusive": [("builds", "keep_last", "older_than")],
+    }
+
+
+def seconds_of(given: str) -> int:
+    """Return the seconds of a duration such as `30d`. Raises `invalid` for anything else."""
+    found = _DURATION.fullmatch(given.strip())
+    if found is None:
+        raise invalid(f"older_than is '{given}': give a number with s, m, h, d or w, such as 30d")
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+class CiBuildDeleteOperation:
+    """Selects the builds in one list of all builds, and deletes them one by one."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "list": reads(*SEES_JOB),
+            "delete": writes(*SEES_JOB, unforeseen=(DELETE_RUN,)),
+            "release": writes(*SEES_JOB, unforeseen=(UPDATE_RUN, DELETE_RUN)),
+            "stop": writes(*SEES_JOB, unforeseen=(CANCEL, DELETE_RUN)),
+        },
+        kind="job",
+        name="{job}",
+    )
+
+    def __init__(
+        self, task: Task, options: CiBuildDeleteOptions, make_pace: PaceFactory = PollInterval
+    ) -> None:
+        self._task, self._options, self._make_pace = task, options, make_pace
+        require_at_least("keep_last", options.keep_last, 0)
+        require_at_least("max_deletions", options.max_deletions, 0)
+        for number in options.builds or []:
+            require_at_least("builds", number, 1)
+        self._oldest = None if options.older_than is None else seconds_of(options.older_than)
+        self._job = job_of(options.job, task.connection.url)
+        self._what = f"deleting builds of the job '{self._job.name}'"
+        self._server = server_of(task)
+        self._known: dict[int, dict[str, Any]] = {}
+
+    def plan(self) -> Plan:
+        known, successful, now = self._read()
+        self._known = {build["number"]: build for build in known}
+        rows = [self._row(build, successful) for build in self._selected(known, now)]
+        deleted = [row["number"] for row in rows if row["action"] == "deleted"]
+        if len(deleted) > self._options.max_deletions:
+            raise invalid(
+                f"{self._what}: {len(deleted)} builds ({_named(deleted)}) would be deleted, and"
+                f" max_deletions is {self._options.max_deletions}"
+            )
+        stay = [row["number"] for row in rows if row["action"] == "kept"]
+        if stay:
+            self._task.warn(
+                f"{self._what}: running builds, kept builds and the last successful build stay"
+                f" without force: {_named(stay)}"
+            )
+        if not deleted:
+            return unchanged({"builds": rows})
+        after = [build["number"] for build in known if build["number"] not in deleted]
+        before = {"builds": [build["number"] for build in known]}
+        return Plan(before, {"builds": after}, "delete", result={"builds": rows})
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        rows = [dict(row) for row in plan.result["builds"]]
+        for place, row in enumerate(rows):
+            if row["action"] != "deleted":
+                continue
+            try:
+                self._delete(self._known[row["number"]])
+            except ToolchainError as error:
+                done = rows[:place]
+                changed = any(each["action"] == "deleted" for each in done)
+                error.result = {**error.result, "changed": changed, "builds": done}
+                raise
+        self._verify(rows)
+        return {"builds": rows}
+
+    def _read(self) -> tuple[list[dict[str, Any]], int | None, float]:
+        """Return all builds, newest first, the number of the last successful one, and the time."""
+        path = f"{self._job.path}/api/json"
+        response = self._server.read(self._what, path, query={"tree": _TREE}, expect=(200, 404))
+        if response.status == 404:
+            raise response.error(
+                "not_found",
+                "the server returned 404: there is no such job, or the account may not see it",
+            )
+        shown = object_of(response)
+        if "jobs" in shown:
+            raise ToolchainError("rejected", f"{self._what}: it is a folder, not a job")
+        if not isinstance(shown.get("allBuilds"), list) or "lastSuccessfulBuild" not in shown:
+            raise response.error("protocol", "the server does not show all builds of the job")
+        last = records.number_of(part(shown["lastSuccessfulBuild"]).get("number"))
+        now = time.time() if response.date is None else response.date.timestamp()
+        return records.listed(shown, "allBuilds"), last, now
+
+    def _selected(self, known: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
+        """Return the builds that the options name, newest first."""
+        options, found = self._options, known
+        if options.builds is not None:
+            found = [build for build in known if build["number"] in options.builds]
+        if options.keep_last is not None:
+            found = known[options.keep_last :]
+        if self._oldest is not None:
+            limit = (now - self._oldest) * 1000
+            found = [build for build in known if (build.get("timestamp") or limit) < limit]
+        if options.results is not None:
+            found = [build for build in found if build.get("result") in options.results]
+        return found
+
+    def _row(self, build: Mapping[str, Any], successful: int | None) -> dict[str, Any]:
+        protected = (
+            not records.is_over(build)
+            or build.get("keepLog") is not False
+            or build["number"] == successful
+        )
+        action = "kept" if protected and not self._options.force else "deleted"
+        return {"number": build["number"], "result": build.get("result"), "action": action}
+
+    def _delete(self, build: Mapping[str, Any]) -> None:
+        """Delete a build: a running one is stopped, and a kept one released first."""
+        number = int(build["number"])
+        path = build_path(self._job, number)
+        if self._options.force and not records.is_over(build):
+            self._stop(number, path)
+        if self._options.force and build.get("keepLog") is True:
+            released = partial(self._is_released, path)
+            self._write(f"{path}/toggleLogKeep", released)
+        self._write(f"{path}/doDelete", lambda: self._shown(path) is None)
+
+    def _stop(self, number: int, path: str) -> None:
+        pace = self._make_pace(_STOPPING, 2.0)
+        watcher = BuildWatcher(self._server, self._job, pace, self._task.progress, 0)
+        watcher.build = {"number": number}
+
+        def ends() -> bool:
+            watcher.follow()
+            return True
+
+        stopping.send(self._server, self._what, path, "stop", verify=ends)
+        ends()
+
+    def _write(self, path: str, verify: Any) -> None:
+        self._server.write(
+            self._what,
+            "POST",
+            path,
+            form={},
+            expect=(*_DONE, 404),
+            validate=partial(require_confirmation, self._server),
+            verify=verify,
+        )
+
+    def _shown(self, path: str) -> Mapping[str, Any] | None:
+        query = {"tree": "number,keepLog"}
+        response = self._server.read(self._what, f"{path}/api/json", query=query, expect=(200, 404))
+        return None if response.status == 404 else object_of(response)
+
+    def _is_released(self, path: str) -> bool:
+        return (self._shown(path) or {}).get("keepLog") is not True
+
+    def _verify(self, rows: list[dict[str, Any]]) -> None:
+        """Raise `rejected` for builds that are still there."""
+        there = {build["number"] for build in self._read()[0]}
+        left = [row for row in rows if row["action"] == "deleted" and row["number"] in there]
+        for row in left:
+            row["action"] = "kept"
+        if left:
+            changed = any(row["action"] == "deleted" for row in rows)
+            raise ToolchainError(
+                "rejected",
+                f"{self._what}: the server has not deleted {_named([r['number'] for r in left])}",
+                result={"changed": changed, "builds": rows},
+            )
+
+
+def _named(numbers: list[int]) -> str:
+    more = f" and {len(numbers) - _MOST_NAMED} more" if len(numbers) > _MOST_NAMED else ""
+    return ", ".join(f"#{number}" for number in numbers[:_MOST_NAMED]) + more
