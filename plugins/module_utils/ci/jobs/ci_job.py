@@ -116,6 +116,9 @@ class CiJobOperation:
             return self._copy(self._source)
         if self._options.folder:
             return self._creation(f"<{computed_folders.FOLDER}/>")
+        predicted = self._store.predicted_state()
+        if predicted is not None:
+            return self._switching(predicted)
         raise ToolchainError(
             "not_found",
             f"{self._store.what}: there is no such job, or the account may not see it; to create it"

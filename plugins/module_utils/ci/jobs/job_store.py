@@ -76,8 +76,7 @@ class JobStore:
         """Return the state of the job; `None` if it does not exist."""
         response = self._read(f"{self.job.path}/api/json", _STATE)
         if response is None:
-            predicted: Mapping[str, Any] | None = self._predictions.get("job", self.job.name)
-            return predicted
+            return None
         shown = object_of(response)
         if computed_folders.is_computed(shown) and shown.get("buildable") is False:
             return {**shown, "disabled": self._is_disabled_itself()}
@@ -94,6 +93,11 @@ class JobStore:
                 raise
             return True
         return text is None or not is_enabled(text)
+
+    def predicted_state(self) -> Mapping[str, Any] | None:
+        """Return the state of a job that an earlier task in check mode would create."""
+        state: Mapping[str, Any] | None = self._predictions.get("job", self.job.name)
+        return state
 
     def predict(self, *, folder: bool, enabled: bool | None) -> None:
         """In check mode, remember the state of the job that the task would create."""

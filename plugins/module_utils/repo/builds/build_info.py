@@ -175,7 +175,7 @@ def _record(
     client: RepoClient, name: str, number: str, project: str | None, listed: BuildList
 ) -> dict[str, Any]:
     try:
-        record = records.read_record(client, name, number, project)
+        record = records.expected_record(client, name, number, project)
     except ToolchainError as error:
         if error.kind == "not_found":
             error.with_hint(f"the newest builds are {', '.join(listed.numbers[:5])}")

@@ -123,7 +123,7 @@ class BuildPromoteOperation:
 
     def _read(self) -> BuildSnapshot:
         """Read the record; keep the known target repository."""
-        record = records.read_record(*self._build)
+        record = records.expected_record(*self._build)
         known = self._current
         return replace(known, record=record, target=known.target or self._options.target_repo)
 

@@ -183,7 +183,9 @@ def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, St
     known = {path: item for path, item in (listed or {}).items() if item.sha1 and path in paths}
     known |= {path: item for path, item in predicted.items() if item is not None}
     unknown = [path for path in paths if path not in known]
-    looks = first_alone(client.connections, lambda path: listing.head(client, repo, path), unknown)
+    looks = first_alone(
+        client.connections, lambda path: listing.expected(client, repo, path), unknown
+    )
     return {**known, **dict(zip(unknown, looks, strict=True))}
 
 

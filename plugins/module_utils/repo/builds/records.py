@@ -47,6 +47,16 @@ def predict_record(
     client.predictions.add("build", project or "", name, number, value=record)
 
 
+def expected_record(
+    client: RepoClient, name: str, number: str, project: str | None = None
+) -> Mapping[str, Any]:
+    """Return the record that an earlier task in check mode would publish, or else that of the
+    server, like `read_record()`.
+    """
+    predicted = predicted_record(client, name, number, project)
+    return read_record(client, name, number, project) if predicted is None else predicted
+
+
 def read_record(
     client: RepoClient,
     name: str,
@@ -62,9 +72,6 @@ def read_record(
     for option, given in (("build_name", name), ("build_number", number)):
         if given in (".", ".."):
             raise invalid(f"{option} is '{given}', which is no build")
-    predicted = predicted_record(client, name, number, project)
-    if predicted is not None:
-        return predicted
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
     query = {"project": project, "started": started}
     try:

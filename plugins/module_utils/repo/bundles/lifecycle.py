@@ -174,12 +174,7 @@ class Bundle:
         )
 
     def state(self) -> Progress | None:
-        """Return the status of the bundle; `None` if it does not exist.
-
-        A bundle that an earlier task in check mode would create counts as completed.
-        """
-        if self._predictions.get(*self._place) is not None:
-            return Progress(COMPLETED)
+        """Return the status of the bundle; `None` if it does not exist."""
         response = self.read(
             "looking for a record", self.path("release_bundle/existence"), expect=(200, 404)
         )
@@ -204,6 +199,7 @@ class Bundle:
 
     @property
     def is_predicted(self) -> bool:
+        """Return whether an earlier task in check mode would create the bundle."""
         return self._predictions.get(*self._place) is not None
 
     @property
@@ -222,7 +218,7 @@ class Bundle:
         """Raise `not_found` for a missing bundle, `failed` for one that failed, `conflict` for one
         in another state. A bundle that is still being created is accepted.
         """
-        found = self.state()
+        found = Progress(COMPLETED) if self.is_predicted else self.state()
         if found is None:
             raise ToolchainError("not_found", f"there is no {self.label.removeprefix('the ')}")
         if found.failed:

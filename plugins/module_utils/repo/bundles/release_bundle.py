@@ -72,11 +72,9 @@ class ReleaseBundleOperation:
             return self._creation({})
         if found.running:
             return Plan({}, {}, result={"bundle": self._bundle.shown(found.status)}, waits=True)
-        if found.status == COMPLETED and not self._bundle.is_predicted:
+        if found.status == COMPLETED:
             return self._comparison(self._sources)
-        if found.status != COMPLETED:
-            return self._repair(found, self._sources)
-        return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED)})
+        return self._repair(found, self._sources)
 
     def _comparison(self, sources: Sources) -> Plan:
         """Compare the content of a completed bundle."""

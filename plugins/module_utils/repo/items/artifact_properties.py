@@ -121,7 +121,7 @@ class ArtifactPropertiesOperation:
         if not self._client.dialect.full_properties:
             refuse_properties(self._client)
             return
-        there = listing.head(self._client, self._repo, self._path)
+        there = listing.expected(self._client, self._repo, self._path)
         if there is None and listing.find(self._client, self._repo, self._path) is None:
             raise ToolchainError(
                 "not_found",

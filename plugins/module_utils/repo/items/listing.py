@@ -66,14 +66,9 @@ def predict(client: RepoClient, repo: str, path: str, item: StoredItem) -> None:
 def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     """Return the state of an item by HEAD; `None` if it does not exist.
 
-    An item that an earlier task in check mode would deploy is read from the predictions.
-
     Server fact [repo-20]: `X-Checksum-*`. The written interface does not list this read: a server
     without it leaves the state unknown.
     """
-    known = predicted(client, repo, path)
-    if known is not None:
-        return known
     response = client.transport.read(
         f"looking at '{repo}/{path}'",
         item_path(repo, path),
@@ -93,6 +88,13 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     )
     client.tells_checksums = found.sha256 is not None or found.sha1 is not None
     return found
+
+
+def expected(client: RepoClient, repo: str, path: str) -> StoredItem | None:
+    """Return the item that an earlier task in check mode would deploy, or else the item of the
+    server.
+    """
+    return predicted(client, repo, path) or head(client, repo, path)
 
 
 def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:

@@ -168,7 +168,7 @@ class ArtifactCopyOperation:
 
     def _sources(self) -> dict[str, StoredItem]:
         """Return the files to relocate by their path below the item; "" for the item itself."""
-        stored = listing.head(self._client, self._repo, self._path)
+        stored = listing.expected(self._client, self._repo, self._path)
         if stored is not None and (stored.sha256 or stored.sha1):
             return {"": stored}
         self._is_folder = True

@@ -76,7 +76,7 @@ class SinglePage:
                 f"{self._options.named}: the body looks like Markdown, and is taken as storage"
                 " format; the filter delivery.toolchain.storage_format converts Markdown"
             )
-        page = self._page = self._predicted() or self._read()
+        page = self._page = self._read()
         if page is not None:
             self._check(page)
         elif self._options.expected_version is not None:
@@ -100,18 +100,16 @@ class SinglePage:
             page = self._client.find(f"looking for {named}", space, title)
             if page is None and self._removes:
                 self._client.require_space(space)
+            if page is None and (self._desired.body is None or self._desired.heading is not None):
+                # this task cannot create the page, an earlier one in check mode would
+                return predicted_pages.by_title(self._client.predictions, space, title)
             return page
+        if predicted_pages.is_id(options.page_id):
+            page = predicted_pages.by_id(self._client.predictions, options.page_id)
+            if page is not None:
+                return page
         read = self._client.find_by_id if self._removes else self._client.require
         return read(f"reading {named}", options.page_id, options.space)
-
-    def _predicted(self) -> Page | None:
-        """Return the page if an earlier task in check mode would create it."""
-        options, predictions = self._options, self._client.predictions
-        if self._removes or not predictions.active:
-            return None
-        if options.page_id is not None:
-            return predicted_pages.by_id(predictions, options.page_id)
-        return predicted_pages.by_title(predictions, *options.space_and_title())
 
     def predict(self) -> None:
         """In check mode, remember the new page."""
