@@ -17,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import yaml
+
 from tools import tree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,10 +50,13 @@ def build(folder: Path) -> Path:
         source.mkdir(mode=0o755)
         _pages_of_plugins(source, environment)
         _copy_guides(source)
-        for file in ("conf.py", "index.rst"):
+        for file in ("conf.py", "index.rst", "scorer.js"):
             shutil.copy(_DOCSITE / file, source / file)
+        shutil.copytree(_DOCSITE / "static", source / "static")
         shutil.rmtree(folder, ignore_errors=True)
+        galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text("utf-8"))
         command = ["sphinx-build", "-q", "-W", "--keep-going", "-j", "auto", "-b", "html"]
+        command += ["-D", f"html_title={_NAME} {galaxy['version']}"]
         _run([*command, str(source), str(folder)], environment)
     return folder / "index.html"
 

@@ -46,7 +46,8 @@ nox:
 ansible-lint:
 	$(call run,ansible-lint --offline --config-file .ansible-lint)
 docs:
-	$(call run,python -m tools.docs $(OUT)/$@/site)
+	$(call run,sh -c 'python -m tools.docs $(OUT)/$@/site && \
+		python -m tools.docs_search $(OUT)/$@/site')
 antsibull-docs:
 	$(call run,antsibull-docs lint-collection-docs --plugin-docs --check-extra-docs-refs \
 		--validate-collection-refs self .)

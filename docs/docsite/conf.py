@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 project = "delivery.toolchain"
 copyright = "delivery.toolchain contributors"  # noqa: A001 - the name that Sphinx has
-title = html_title = html_short_title = "delivery.toolchain"
+# `tools/docs.py` adds the version
+title = html_title = "delivery.toolchain"
 
 extensions = ["myst_parser", "sphinx_antsibull_ext"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 # every heading can be linked to, as on a page of a repository
 myst_heading_anchors = 4
-pygments_style = "ansible"
+pygments_style, pygments_dark_style = "ansible", "monokai"
 highlight_language = "YAML+Jinja"
-html_theme = "sphinx_ansible_theme"
+html_theme = "furo"
+antsibull_ext_color_scheme = "default-autodark"
+html_static_path = ["static"]
+html_css_files = ["options.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_sphinx = False
 html_copy_source = False
 html_use_smartypants = True

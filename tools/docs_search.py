@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Search the documentation site in Chromium for what readers look for.
+
+    python -m tools.docs_search FOLDER
+
+`docs/docsite/questions.yml` names the page that must be among the first three results.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import yaml
+
+from tests.helpers import browser
+from tools import debian, tree
+
+QUESTIONS = tree.ROOT / "docs" / "docsite" / "questions.yml"
+_FIRST = 3
+#: Waits for the end of the search, at most ten seconds; returns the addresses of the results.
+_RESULTS = """
+new Promise((done) => {
+  let left = 200;
+  const timer = setInterval(() => {
+    const summary = document.querySelector(".search-summary");
+    if (--left > 0 && !(summary && /found|did not match/.test(summary.innerText))) return;
+    clearInterval(timer);
+    const links = document.querySelectorAll("#search-results li a");
+    done([...links].map((link) => link.getAttribute("href")));
+  }, 50);
+})
+"""
+
+
+def missed(site: Path) -> list[str]:
+    """Return a sentence for each question whose page is not among the first results."""
+    found = []
+    questions: dict[str, str] = yaml.safe_load(QUESTIONS.read_text("utf-8"))
+    with browser.browser() as page:
+        for text, wanted in questions.items():
+            address = (site / "search.html").as_uri()
+            page.call("Page.navigate", url=f"{address}?q={quote(text)}")
+            results = [str(link).partition(".html")[0] for link in page.run(_RESULTS)]
+            pages = list(dict.fromkeys(results))
+            if wanted not in pages[:_FIRST]:
+                found.append(f"{text}: {wanted} is not among the first results: {pages[:5]}")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Search for everything, and print what is missed."""
+    if debian.program(browser.PROGRAM) is None:
+        print("no Chromium on this machine: nothing was searched for")
+        return 0
+    sentences = missed(Path(arguments[0]).resolve())
+    print("\n".join(sentences) or "Every question leads to its page.")
+    return 1 if sentences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
