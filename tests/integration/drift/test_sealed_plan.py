@@ -229,6 +229,7 @@ def test_a_plan_with_a_seal_needs_its_key(fresh: Fresh, tmp_path: Path) -> None:
 KINDS = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text(encoding="utf-8"))[
     "desired_state_kinds"
 ]
+PREFIXES = ("login", "remote", "user")
 SPECS = yaml.safe_load(
     (ROOT / "roles/desired_state/meta/argument_specs.yml").read_text(encoding="utf-8")
 )["argument_specs"]["main"]["options"]
@@ -246,7 +247,10 @@ def _entry(kind: dict[str, Any]) -> dict[str, Any]:
     """Return the object of a contract case as an entry of the desired state."""
     known = SPECS[f"desired_state_{kind['list']}"]["options"]
     create = CASES[kind["module"]]["create"]
-    return {name: value for name, value in create.items() if name in known}
+    # an option with the name of one of the connection has a prefix outside of entries
+    flat = {each: name for name in known for each in (f"{start}_{name}" for start in PREFIXES)}
+    plain = {flat.get(name, name): value for name, value in create.items()}
+    return {name: value for name, value in plain.items() if name in known}
 
 
 def _apply(sandbox: Sandbox, folder: Path, kind: dict[str, Any], step: str) -> None:
