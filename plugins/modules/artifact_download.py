@@ -82,6 +82,26 @@ options:
       - By default, folders below the fixed part of O(path) are kept. The files of a build keep their full path.
     type: bool
     default: false
+  newest:
+    description:
+      - Download only this number of files of each path, those that are the newest by O(sort_by). All other conditions apply first.
+      - With O(build_name), of the files of the build.
+    type: int
+  sort_by:
+    description: Order for O(newest). With V(name), the last file names are the newest.
+    type: str
+    choices: [created, modified, name]
+    default: created
+  sync:
+    description:
+      - Delete files below O(dest) that are not among the selected files, after all downloads have succeeded.
+      - Symbolic links are neither followed nor deleted, and folders stay.
+    type: bool
+    default: false
+  max_deletions:
+    description: Maximum number of files that O(sync) may delete. If there are more, the task fails and changes nothing.
+    type: int
+    default: 0
   parallel:
     description: Number of parallel transfers. Every transfer uses its own connection.
     type: int
@@ -99,6 +119,15 @@ seealso:
 """
 
 EXAMPLES = r"""
+- name: Keep the two newest nightly files in a folder, and nothing else
+  delivery.toolchain.artifact_download:
+    repo: generic-snapshot-local
+    path: nightly/agent/*.txt
+    dest: fetched/newest/
+    newest: 2
+    sync: true
+    max_deletions: 5
+
 - name: Download a folder
   delivery.toolchain.artifact_download:
     repo: generic-snapshot-local
@@ -151,6 +180,12 @@ files:
       size: 6
       sha256: d20bc21bb3c7736d8d03ade3ddb4c68b665cdfbca6f6df0f7fdd192f37f59060
       action: downloaded
+deleted:
+  description: Local files that O(sync) deletes.
+  returned: success, with O(sync)
+  type: list
+  elements: str
+  sample: []
 downloaded_bytes:
   description: Bytes of the downloaded files.
   returned: always

@@ -563,3 +563,122 @@ def test_single_files_that_clash_need_no_request(
     server.on["GET /api/repositories"] = Reply(body=b'[{"key": "r"}]')
     server.run(artifact_download.ArtifactDownloadOperation, {**given, "allow_empty": True})
     assert server.asked != []
+
+
+# --- the newest files, and no others
+
+DAYS = {"1.txt": "2026-01-01", "2.txt": "2026-01-03", "3.txt": "2026-01-02"}
+
+
+def dated(server: Server) -> None:
+    """Serve the folder `a`, whose files have times."""
+    serve(server, "a", dict.fromkeys(DAYS, "x"))
+    server.on[QUERY] = Reply(
+        body={
+            "results": [
+                {"repo": "r", "path": "a", "name": name, "created": f"{day}T00:00:00.000Z"}
+                for name, day in DAYS.items()
+            ],
+            "range": {},
+        }
+    )
+    for name, day in DAYS.items():
+        info = {"created": "x", "lastModified": f"{day}T00:00:00.000+0000"}
+        server.on[f"GET /api/storage/r/a/{name}"] = Reply(body=info)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"newest": 1}, ["2.txt"]),
+        ({"newest": 2}, ["2.txt", "3.txt"]),
+        ({"newest": 1, "sort_by": "name"}, ["3.txt"]),
+        ({"newest": 9}, ["1.txt", "2.txt", "3.txt"]),
+        ({"newest": 1, "exclude": ["2.txt"]}, ["3.txt"]),
+    ],
+)
+def test_the_newest_files(
+    server: Server, tmp_path: Path, options: dict[str, Any], expected: list[str]
+) -> None:
+    dated(server)
+    if "exclude" in options:
+        options = {**options, "sort_by": "modified"}
+    server.run(Operation, asked_for(tmp_path, path="a/", **options))
+    assert sorted(tree(tmp_path)) == expected
+
+
+def test_times_that_a_query_does_not_find_are_read(server: Server, tmp_path: Path) -> None:
+    dated(server)
+    server.on[QUERY] = Reply(body={"results": [], "range": {}})
+    server.run(Operation, asked_for(tmp_path, path="a/", newest=1, sort_by="modified"))
+    assert sorted(tree(tmp_path)) == ["2.txt"]
+    error = server.fails(Operation, asked_for(tmp_path, path="a/", newest=1))
+    assert (error.kind, "does not show when" in error.message) == ("rejected", True)
+
+
+def test_sync_deletes_what_the_selection_does_not_have(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1.txt": "x"})
+    (tmp_path / "d/old").mkdir(parents=True)
+    (tmp_path / "d/old/2.txt").write_text("old")
+    (tmp_path / "outside.txt").write_text("stays")
+    (tmp_path / "d/link").symlink_to(tmp_path / "outside.txt")
+    (tmp_path / "d/folder").symlink_to(tmp_path)
+    options = asked_for(tmp_path / "d", path="a/", sync=True, max_deletions=1)
+    plan, values = server.run(Operation, options, check=True)
+    assert values["deleted"] == [f"{tmp_path}/d/old/2.txt"]
+    assert plan.before == {f"{tmp_path}/d/old/2.txt": {"size": 3}}
+    assert (tmp_path / "d/old/2.txt").exists()
+    plan, values = server.run(Operation, options)
+    assert (tree(tmp_path / "d/old"), (tmp_path / "d/1.txt").read_text()) == ({}, "x")
+    assert (tmp_path / "outside.txt").exists()
+    assert (tmp_path / "d/link").is_symlink()
+    plan, values = server.run(Operation, options)
+    assert (plan.changed, values["deleted"]) == (False, [])
+
+
+def test_sync_without_a_difference_in_the_files(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1.txt": "x"})
+    options = asked_for(tmp_path, path="a/", sync=True, max_deletions=1)
+    server.run(Operation, options)
+    (tmp_path / "2.txt").write_text("old")
+    plan, _values = server.run(Operation, options)
+    assert (plan.action, tree(tmp_path)) == ("update", {"1.txt": "x"})
+
+
+def test_sync_deletes_nothing_if_it_is_too_much_or_a_download_fails(
+    server: Server, tmp_path: Path
+) -> None:
+    serve(server, "a", {"1.txt": "x"})
+    (tmp_path / "2.txt").write_text("old")
+    error = server.fails(Operation, asked_for(tmp_path, path="a/", sync=True))
+    assert (error.kind, tree(tmp_path)) == ("failed", {"2.txt": "old"})
+    assert "sync would delete 1 files, more than max_deletions (0)" in error.message
+    server.on["GET /r/a/1.txt"] = Reply(403)
+    error = server.fails(Operation, asked_for(tmp_path, path="a/", sync=True, max_deletions=1))
+    assert (error.kind, tree(tmp_path)) == ("permission", {"2.txt": "old"})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"newest": 0}, "newest must be at least 1"),
+        ({"sort_by": "name"}, "has no meaning without newest"),
+        ({"max_deletions": 1}, "has no meaning without sync"),
+        ({"max_deletions": -1, "sync": True}, "max_deletions must be at least 0"),
+        ({"sync": True, "path": "a/1.txt", "dest": "/x/file"}, "with sync, dest is a folder"),
+    ],
+)
+def test_options_that_make_no_sense(
+    server: Server, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    error = server.fails(Operation, {**asked_for(tmp_path, path="a/"), **options})
+    assert (error.kind, server.asked) == ("invalid", [])
+    assert message in error.message
+
+
+def test_sync_does_not_follow_a_link(server: Server, tmp_path: Path) -> None:
+    serve(server, "a", {"1.txt": "x"})
+    (tmp_path / "real").mkdir()
+    (tmp_path / "d").symlink_to(tmp_path / "real")
+    error = server.fails(Operation, asked_for(tmp_path / "d", path="a/", sync=True))
+    assert (error.kind, "is a link" in error.message) == ("invalid", True)

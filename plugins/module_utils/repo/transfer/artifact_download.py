@@ -20,6 +20,8 @@ from ..items.listing import UNTOLD
 from ..progress import TransferProgress
 from .build_files import find_build_files
 from .fetching import Fetcher
+from .local_files import delete_files, surplus_files
+from .newest_files import SortKey, newest_files
 from .remote_files import (
     Filter,
     RemoteFile,
@@ -73,6 +75,10 @@ class ArtifactDownloadOptions:
     exclude: list[str] | None = None
     dest: PathText | None = None
     flat: bool = False
+    newest: int | None = None
+    sort_by: SortKey = "created"
+    sync: bool = False
+    max_deletions: int = 0
     parallel: int = 4
     mode: str | None = None
     allow_empty: bool = False
@@ -121,17 +127,20 @@ class ArtifactDownloadOperation:
     )
 
     def __init__(self, task: Task, options: ArtifactDownloadOptions) -> None:
-        if options.parallel < 1:
-            raise invalid("parallel: at least one transfer at a time is needed")
+        _require_sense(options)
         self._task, self._options = task, options
         self._mode = mode_of(options.mode)
         self._wishes = _wishes(options)
         _refuse_named_clashes(options, self._wishes)
+        if options.sync:
+            _require_folders(self._wishes)
         self._filter = Filter(wanted_properties(options.properties), Exclusion(options.exclude))
         self._client = RepoClient(task, connections=options.parallel)
         self._fetcher = Fetcher(self._client)
         self._folders = TargetFolders()
         self._fetches: list[Fetch] = []
+        #: Local files that `sync` deletes, with their sizes.
+        self._surplus: dict[str, int] = {}
 
     def plan(self) -> Plan:
         targets = [
@@ -147,11 +156,17 @@ class ArtifactDownloadOperation:
         self._fetches = spread(self._options.parallel, self._decided, targets)
         files = [fetch.as_dict() for fetch in self._fetches]
         coming = [fetch.size or 0 for fetch in self._fetches if fetch.action == "downloaded"]
-        result = {"files": files, "downloaded_bytes": sum(coming)}
+        result: dict[str, Any] = {"files": files, "downloaded_bytes": sum(coming)}
+        if self._options.sync:
+            folders = [wish.dest for wish in self._wishes]
+            kept = [target.path for target in targets]
+            self._surplus = surplus_files(folders, kept, self._options.max_deletions)
+            result["deleted"] = sorted(self._surplus)
         differing = [fetch for fetch in self._fetches if fetch.action != "unchanged"]
-        if not differing:
+        if not differing and not self._surplus:
             return Plan({}, {}, result=result)
-        before = {each.target.path: each.before for each in differing if each.before is not None}
+        before: dict[str, Any] = {path: {"size": size} for path, size in self._surplus.items()}
+        before |= {each.target.path: each.before for each in differing if each.before is not None}
         after = {each.target.path: self._after(each) for each in differing}
         return Plan(before, after, "update" if before else "create", result=result)
 
@@ -161,6 +176,8 @@ class ArtifactDownloadOperation:
             found = self._of_build(wish.repo)
         else:
             found = find_files(self._client, wish.repo or "", wish.path, self._filter)
+        if self._options.newest is not None:
+            found = newest_files(self._client, found, self._options.newest, self._options.sort_by)
         if not found and not self._options.allow_empty:
             raise ToolchainError("not_found", self._nothing(wish))
         is_file = wish.path is not None and not names_many(wish.path)
@@ -220,9 +237,11 @@ class ArtifactDownloadOperation:
 
         try:
             spread(self._client.connections, work, self._coming)
+            delete_files(self._surplus)  # only after all downloads have succeeded
         except ToolchainError as error:
             self._folders.remove_empty()
-            error.result.update(self._result(done), changed=bool(done))
+            changed = bool(done) or bool(error.result.get("changed"))
+            error.result.update(self._result(done), changed=changed)
             raise
         return self._result(done)
 
@@ -261,6 +280,30 @@ def _refuse_named_clashes(options: ArtifactDownloadOptions, wishes: Sequence[Wis
             file = RemoteFile(wish.repo or "", path, path.rpartition("/")[2], UNTOLD)
             targets += targets_of([file], wish.dest, flat=options.flat, is_file=True)
     refuse_clashes(targets)
+
+
+def _require_sense(options: ArtifactDownloadOptions) -> None:
+    """Raise `invalid` for a wrong value of a single option."""
+    if options.parallel < 1:
+        raise invalid("parallel: at least one transfer at a time is needed")
+    if options.newest is not None and options.newest < 1:
+        raise invalid(f"newest must be at least 1, not {options.newest}")
+    if options.newest is None and options.sort_by != "created":
+        raise invalid(f"sort_by is '{options.sort_by}', but has no meaning without newest")
+    if options.max_deletions < 0:
+        raise invalid(f"max_deletions must be at least 0, not {options.max_deletions}")
+    if options.max_deletions and not options.sync:
+        raise invalid("max_deletions has no meaning without sync: leave it out")
+
+
+def _require_folders(wishes: Sequence[Wish]) -> None:
+    """Raise `invalid` if `dest` may be a file: `sync` deletes other files below it."""
+    for wish in wishes:
+        many = wish.path is None or names_many(wish.path)
+        if not many and not wish.dest.endswith("/"):
+            raise invalid(
+                f"{wish.place}: with sync, dest is a folder: end '{wish.dest}' with a slash"
+            )
 
 
 def _wishes(options: ArtifactDownloadOptions) -> list[Wish]:

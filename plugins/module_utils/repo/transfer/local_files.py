@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Find and delete local files that a selection does not have [C8.1]."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...core.errors import ToolchainError, invalid, shorten
+
+
+def surplus_files(folders: Iterable[str], kept: Iterable[str], limit: int) -> dict[str, int]:
+    """Return the regular files below some folders that are not kept, with their sizes. Links are
+    neither followed nor returned.
+
+    Raises `failed` if there are more than `limit`.
+    """
+    known = {os.path.abspath(path) for path in kept}
+    found: dict[str, int] = {}
+    for folder in sorted(set(folders)):
+        if os.path.islink(folder.rstrip("/")):
+            raise invalid(f"dest: '{folder}' is a link, which sync does not follow")
+        for parent, _folders, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(parent, name)
+                state = os.lstat(path)
+                if stat.S_ISREG(state.st_mode) and os.path.abspath(path) not in known:
+                    found[path] = state.st_size
+    if len(found) > limit:
+        named = shorten(", ".join(sorted(found)), 300)
+        raise ToolchainError(
+            "failed",
+            f"sync would delete {len(found)} files, more than max_deletions ({limit}): nothing was"
+            f" changed; {named}",
+        )
+    return found
+
+
+def delete_files(files: Mapping[str, Any]) -> None:
+    """Delete local files. Raises `failed`."""
+    for number, path in enumerate(files):
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ToolchainError(
+                "failed",
+                f"deleting '{path}': {error.strerror or error}",
+                result={"changed": number > 0},
+            ) from None
