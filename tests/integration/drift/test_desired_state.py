@@ -42,6 +42,8 @@ PARTS = (
 )
 PARTS += "project_roles:\n  - {project: REL, role: Developers, users: [boris]}\n"
 ACCESS = """
+repositories:
+  - {key: tests-local, rclass: local, package_type: generic}
 groups:
   - {name: testers, description: Test}
   - {name: developers, description: Developers}
@@ -51,7 +53,7 @@ permissions:
   - name: tests
     resources:
       artifact:
-        targets: [{repo: generic-staging-local}]
+        targets: [{repo: generic-staging-local}, {repo: tests-local}]
         users: {tester: [read]}
         groups: {testers: [read, write]}
 """
@@ -161,8 +163,12 @@ def test_access_to_the_repository_manager(fresh: Fresh, tmp_path: Path) -> None:
     }
     assert _run(tmp_path, "drift", variables).shows(["pass-word-12345"]) == []
     found = [(one["kind"], one["name"], one["status"]) for one in _report(tmp_path)["findings"]]
-    kinds = ("group", "testers"), ("user", "tester"), ("permission", "tests")
-    assert sorted(found) == sorted((*one, "drift") for one in kinds)
+    assert sorted(found) == [
+        ("group", "testers", "drift"),
+        ("permission", "tests", "drift"),
+        ("repository", "tests-local", "drift"),
+        ("user", "tester", "drift"),
+    ]
     assert _run(tmp_path, "enforce", variables).shows(["pass-word-12345"]) == []
     _run(tmp_path, "drift", variables)
     assert _report(tmp_path)["findings"] == []

@@ -82,3 +82,13 @@ def test_a_prediction_that_cannot_be_stored_or_read_is_none(folder: Path) -> Non
     (file,) = of_server.iterdir()
     file.write_text("{", encoding="utf-8")
     assert checking().get("job", "a") is None
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_results_of_a_task_with_entries_are_followed() -> None:
+    rows = [{"name": "A", "action": "created"}, {"name": "b", "action": "unchanged"}]
+    checking().follow("group", None, "update", rows)
+    assert checking().get("group", "a") is True
+    assert checking().get("group", "b") is None
+    checking().follow("group", "a", "delete")
+    assert checking().get("group", "a") is None

@@ -62,6 +62,19 @@ class Predictions:
             with contextlib.suppress(OSError):
                 (self._folder / _digest(kind, *name)).unlink()
 
+    def follow(self, kind: str, name: str | None, action: str, rows: Any = None) -> None:
+        """Remember the objects that a task creates or deletes.
+
+        :param name: name of the object, with the `action` of its plan
+        :param rows: return value `results` of a task with `entries`, in place of both
+        """
+        for row in rows or [{"name": name, "action": action}]:
+            known = str(row["name"]).lower()
+            if row["action"] in ("create", "created"):
+                self.add(kind, known)
+            elif row["action"] in ("delete", "deleted"):
+                self.remove(kind, known)
+
     def end(self) -> None:
         """Forget all objects of the server: a task has changed it."""
         if self._folder is not None and not self._check_mode:

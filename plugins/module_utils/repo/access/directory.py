@@ -201,13 +201,8 @@ class Directory:
 
     def predict(self, name: str | None, plan: Plan) -> None:
         """In check mode, remember the objects that a task would create or delete."""
-        rows = plan.result.get("results") or [{"name": name, "action": plan.action}]
-        for row in rows:
-            noun, known = self._kind.noun, str(row["name"]).lower()
-            if row["action"] in ("create", "created"):
-                self._task.predictions.add(noun, known)
-            elif row["action"] in ("delete", "deleted"):
-                self._task.predictions.remove(noun, known)
+        rows = plan.result.get("results")
+        self._task.predictions.follow(self._kind.noun, name, plan.action, rows)
 
     def write(
         self, what: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any

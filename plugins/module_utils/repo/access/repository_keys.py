@@ -38,7 +38,7 @@ class RepositoryKeys:
         """Raise `not_found` for keys that neither the server has nor an earlier task of this run
         would create.
         """
-        unknown = [key for key in keys if not self._predictions.get("repository", key)]
+        unknown = [key for key in keys if not self._predictions.get("repository", key.lower())]
         unknown = [key for key in unknown if key not in self._kinds] if unknown else []
         if unknown:
             names = "', '".join(unknown)

@@ -289,6 +289,11 @@ class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
     def __init__(self, task: Task, options: RepoRepositoryOptions) -> None:
         entries = entries_of(options, RepositoryEntry, "remote_")
         super().__init__(Repositories(task), entries, listed=options.entries is not None)
+        self._predictions, self._key = task.predictions, options.key
+
+    def predict(self, plan: Plan) -> None:
+        rows = plan.result.get("results")
+        self._predictions.follow("repository", self._key, plan.action, rows)
 
 
 def _fields(entry: RepositoryEntry) -> dict[str, Any]:
