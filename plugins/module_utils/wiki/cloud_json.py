@@ -25,8 +25,9 @@ def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
     parts = ("id", "status", "title", "version", "body")
     content = {name: shown[name] for name in parts if name in shown}
     content["type"] = "folder" if shown.get("type") == "folder" else "page"
-    links = {**(shown.get("_links") or {})}
-    content["_links"] = {**links, **({} if base is None else {"base": base})}
+    links = shown.get("_links")
+    own = {**links} if isinstance(links, Mapping) else {}
+    content["_links"] = own if base is None else {**own, "base": base}
     if space is not None:
         home = member(space, "homepageId")
         shown_home = {} if home is None else {"homepage": {"id": home}}

@@ -97,7 +97,9 @@ class PagesOfVersion2:
         response = self._exchange.ask(what, place, {}, (200, 400, 404))
         if response.status != 200:
             return None
-        return self._page(response, {"version": {"number": 1}, **response.json()}, None)
+        shown = response.json()
+        folder = {"version": {"number": 1}, **shown} if isinstance(shown, Mapping) else shown
+        return self._page(response, folder, None)
 
     def ancestors(self, page: Page) -> list[str]:
         what = f"reading the pages above '{page.title}' ({page.id})"
@@ -135,7 +137,8 @@ class PagesOfVersion2:
         while tops:
             base, top = tops.pop()
             listed = self._listing(what, f"{base}/{path(top, 'descendants')}", depth=_LEVELS)
-            new = {str(one["id"]): one for one in listed if str(one.get("id")) not in entries}
+            named = {str(one["id"]): one for one in listed if one.get("id") is not None}
+            new = {each: one for each, one in named.items() if each not in entries}
             entries.update(new)
             tops += [
                 (_FOLDERS if one.get("type") == "folder" else _PAGES, each)

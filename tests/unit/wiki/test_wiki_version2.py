@@ -185,6 +185,44 @@ def test_errors_of_version_2(entry: Mapping[str, Any], text: str) -> None:
     assert error_text(json.dumps({"errors": [entry]})) == text
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [],
+        "text",
+        {"id": "7"},
+        {**PAGE, "version": None},
+        {**PAGE, "title": 7},
+    ],
+)
+def test_what_is_no_page(odd: Any) -> None:
+    def answer(seen: Seen) -> Reply:
+        return SPACES if "spaces" in seen.path else Reply(body=json.dumps(odd))
+
+    with Stub(answer=answer) as stub, pytest.raises(ToolchainError) as caught:
+        client(stub).require("reading", "7", None)
+    assert caught.value.kind == "protocol"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"_links": [], "labels": [], "properties": "x", "operations": 7},
+        {"_links": None, "parentId": None, "body": []},
+        {"labels": {"results": None}, "properties": {"results": [{}]}},
+    ],
+)
+def test_odd_members_of_a_page_are_left_out(odd: dict[str, Any]) -> None:
+    with Stub(Reply(body={**PAGE, **odd}), SPACES) as stub:
+        assert client(stub).require("reading", "7", None).id == "7"
+
+
+def test_entries_without_an_id_are_no_pages() -> None:
+    entries = [{"type": "page"}, {"id": "8", "parentId": "7", "type": "page"}]
+    with Stub(Reply(body={"results": entries})) as stub:
+        assert client(stub).descendants("reading", "7") == [("8", "7")]
+
+
 def test_pages_in_folders_and_in_the_archive() -> None:
     entries: dict[str, Mapping[str, Any]] = {
         "4": {"parentId": "3", "type": "page"},
