@@ -12,7 +12,7 @@ from starlette.responses import Response
 from sandbox.ci.builds import queue, triggers
 from sandbox.ci.builds.build_actions import is_missing, missing
 from sandbox.ci.call import Action, Call, Handler, form_fields, submitted
-from sandbox.ci.configuration import credentials, list_views, nodes
+from sandbox.ci.configuration import casc, credentials, list_views, nodes
 from sandbox.ci.formats import views
 from sandbox.ci.jobs import items, jobs, scans
 from sandbox.ci.plugins.plugin_actions import plugin_actions
@@ -72,7 +72,7 @@ def job_actions() -> dict[str, Action]:
 def find(call: Call, table: dict[str, Action]) -> Action | None:
     """Return the action of an address; an action for the request method takes precedence."""
     rest = call.rest
-    for kind in (credentials, nodes, list_views) if call.build is None else ():
+    for kind in (casc, credentials, nodes, list_views) if call.build is None else ():
         action: Action | None = kind.action(call)
         if action is not None:
             return action

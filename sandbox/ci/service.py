@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
@@ -17,7 +17,7 @@ from sandbox.ci.actions import SCRIPT_STATE, find, form_page, job_actions, root_
 from sandbox.ci.builds import archiving, builds, history, queue
 from sandbox.ci.builds.build_actions import build_actions
 from sandbox.ci.call import Action, Call, form_fields
-from sandbox.ci.configuration import credentials, list_views, nodes
+from sandbox.ci.configuration import casc, credentials, list_views, nodes
 from sandbox.ci.formats import markup, views
 from sandbox.ci.formats.exports import Exported, TreeError, by_depth, by_tree, constants, parse_tree
 from sandbox.ci.jobs import jobs, scans
@@ -29,6 +29,7 @@ from sandbox.service import Answer, Service, route
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 FORMATS = ("json", "xml", "python")
+_READING_POSTS = ("/configuration-as-code/export", "/configuration-as-code/check")
 # Addresses that have data as well as a page.
 _OBJECTS: tuple[list[str], ...] = (
     [],
@@ -38,6 +39,15 @@ _OBJECTS: tuple[list[str], ...] = (
     ["queue"],
     ["updateCenter"],
 )
+#: Lists of a seed, and the functions that store their entries.
+_SEEDED: dict[str, Callable[[Context, dict[str, Any]], object]] = {
+    "plugins": plugin_manager.put,
+    "update_site": update_center.put,
+    "builds": history.put,
+    "stored_credentials": credentials.put,
+    "nodes": nodes.put,
+    "views": list_views.put,
+}
 # Server fact [ci-1]: all other addresses require read permission on the server. The crumb issuer
 # checks the permission itself if it needs it [ci-2].
 _OPEN = (["login"], ["crumbIssuer"])
@@ -82,6 +92,10 @@ class CiService(Service):
         # Whether endpoints exist that the written interface does not list; None: only with the
         # flavour `real`.
         "unlisted_endpoints": None,
+        # Request of configuration as code that configures: configure, apply (before 2025), or None
+        # without the plugin; and the paths that the server does not take over.
+        "casc": "configure",
+        "casc_ignores": [],
         "scripts": [],
     }
 
@@ -103,28 +117,20 @@ class CiService(Service):
         update_center.advance(self.context)
 
     def seed(self, data: dict[str, Any]) -> None:
-        """Store a seed: `jobs: {full name: definition}`, `state`, and lists.
+        """Store a seed: `jobs: {full name: definition}`, `state`, `configuration`, and lists.
 
-        The lists are `plugins`, `update_site`, `builds`, `stored_credentials`, `nodes` and `views`.
+        `_SEEDED` has the names of the lists.
         """
-        lists = {"plugins", "update_site", "builds", "stored_credentials", "nodes", "views"}
-        unknown = sorted(set(data) - lists - {"jobs", "state"})
+        unknown = sorted(set(data) - set(_SEEDED) - {"jobs", "state", "configuration"})
         if unknown:
             raise ValueError(f"ci: unknown seed data {', '.join(unknown)}")
         for name, definition in (data.get("jobs") or {}).items():
             jobs.put(self.context, name, definition or {})
-        for plugin in data.get("plugins") or []:
-            plugin_manager.put(self.context, plugin)
-        for offered in data.get("update_site") or []:
-            update_center.put(self.context, offered)
-        for build in data.get("builds") or []:
-            history.put(self.context, build)
-        for entry in data.get("stored_credentials") or []:
-            credentials.put(self.context, entry)
-        for node in data.get("nodes") or []:
-            nodes.put(self.context, node)
-        for view in data.get("views") or []:
-            list_views.put(self.context, view)
+        for name, put in _SEEDED.items():
+            for entry in data.get(name) or []:
+                put(self.context, entry)
+        if data.get("configuration"):
+            casc.put(self.context, data["configuration"])
         if data.get("state"):
             self.context.store.put(SCRIPT_STATE, "state", data["state"])
 
@@ -135,7 +141,7 @@ class CiService(Service):
         """
         if method in ("GET", "HEAD", "OPTIONS"):
             return False
-        if path == "/pluginManager/prevalidateConfig":
+        if path == "/pluginManager/prevalidateConfig" or path in _READING_POSTS:
             return False
         wrapped = scripts.wrapped_call(form.get("script", "")) if path == "/scriptText" else None
         return wrapped is None or not wrapped[0].check_mode

@@ -70,6 +70,7 @@ ROOMS = {
         "ci/credentials",
         "ci/nodes",
         "ci/views",
+        "ci/casc",
         "ci/scripts",
         "ci/plugins",
         "ci/server",

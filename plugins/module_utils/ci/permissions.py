@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 READ_SERVER = "hudson.model.Hudson.Read"
+SYSTEM_READ = "hudson.model.Hudson.SystemRead"
 MANAGE = "hudson.model.Hudson.Manage"
 ADMINISTER = "hudson.model.Hudson.Administer"
 READ_JOB = "hudson.model.Item.Read"

@@ -27,14 +27,27 @@ def test_tasks_of_jenkins_modules_become_what_the_guide_shows(tmp_path: Path) ->
         old_node["offline_message"],
         old_node["labels"],
     )
+    _run_twice(tmp_path, tasks)
+
+
+def test_configuration_as_code_becomes_what_the_guide_shows(tmp_path: Path) -> None:
+    part = GUIDE.partition("## From configuration as code and job DSL\n")[2].partition("\n## ")[0]
+    before, after = re.findall(r"```yaml\n(.*?)```", part, re.DOTALL)
+    tasks = _tasks(after)
+    assert _options(tasks[0])["config"] == yaml.safe_load(before)
+    _run_twice(tmp_path, tasks)
+
+
+def _run_twice(folder: Path, tasks: list[dict[str, Any]]) -> None:
+    """Verify that tasks change something, and nothing when they run again."""
     again = [{**task, "name": f"{task['name']} again"} for task in tasks]
     with Sandbox.start(flavour="real") as sandbox:
         defaults = connections.module_defaults(sandbox.urls)
         play = playbook.play([*tasks, *again], module_defaults=defaults)
-        run = playbook.run(tmp_path, [{**play, "vars": {"deploy_password": "pass-word-12345"}}])
+        run = playbook.run(folder, [{**play, "vars": {"deploy_password": "pass-word-12345"}}])
     assert run.code == 0, run.output
     changed = [run.event(each["name"]).result["changed"] for each in (*tasks, *again)]
-    assert changed == [True, True, False, False]
+    assert changed == [True] * len(tasks) + [False] * len(tasks)
 
 
 def _tasks(text: str) -> list[dict[str, Any]]:

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare a wanted configuration with the exported one by its paths [ci-43].
+
+Only paths that the wanted configuration names are compared. The server replaces lists as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.secret import is_secret_name
+
+_FAILED = "FAILED TO EXPORT"
+_ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
+_VARIABLE = re.compile(r"(?<!\^)\$\{")
+_PLACE = re.compile(r"\[[^\]]*\]")
+_SECRET = "(secret)"
+_MISSING = object()
+
+
+@dataclass
+class ConfigurationComparison:
+    """Differences between the wanted and the exported configuration.
+
+    :ivar changes: `path`, `before` and `after`, without secrets
+    :ivar unknown: paths that cannot be compared
+    :ivar lost: path of a list to the names of the entries that it would lose
+    """
+
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    lost: dict[str, list[str]] = field(default_factory=dict)
+
+    def compare(self, path: str, wanted: Any, live: Any) -> None:
+        if _is_unknown(wanted, live):
+            self.unknown.append(path)
+        elif isinstance(wanted, Mapping) and wanted and isinstance(live, Mapping):
+            for name, value in wanted.items():
+                self.compare(f"{path}.{name}".lstrip("."), value, live.get(name, _MISSING))
+        elif isinstance(wanted, list) and isinstance(live, list):
+            self._compare_lists(path, wanted, live)
+        elif not _is_equal(wanted, live):
+            self._add(path, None if live is _MISSING else live, wanted)
+
+    def _compare_lists(self, path: str, wanted: list[Any], live: list[Any]) -> None:
+        theirs = {name_of(each): each for each in live}
+        ours = {name_of(each): each for each in wanted}
+        if [*ours] != [*theirs] and not any(isinstance(each, Mapping) for each in (*wanted, *live)):
+            self._add(path, live, wanted)
+        else:
+            for name, each in ours.items():
+                self.compare(f"{path}[{name}]", each, theirs.get(name, _MISSING))
+            for name, each in theirs.items():
+                if name not in ours:
+                    self._add(f"{path}[{name}]", each, None)
+        gone = [name for name in theirs if name not in ours]
+        if gone:
+            self.lost.setdefault(plain_path(path), []).extend(gone)
+
+    def _add(self, path: str, before: Any, after: Any) -> None:
+        name = plain_path(path).rpartition(".")[2]
+        shown = {"before": shown_value(name, before), "after": shown_value(name, after)}
+        self.changes.append({"path": path, **shown})
+
+
+def compared(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> ConfigurationComparison:
+    """Compare two configurations."""
+    found = ConfigurationComparison()
+    found.compare("", wanted, live)
+    return found
+
+
+def sections(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of the wanted configuration to send: sections of the second level that
+    differ. Entries of lists keep what the wanted ones do not name.
+    """
+    sent: dict[str, Any] = {}
+    for top, content in wanted.items():
+        theirs = live.get(top)
+        if not isinstance(content, Mapping) or not isinstance(theirs, Mapping):
+            if compared({top: content}, live).changes:
+                sent[top] = content
+            continue
+        for name, value in content.items():
+            if compared({name: value}, theirs).changes:
+                sent.setdefault(top, {})[name] = _completed(value, theirs.get(name))
+    return sent
+
+
+def plain_path(path: str) -> str:
+    """Return a path without the names of list entries."""
+    return _PLACE.sub("", path)
+
+
+def name_of(entry: Any) -> str:
+    """Return the name of a list entry, which identifies it in the list."""
+    if isinstance(entry, Mapping):
+        for key in ("id", "name"):
+            if isinstance(entry.get(key), (str, int)):
+                return str(entry[key])
+        if isinstance(entry.get("domain"), Mapping):
+            return name_of(entry["domain"])
+        if "credentials" in entry:
+            return "global"
+        if len(entry) == 1:
+            ((_kind, inner),) = entry.items()
+            if isinstance(inner, Mapping):
+                return name_of(inner)
+    return json.dumps(entry, sort_keys=True, default=str) if _is_nested(entry) else str(entry)
+
+
+def shown_value(name: str, value: Any) -> Any:
+    """Return a value without its secrets."""
+    if isinstance(value, Mapping):
+        return {key: shown_value(str(key), each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [shown_value(name, each) for each in value]
+    is_secret = is_secret_name(name) or _is_encrypted(value)
+    return _SECRET if is_secret and value not in (None, "") else value
+
+
+def secrets_in(name: str, value: Any) -> list[str]:
+    """Return the values under names of secrets."""
+    if isinstance(value, Mapping):
+        return [text for key, each in value.items() for text in secrets_in(str(key), each)]
+    if isinstance(value, list):
+        return [text for each in value for text in secrets_in(name, each)]
+    return [value] if isinstance(value, str) and value and is_secret_name(name) else []
+
+
+def _completed(wanted: Any, live: Any) -> Any:
+    """Return a wanted value whose list entries have the members that only the live ones have."""
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        return {name: _completed(value, live.get(name)) for name, value in wanted.items()}
+    if isinstance(wanted, list) and isinstance(live, list):
+        theirs = {name_of(each): each for each in live}
+        return [_completed_entry(each, theirs.get(name_of(each))) for each in wanted]
+    return wanted
+
+
+def _completed_entry(wanted: Any, live: Any) -> Any:
+    if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
+        return wanted
+    if len(wanted) == len(live) == 1 and [*wanted] == [*live]:
+        ((name, value),) = wanted.items()
+        if isinstance(value, list):
+            return {name: _completed(value, live[name])}
+        return {name: _completed_entry(value, live[name])}
+    kept = {name: value for name, value in live.items() if _FAILED not in str(value)}
+    return {**kept, **{name: _completed(value, live.get(name)) for name, value in wanted.items()}}
+
+
+def _is_unknown(wanted: Any, live: Any) -> bool:
+    """Return whether two values cannot be compared: the live one is encrypted or could not be
+    exported, or the server replaces a variable in the wanted one.
+    """
+    if isinstance(live, str) and _FAILED in live:
+        return True
+    if live is _MISSING:
+        return False
+    replaced = isinstance(wanted, str) and _VARIABLE.search(wanted) is not None
+    return replaced or _is_encrypted(live) or _is_encrypted(wanted)
+
+
+def _is_encrypted(value: Any) -> bool:
+    return isinstance(value, str) and _ENCRYPTED.fullmatch(value.strip()) is not None
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, (Mapping, Sequence)) and not isinstance(value, str)
+
+
+def _is_equal(wanted: Any, live: Any) -> bool:
+    """Return whether two values mean the same. The export leaves out defaults."""
+    if live is _MISSING or live is None:
+        return wanted is None or wanted is False or wanted in ("", [], {})
+    if wanted is None:
+        return live in ("", [], {})
+    return bool(_plain(wanted) == _plain(live))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if _is_nested(value) else str(value).replace("\r\n", "\n").strip()

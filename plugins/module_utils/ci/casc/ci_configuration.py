@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module `ci_configuration`: the configuration of the server as code, with a plan [C3.23]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump, yaml_load
+
+from ...core.errors import ToolchainError, invalid, shorten
+from ...core.files import read_text
+from ...core.http.messages import Response, json_or_none
+from ...core.module.descriptor import Descriptor, reads, writes
+from ...core.module.task import Task
+from ...core.module.typed_options import Option, PathText
+from ...core.plan import Plan, unchanged
+from ..client import objects, server_of
+from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
+from ..waiting import require_at_least
+from .casc_comparison import ConfigurationComparison, compared, secrets_in, sections
+
+_AT = "configuration-as-code"
+_YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
+_MOST_NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiConfigurationOptions:
+    """The options of `ci_configuration`."""
+
+    config: Annotated[Any, Option(values="json", private=True)] = None
+    src: PathText | None = None
+    replaces: list[str] = field(default_factory=list)
+    max_deletions: int = 0
+
+    constraints: ClassVar[dict[str, Any]] = {
+        "mutually_exclusive": [["config", "src"]],
+        "required_one_of": [["config", "src"]],
+    }
+
+
+class CiConfigurationOperation:
+    """Compares the wanted paths with the export, and sends the sections that differ."""
+
+    descriptor: ClassVar = Descriptor(
+        "ci",
+        {
+            "read": reads(READ_SERVER, SYSTEM_READ),
+            "configure": writes(ADMINISTER),
+        },
+        kind="configuration",
+        name="configuration",
+    )
+
+    def __init__(self, task: Task, options: CiConfigurationOptions) -> None:
+        if not HAS_YAML:
+            raise invalid("the Python library PyYAML is needed on the host where the task runs")
+        require_at_least("max_deletions", options.max_deletions, 0)
+        self._task, self._options, self._server = task, options, server_of(task)
+        self._wanted = _parsed(options)
+        for secret in secrets_in("", self._wanted):
+            task.hide(secret)
+        self._sent = ""
+
+    def plan(self) -> Plan:
+        live = self._export()
+        found = compared(self._wanted, live)
+        result = {"changes": found.changes, "unknown": found.unknown}
+        if found.unknown:
+            named = ", ".join(found.unknown[:_MOST_NAMED])
+            self._task.warn(f"the configuration cannot be compared at {named}")
+        if not found.changes:
+            return unchanged(result)
+        self._require_losses(found)
+        sent = sections(self._wanted, live)
+        for secret in secrets_in("", sent):
+            self._task.hide(secret)
+        self._sent = str(yaml_dump(sent, allow_unicode=True, sort_keys=False))
+        self._check()
+        before = {each["path"]: each["before"] for each in found.changes}
+        after = {each["path"]: each["after"] for each in found.changes}
+        return Plan(before, after, "update", result=result)
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        # server fact [ci-43]: releases before 2025 have `apply` only
+        for action in ("configure", "apply"):
+            response = self._server.write(
+                "configuring the server",
+                "POST",
+                f"{_AT}/{action}",
+                expect=(200, 400, 404),
+                verify=lambda: not compared(self._wanted, self._export()).changes,
+                headers=_YAML,
+                body=self._sent.encode(),
+            )
+            if response.status == 400:
+                raise response.error("rejected", _messages(response))
+            if response.status != 404:
+                break
+        else:
+            raise response.error("not_found", "the server has neither configure nor apply")
+        self._verify()
+        return {}
+
+    def _verify(self) -> None:
+        """Raise `rejected` for paths that the server did not take over."""
+        left = compared(self._wanted, self._export()).changes
+        if left:
+            named = ", ".join(each["path"] for each in left[:_MOST_NAMED])
+            raise ToolchainError(
+                "rejected",
+                f"configuring the server: it accepted the configuration, but does not keep {named}",
+                result={"changed": True},
+            )
+
+    def _export(self) -> Mapping[str, Any]:
+        what = "exporting the configuration of the server"
+        try:
+            response = self._server.read(what, f"{_AT}/export", method="POST", form={})
+        except ToolchainError as error:
+            if error.status == 404:
+                error.with_hint("is the plugin configuration-as-code missing there?")
+            raise
+        try:
+            live = yaml_load(response.text)
+        except Exception:  # noqa: BLE001 - the library's own classes may not be there
+            live = None
+        if not isinstance(live, Mapping):
+            raise response.error("protocol", "the export is no YAML with a configuration")
+        return live
+
+    def _require_losses(self, found: ConfigurationComparison) -> None:
+        """Raise `invalid` if a list would lose entries that the task does not allow it to lose."""
+        for path, names in found.lost.items():
+            if path not in self._options.replaces:
+                raise invalid(
+                    f"the server replaces the list {path} as a whole, which would remove"
+                    f" {', '.join(names[:_MOST_NAMED])}: add them to it, or name {path} in replaces"
+                )
+        count = sum(map(len, found.lost.values()))
+        if count > self._options.max_deletions:
+            raise invalid(
+                f"{count} entries of lists would be removed, which is more than max_deletions"
+                f" ({self._options.max_deletions})"
+            )
+
+    def _check(self) -> None:
+        """Let the server check what would be sent."""
+        response = self._server.read(
+            "checking the configuration",
+            f"{_AT}/check",
+            method="POST",
+            expect=(200, 400),
+            headers=_YAML,
+            body=self._sent.encode(),
+        )
+        if response.status == 400:
+            raise response.error("rejected", _messages(response))
+        for each in objects(json_or_none(response.body)):
+            self._task.warn(f"the server says about the configuration: {each.get('message')}")
+
+
+def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
+    """Return the wanted configuration. Raises `invalid` for anything but a mapping."""
+    name, given = "config", options.config
+    if options.src is not None:
+        name, given = "src", read_text(options.src, "the configuration in src")
+    if isinstance(given, str):
+        try:
+            given = yaml_load(given)
+        except Exception:  # noqa: BLE001 - the library's own classes may not be there
+            raise invalid(f"{name} is no YAML") from None
+    if not isinstance(given, Mapping) or not given:
+        raise invalid(f"{name} is no mapping with sections such as jenkins or unclassified")
+    return given
+
+
+def _messages(response: Response) -> str:
+    found = [str(each.get("message")) for each in objects(json_or_none(response.body))]
+    return shorten("; ".join(found)) if found else "the server rejects the configuration"

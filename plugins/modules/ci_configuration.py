@@ -1,0 +1,106 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_configuration
+short_description: Configure the CI server as code, with a plan
+version_added: 1.0.0
+description:
+  - Compares a configuration for the plugin C(configuration-as-code) with the export of the server, path by path. Paths that the
+    configuration does not name are not managed.
+  - Only sections that differ are sent, such as C(jenkins.systemMessage) or C(unclassified.location). The server checks them first, in check mode
+    too. Afterwards the same paths are compared again.
+  - The server replaces lists as a whole. A list that would lose entries is refused, unless O(replaces) names it. Entries that stay keep the
+    members that the configuration does not name.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+options:
+  config:
+    description: The configuration, as a mapping or as YAML.
+    type: raw
+  src:
+    description: File with the configuration, in YAML.
+    type: path
+  replaces:
+    description: Lists that may lose entries, by their paths without the names of entries, such as C(jenkins.nodes).
+    type: list
+    elements: str
+    default: []
+  max_deletions:
+    description: How many entries all lists may lose together.
+    type: int
+    default: 0
+notes:
+  - The server does not show secrets, and replaces variables such as C(${NAME}) itself. Both cannot be compared. RV(unknown) lists them. They
+    are sent when another part of their section differs.
+  - The list C(credentials) of the server has all its credentials, with secrets. M(delivery.toolchain.ci_credential) manages single ones.
+  - PyYAML is needed on the host where the task runs.
+seealso:
+  - module: delivery.toolchain.ci_credential
+  - module: delivery.toolchain.ci_node
+"""
+
+EXAMPLES = r"""
+- name: Set the message and the address of the server
+  delivery.toolchain.ci_configuration:
+    config:
+      jenkins:
+        systemMessage: Releases only
+      unclassified:
+        location:
+          url: https://ci.example.org/
+
+- name: Describe all nodes, and remove at most one
+  delivery.toolchain.ci_configuration:
+    config:
+      jenkins:
+        nodes:
+          - permanent: {name: linux-1, remoteFS: /srv, labelString: linux docker}
+    replaces: [jenkins.nodes]
+    max_deletions: 1
+"""
+
+RETURN = r"""
+changes:
+  description: Paths that differ, without secrets.
+  returned: success
+  type: list
+  elements: dict
+  sample: [{path: jenkins.systemMessage, before: Delivery, after: Releases only}]
+unknown:
+  description: Paths that cannot be compared, as secrets and parts that the server could not export.
+  returned: success
+  type: list
+  elements: str
+  sample: [unclassified.mailer.authentication.password]
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc import ci_configuration
+
+
+def main() -> None:
+    runner.run(
+        "ci",
+        ci_configuration.CiConfigurationOptions,
+        ci_configuration.CiConfigurationOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test `ci_configuration` against the sandbox's plugin for configuration as code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_configuration import (
+    CiConfigurationOperation,
+    CiConfigurationOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.client import Sandbox
+from tests.helpers.ci import Ci
+
+NODES = "jenkins.nodes"
+
+
+@pytest.fixture
+def ci(fresh: Callable[[str], Sandbox]) -> Ci:
+    return Ci(fresh("real"), CiConfigurationOperation, CiConfigurationOptions)
+
+
+def live(ci: Ci) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(ci.text("configuration-as-code/export", "POST"))
+    return found
+
+
+def nodes(*names: str, **more: Any) -> dict[str, Any]:
+    return {"jenkins": {"nodes": [{"permanent": {"name": name, **more}} for name in names]}}
+
+
+def test_the_export_is_no_difference(ci: Ci) -> None:
+    found = ci.run(config=live(ci))
+    assert not found["changed"]
+    assert found["unknown"] == [
+        "unclassified.mailer.authentication.password",
+        "unclassified.broken",
+    ]
+    assert "cannot be compared" in ci.warnings[0]
+
+
+@pytest.mark.parametrize("action", ["configure", "apply"])
+def test_only_paths_and_sections_that_differ(ci: Ci, action: str) -> None:
+    ci.sandbox.settings("ci", casc=action)
+    text = "jenkins: {systemMessage: New, numExecutors: '2'}\nunclassified:\n  location: {url: x}\n"
+    done = ci.lives(config=text)
+    assert [each["path"] for each in done["changes"]] == [
+        "jenkins.systemMessage",
+        "unclassified.location.url",
+    ]
+    assert done["changes"][0] == {
+        "path": "jenkins.systemMessage",
+        "before": "Delivery",
+        "after": "New",
+    }
+    assert live(ci)["unclassified"]["location"] == {"adminAddress": "admin@example.org", "url": "x"}
+    assert ci.run(config={"jenkins": {"noUsage": False, "label": ""}})["changed"] is False
+
+
+def test_a_list_loses_entries_only_if_it_is_named(ci: Ci) -> None:
+    ci.fails("invalid", NODES, "linux-2", config=nodes("linux-1"))
+    ci.fails("invalid", "max_deletions", config=nodes("linux-1"), replaces=[NODES])
+    ci.fails("invalid", "max_deletions", config=nodes("linux-1"), max_deletions=-1)
+    given: dict[str, Any] = {"config": nodes("linux-1"), "replaces": [NODES], "max_deletions": 1}
+    assert [each["path"] for each in ci.lives(**given)["changes"]] == [f"{NODES}[linux-2]"]
+
+
+def test_entries_of_lists_keep_what_is_not_named(ci: Ci) -> None:
+    done = ci.lives(config=nodes("linux-1", "linux-2", "linux-3", labelString="new"))
+    assert len(done["changes"]) == 3
+    first, _second, third = (each["permanent"] for each in live(ci)["jenkins"]["nodes"])
+    assert (first["remoteFS"], first["labelString"]) == ("/srv", "new")
+    assert "remoteFS" not in third
+
+
+def test_secrets_are_not_compared_and_not_shown(ci: Ci) -> None:
+    mailer = {"authentication": {"username": "ci", "password": "new-secret-1"}}
+    assert not ci.run(config={"unclassified": {"mailer": mailer}})["changed"]
+    mailer["authentication"]["username"] = "mailer"
+    done = ci.lives(config={"unclassified": {"mailer": mailer, "api": {"token": "new-secret-2"}}})
+    assert "new-secret" not in str(done["changes"]) + str(done["diff"])
+    assert not ci.run(config={"unclassified": {"mailer": {"smtpHost": "${HOST}"}}})["changed"]
+
+
+def test_what_the_server_refuses_or_does_not_keep(ci: Ci, tmp_path: Path) -> None:
+    ci.fails("rejected", "nonsense", config={"nonsense": {"a": "b"}})
+    ci.run(config={"jenkins": {"slaveAgentPort": 50000}}, check=True)
+    assert "deprecated" in ci.warnings[0]
+    ci.sandbox.settings("ci", casc_ignores=["jenkins.mode"])
+    with pytest.raises(ToolchainError, match=r"jenkins\.mode") as caught:
+        ci.run(config={"jenkins": {"mode": "EXCLUSIVE", "systemMessage": "x"}})
+    assert caught.value.kind == "rejected"
+    ci.sandbox.settings("ci", casc=None)
+    ci.fails("not_found", "configuration-as-code", config={"jenkins": {"mode": "NORMAL"}})
+    (tmp_path / "casc.yml").write_text("- 1", "utf-8")
+    ci.fails("invalid", "src", src=str(tmp_path / "casc.yml"))
+    ci.fails("invalid", "config", config="a: [")
