@@ -42,6 +42,8 @@ _KIND_OF_STATUS: dict[int, Kind] = {
 }
 #: Maximum characters of a message: :data:`DETAIL_LIMIT`, operation and object, and a hint.
 MESSAGE_LIMIT = 1400
+#: Maximum characters of a query in the address of an error.
+_LONGEST_QUERY = 200
 #: Maximum characters of an address in a message.
 ADDRESS_LIMIT = 300
 # The elements of a page that contain the reason. All patterns here take linear time: none searches
@@ -121,9 +123,15 @@ class ToolchainError(Exception):
             "kind": self.kind,
             "status": self.status,
             "method": self.method,
-            "url": self.url,
+            "url": None if self.url is None else _without_long_query(self.url),
             "detail": self.detail,
         }
+
+
+def _without_long_query(url: str) -> str:
+    """Return the address without a query that only repeats the fields that a module reads."""
+    address, _mark, query = url.partition("?")
+    return url if len(query) <= _LONGEST_QUERY else address
 
 
 def append_clause(message: str, clause: str) -> str:

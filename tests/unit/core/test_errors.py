@@ -217,3 +217,10 @@ def test_a_sentence_of_the_server_goes_on_without_its_full_stop(said: str, start
 
 def test_a_message_is_one_line_whatever_names_hold() -> None:
     assert errors.single_line("there is no role 'a\nb'") == "there is no role 'a b'"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(200, True), (201, False)])
+def test_a_long_query_is_left_out_of_the_address(length: int, shown: bool) -> None:
+    address, query = "https://ci.example.com/job/app/api/json", "q" * length
+    error = errors.ToolchainError("server", "reading", url=f"{address}?{query}")
+    assert error.as_dict()["url"] == (f"{address}?{query}" if shown else address)
