@@ -786,8 +786,8 @@ def test_the_gateway_of_the_cloud_is_asked_and_not_the_site(tmp_path: Path, path
 
     with Stub(answer=answer) as stub:
         options = build(TrackerAttachmentOptions, issue="REL-2", dest=str(tmp_path))
-        url, gateway = stub.url.removesuffix("/base"), {"cloud_gateway": stub.url}
-        run = Run(url, TrackerAttachmentOperation, options, cloud_id="1-2", **gateway)
+        url, make = stub.url.removesuffix("/base"), TrackerAttachmentOperation
+        run = Run(url, make, options, cloud_id="1-2", cloud_gateway=stub.url)
         assert run()["changed"]
     assert (tmp_path / "a.txt").read_bytes() == b"abc"
     assert {seen.path.startswith(f"{base}/") for seen in stub.seen} == {True}
