@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that a team can adopt its servers: export finds no drift, each edit is one finding, and
+enforce brings the servers back.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, playbook
+
+Fresh = Callable[[str], Sandbox]
+#: An edit by hand: module, options, and what the finding must show before and after.
+Edit = tuple[str, dict[str, Any], str, Any, Any]
+
+KINDS = ("group", "job", "repository", "access-group", "version", "component", "page")
+_EACH = 75
+#: Names that only one kind has.
+NAMES = {kind: [f"{kind}-{number:03}" for number in range(_EACH)] for kind in KINDS}
+JOB = "<project><description>{}</description><builders/></project>"
+ADMIN = "repo-admin-token-1234567890"
+#: About 500 objects, beside those of the default seeds.
+OBJECTS: dict[str, Any] = {
+    "analysis": {"groups": [{"name": name, "users": ["alice"]} for name in NAMES["group"]]},
+    "ci": {"jobs": {name: {"kind": "freestyle", "description": "seed"} for name in NAMES["job"]}},
+    "repo": {
+        "repositories": [
+            {"key": name, "type": "LOCAL", "packageType": "generic", "description": "seed"}
+            for name in NAMES["repository"]
+        ],
+        "groups": [{"name": name, "description": "seed"} for name in NAMES["access-group"]],
+    },
+    "tracker": {
+        "versions": {"REL": {name: {"description": "seed"} for name in NAMES["version"]}},
+        "components": {"REL": {name: {"description": "seed"} for name in NAMES["component"]}},
+    },
+    "wiki": {
+        "pages": [
+            {"id": str(5000 + number), "space": "REL", "title": name, "parent": "1002"}
+            | {"body": "<p>seed</p>"}
+            for number, name in enumerate(NAMES["page"])
+        ]
+    },
+}
+
+
+def _edit(kind: str, name: str, text: str) -> Edit:
+    edits: dict[str, Edit] = {
+        "group": ("analysis_group", {"name": name, "users": ["bob"]}, name, "alice", "bob"),
+        "job": ("ci_job", {"job": name, "config": JOB.format(text)}, name, "seed", text),
+        "repository": ("repo_repository", {"key": name, "description": text}, name, "seed", text),
+        "access-group": ("repo_group", {"name": name, "description": text}, name, "seed", text),
+        "version": (
+            "tracker_version",
+            {"project": "REL", "name": name, "description": text},
+            f"REL/{name}",
+            "seed",
+            text,
+        ),
+        "component": (
+            "tracker_component",
+            {"project": "REL", "name": name, "description": text},
+            f"REL/{name}",
+            "seed",
+            text,
+        ),
+        "page": (
+            "wiki_page",
+            {"space": "REL", "title": name, "body": f"<p>{text}</p>"},
+            f"REL/{name}",
+            "seed",
+            text,
+        ),
+    }
+    return edits[kind]
+
+
+def _edits(seed: int, count: int) -> list[Edit]:
+    """Return edits of different objects."""
+    chance = random.Random(seed)
+    objects = chance.sample([(kind, name) for kind in KINDS for name in NAMES[kind]], count)
+    return [_edit(kind, name, f"edit {seed}-{index}") for index, (kind, name) in enumerate(objects)]
+
+
+class Servers:
+    """The servers of a team, with the folder that describes them."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+        self._folder = folder
+        self._logins = {
+            name: connections.connection(name, url) for name, url in sandbox.urls.items()
+        }
+        self._logins["repo"]["token"] = ADMIN
+        self._defaults = connections.module_defaults(sandbox.urls, repo={"token": ADMIN})
+
+    def export(self) -> None:
+        exporting = {
+            "export_folder": "state",
+            "export_connections": self._logins,
+            "export_wiki_trees": [{"space": "REL"}],
+        }
+        self._run({"import_playbook": "delivery.toolchain.export", "vars": exporting})
+
+    def apply(self, name: str) -> dict[str, Any]:
+        """Run drift or enforce; return the report."""
+        variables = {
+            "desired_state_folder": "state",
+            "enforce_connections": self._logins,
+            "drift_report": name,
+        }
+        self._run({"import_playbook": f"delivery.toolchain.{name}", "vars": variables})
+        report = (self._folder / name / "report.json").read_text("utf-8")
+        found: dict[str, Any] = json.loads(report)
+        return found
+
+    def edit(self, edits: Sequence[Edit]) -> None:
+        tasks = [playbook.task(*edit[:2], "By hand", ignore_errors=False) for edit in edits]
+        self._run(playbook.play(tasks, module_defaults=self._defaults))
+
+    def _run(self, play: dict[str, Any]) -> None:
+        run = playbook.run(self._folder, [play], seconds=900)
+        assert run.code == 0, run.output
+
+
+@pytest.mark.parametrize("seed", [20261124])
+def test_adopt_edit_and_enforce(seed: int, fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    sandbox.seed(OBJECTS)
+    servers = Servers(sandbox, tmp_path)
+    servers.export()
+    report = servers.apply("drift")
+    assert report["findings"] == []
+    assert report["counts"]["ok"] >= 500
+
+    edits = _edits(seed, 50)
+    servers.edit(edits)
+    found = {one["name"]: one for one in servers.apply("drift")["findings"] if one["name"]}
+    assert sorted(found) == sorted({name for _module, _options, name, *_sides in edits})
+    for _module, _options, name, before, after in edits:
+        # the finding shows the server before, the folder after
+        assert after in str(found[name]["before"]), found[name]
+        assert before in str(found[name]["after"]), found[name]
+
+    servers.apply("enforce")
+    assert servers.apply("drift")["findings"] == []
