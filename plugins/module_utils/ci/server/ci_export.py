@@ -31,7 +31,7 @@ _FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
 _UNTOLD = (
     "Scripts are not kept by the server: write those that have to run into scripts.",
     "Secrets stay on the server: '(kept by the server)' stands in place of each in the jobs.",
-    "Credentials, views, nodes and the configuration of the server are no part of a desired state.",
+    "Credentials, nodes, views and the configuration of the server are not exported.",
 )
 _DEEPEST = 50
 
