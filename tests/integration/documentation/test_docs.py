@@ -20,7 +20,7 @@ PLUGINS = {
 }
 KINDS = (
     *("auth", "permission", "not_found", "conflict", "rejected", "rate_limited", "server"),
-    *("network", "timeout", "protocol", "failed", "invalid"),
+    *("network", "timeout", "protocol", "failed", "waiting", "invalid"),
 )
 
 
