@@ -74,7 +74,7 @@ options:
     description:
       - When the secret of an existing credential is written.
       - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. If there is no record, the
-        secret is not written, a warning says so, and C(credential.secret) is V(unknown).
+        secret is not written, a warning says so, and RV(credential) is V(unknown).
       - V(always) writes it each time, and the task is always changed. V(on_create) never compares it.
       - If any other field changes, the secret is sent as well, because the server would empty it.
     type: str
@@ -146,7 +146,7 @@ options:
         description:
           - When the secret of an existing credential is written.
           - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. If there is no record, the
-            secret is not written, a warning says so, and C(credential.secret) is V(unknown).
+            secret is not written, a warning says so, and RV(credential) is V(unknown).
           - V(always) writes it each time, and the task is always changed. V(on_create) never compares it.
           - If any other field changes, the secret is sent as well, because the server would empty it.
         type: str

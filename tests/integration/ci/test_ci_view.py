@@ -26,7 +26,7 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
 
 
 @pytest.mark.parametrize("place", [{}, {"folder": "delivery"}])
-def test_a_view_lives_from_creation_to_deletion(ci: Ci, place: dict[str, str]) -> None:
+def test_a_view_lives_from_creation_to_deletion(ci: Ci, place: dict[str, Any]) -> None:
     assert ci.lives(name="V", **place)["view"]["jobs"] == []
     assert ci.lives(name="V", jobs=["b", "A"], **place)["view"]["jobs"] == ["A", "b"]
     assert not ci.run(name="V", jobs=["A", "b"], **place)["changed"]

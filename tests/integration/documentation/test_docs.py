@@ -27,7 +27,7 @@ KINDS = (
 def _build(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     """Build a site of two pages with the configuration of the real site."""
     source = folder / "source"
-    source.mkdir()
+    (source / "static").mkdir(parents=True)
     (source / "conf.py").write_bytes((DOCSITE / "conf.py").read_bytes())
     (source / "index.md").write_text(text, encoding="utf-8")
     (source / "other.md").write_text(

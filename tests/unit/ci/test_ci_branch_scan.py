@@ -44,8 +44,8 @@ class Scans:
             log = self.logs.pop(0) if len(self.logs) > 1 else self.logs[0]
             if isinstance(log, Reply):
                 return log
-            more = {} if "Finished" in log or not log else {"X-More-Data": "true"}
-            return Reply(200 if log else 404, body=log.encode(), headers=more)
+            headers = {} if "Finished" in log or not log else {"X-More-Data": "true"}
+            return Reply(200 if log else 404, body=log.encode(), headers=headers)
         names = self.after if self.asked else self.before
         jobs = [{"name": name} for name in names]
         more = {"buildable": False} if self.asked and self.answer.status == 500 else self.more

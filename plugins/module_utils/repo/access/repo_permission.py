@@ -20,7 +20,7 @@ from .repository_keys import RepositoryKeys
 
 #: Targets that stand for all repositories of a class.
 SPECIAL = ("ANY", "ANY LOCAL", "ANY REMOTE", "ANY DISTRIBUTION")
-_Principals = Annotated[dict[str, Any] | None, Option(values="json", empty=True)]
+_Principals = Annotated["dict[str, Any] | None", Option(values="json", empty=True)]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.files import atomic_write, require_replaceable
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.module.typed_options import PathText
+from ...core.module.typed_options import Option, PathText
 from ...core.plan import Change, Plan, unchanged, without_none
 from ..times import age_of
 from .tokens import NewToken, Token, Tokens, client_of
@@ -34,7 +34,7 @@ class RepoTokenOptions:
     """The options of `repo_token`."""
 
     name: str
-    token_username: str | None = None
+    token_username: Annotated[str | None, Option(secret=False)] = None
     scopes: list[str] | None = None
     expires_in: str | None = None
     renew_before: str | None = None

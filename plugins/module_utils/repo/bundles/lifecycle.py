@@ -35,7 +35,7 @@ _MOST_PAGES = 1000
 Row: TypeAlias = tuple[Response, Mapping[str, Any]]
 
 #: The option of a module that names a key pair.
-SigningKey = Annotated[str | None, Option(secret=False)]
+SigningKey = Annotated["str | None", Option(secret=False)]
 
 
 @dataclass(frozen=True, kw_only=True)

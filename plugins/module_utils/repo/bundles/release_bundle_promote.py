@@ -25,7 +25,7 @@ from .lifecycle import (
 )
 from .promotion_records import BundlePromotion, read_promotions
 
-Keys = Annotated[list[str] | None, Option(empty=False)]
+Keys = Annotated["list[str] | None", Option(empty=False)]
 
 
 @dataclass(frozen=True, kw_only=True)

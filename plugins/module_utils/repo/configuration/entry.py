@@ -39,7 +39,7 @@ class FederatedMember:
 class RepositoryEntry:
     """An entry of `entries`."""
 
-    key: str
+    key: Annotated[str, Option(secret=False)]
     rclass: RepositoryClass | None = None
     package_type: str | None = None
     description: Annotated[str | None, Option(empty=True)] = None

@@ -45,7 +45,7 @@ class RepoRepositoryOptions:
         "required_one_of": [["key", "entries"]],
     }
 
-    key: str | None = None
+    key: Annotated[str | None, Option(secret=False)] = None
     rclass: RepositoryClass | None = None
     package_type: str | None = None
     description: Annotated[str | None, Option(empty=True)] = None

@@ -20,7 +20,7 @@ from ..editing.site import Site
 from .by_project import ByProject
 from .project_roles import GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
 
-_Names = Annotated[list[str] | None, Option(empty=True)]
+_Names = Annotated["list[str] | None", Option(empty=True)]
 
 
 @dataclass(frozen=True)
