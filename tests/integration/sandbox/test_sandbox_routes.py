@@ -95,6 +95,17 @@ EMPTY = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 BLOBS = "/api/docker/docker-staging-local/v2/app/blobs"
 UPLOAD: tuple[str, str, dict[str, Any]] = ("POST", f"{BLOBS}/uploads/", {})
 BUILD = {"buildName": "agent", "buildNumber": "12"}
+LIFECYCLE, VERSION = "/lifecycle/api/v2", "agent/1.10.1"
+BUNDLE = {
+    "release_bundle_name": "agent",
+    "release_bundle_version": "2.0.0",
+    "source_type": "artifacts",
+    "source": {"artifacts": [{"path": FILE}]},
+}
+PROMOTED = {"json": {"environment": "PROD"}}
+PROMOTION = ("POST", f"{LIFECYCLE}/promotion/records/{VERSION}", PROMOTED)
+RULES = {"json": {"distribution_rules": [{"site_name": "edge-1"}]}}
+DISTRIBUTION = ("POST", f"{LIFECYCLE}/distribution/distribute/{VERSION}", RULES)
 FORM: dict[str, Any] = {"files": {"file": ("a.txt", b"a")}}
 COMMENT = ("POST", "/rest/api/2/issue/REL-19/comment", {"json": {"body": "x"}})
 LINKED = {
@@ -129,6 +140,10 @@ def access(method: str, path: str, **sent: Any) -> Row:
 
 def older(method: str, path: str, **sent: Any) -> Row:
     return repo(ADMIN, method, f"/api/security/{path}", {"json": sent} if sent else None)
+
+
+def lifecycle(right: str, method: str, path: str, *more: Any, **others: Any) -> Row:
+    return repo(right, method, f"{LIFECYCLE}/{path}", *more, **others)
 
 
 PERMISSIONS = "api/v2/security/permissions"
@@ -192,6 +207,21 @@ ROWS = [
         *("read", "GET", f"{BLOBS}/{EMPTY}"),
         before=("POST", f"{BLOBS}/uploads/?digest={EMPTY}", {}),
     ),
+    lifecycle("deploy", "POST", "release_bundle", {"json": BUNDLE}),
+    lifecycle("read", "GET", f"release_bundle/existence/{VERSION}"),
+    lifecycle("read", "GET", f"release_bundle/statuses/{VERSION}"),
+    lifecycle("read", "GET", "release_bundle/groups"),
+    lifecycle("read", "GET", "release_bundle/records/agent"),
+    lifecycle("read", "GET", f"release_bundle/records/{VERSION}"),
+    lifecycle("delete", "DELETE", f"release_bundle/records/{VERSION}"),
+    lifecycle("deploy", "POST", f"promotion/records/{VERSION}", PROMOTED),
+    lifecycle("read", "GET", f"promotion/records/{VERSION}"),
+    lifecycle("read", "GET", f"promotion/records/{VERSION}/{MADE}", before=PROMOTION),
+    lifecycle("read", "GET", f"promotion/statuses/{VERSION}/{MADE}", before=PROMOTION),
+    lifecycle("deploy", "POST", f"distribution/distribute/{VERSION}", RULES),
+    lifecycle("deploy", "POST", f"distribution/remote_delete/{VERSION}", RULES),
+    lifecycle("read", "GET", f"distribution/trackers/{VERSION}"),
+    lifecycle("read", "GET", f"distribution/trackers/{VERSION}/{MADE}", before=DISTRIBUTION),
     tracker(
         *("create", "POST", "/issue/bulk", {"json": {"issueUpdates": [{"fields": NEW}]}}),
         refused=(400,),
@@ -477,7 +507,8 @@ def _made(answer: requests.Response) -> str:
     assert answer.status_code < 400, answer.text
     if answer.headers.get("content-type", "").startswith("application/json"):
         told = answer.json()
-        return str((told.get("results") or [told])[0].get("id", ""))
+        first = (told.get("results") or [told])[0]
+        return str(first.get("id", first.get("created_millis", "")))
     return answer.headers.get("Location", "").rpartition("/")[2]
 
 
