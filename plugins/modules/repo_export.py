@@ -10,7 +10,8 @@ module: repo_export
 short_description: Export the configuration of the artifact repository manager as a desired state
 version_added: 1.0.0
 description:
-  - Writes C(repo.yml) with all repositories, groups, users and permissions into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read.
+  - Writes C(repo.yml) with all repositories, groups, users and permissions into a folder that the role C(desired_state) and the playbooks
+    C(enforce) and C(drift) read.
   - All fields of a repository are exported, empty ones too, except for secrets. The account must be an administrator.
   - Objects and fields that cannot be expressed are listed in RV(left_out) and at the start of the file. No object is skipped silently.
   - Everything is read before anything is written. The server is not changed.

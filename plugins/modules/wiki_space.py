@@ -89,7 +89,9 @@ options:
         elements: dict
         suboptions:
           group:
-            description: Name of a group. Set exactly one of O(entries[].permissions[].group), O(entries[].permissions[].user) and O(entries[].permissions[].anonymous).
+            description:
+              - Name of a group. Set exactly one of O(entries[].permissions[].group), O(entries[].permissions[].user) and
+                O(entries[].permissions[].anonymous).
             type: str
           user:
             description: Name of a user.

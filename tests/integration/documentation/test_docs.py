@@ -18,6 +18,13 @@ PLUGINS = {
     for kind in ("modules", "lookup", "filter")
     for path in (ROOT / "plugins" / kind).glob("*.py")
 }
+#: Options of modules, and keys in their documentation.
+OPTIONS = {
+    name
+    for kind in ("modules", "doc_fragments")
+    for path in (ROOT / "plugins" / kind).rglob("*.py")
+    for name in re.findall(r"^ +(\w+):$", path.read_text(encoding="utf-8"), re.MULTILINE)
+}
 KINDS = (
     *("auth", "permission", "not_found", "conflict", "rejected", "rate_limited", "server"),
     *("network", "timeout", "protocol", "failed", "waiting", "invalid"),
@@ -65,8 +72,7 @@ def test_what_migration_names_is_there() -> None:
         cells = line.strip("|").split("|")
         if line.startswith("|") and len(cells) > 1:
             found |= set(re.findall(r"`((?:[a-z]+_)+[a-z]+)`", cells[1]))
-    options = {"allow_empty", "parent_id"}
-    assert found - options - PLUGINS == set()
+    assert found - OPTIONS - PLUGINS - {"module_defaults"} == set()
     assert len(found) > 20
 
 

@@ -51,6 +51,14 @@ CHAINS: dict[str, Chain] = {
         ("ci_job", {"job": "new/built", "config": PROJECT}),
         ("ci_job_build", {"job": "new/built", "wait": False}),
     ],
+    "spaces": [
+        ("wiki_space", {"key": "NEW", "name": "New"}),
+        ("wiki_page", {"space": "NEW", "title": "New", "body": "<p>x</p>"}),
+    ],
+    "components": [
+        ("tracker_component", {"project": "REL", "name": "new"}),
+        ("tracker_issue", {"issue": "REL-1", "add": {"components": ["new"]}}),
+    ],
     "pages": [
         ("wiki_page", {"space": "REL", "title": "New", "body": "<p>x</p>"}),
         (

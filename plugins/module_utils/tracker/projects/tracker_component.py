@@ -103,6 +103,15 @@ class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
     def __init__(self, task: Task, options: TrackerComponentOptions) -> None:
         entries = entries_of(options, ComponentEntry)
         super().__init__(ComponentKind(task), entries, listed=options.entries is not None)
+        self._predictions, self._wanted = task.predictions, entries
+
+    def predict(self, plan: Plan) -> None:
+        for entry in self._wanted:
+            name = (entry.new_name or entry.name).lower()
+            if entry.state == "absent":
+                self._predictions.remove("component", entry.project, name)
+            else:
+                self._predictions.add("component", entry.project, name)
 
 
 class ComponentKind(EntryKind[ComponentEntry]):

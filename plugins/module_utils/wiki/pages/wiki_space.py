@@ -101,6 +101,14 @@ class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
     def __init__(self, task: Task, options: WikiSpaceOptions) -> None:
         entries = entries_of(options, SpaceEntry)
         super().__init__(SpaceKind(task), entries, listed=options.entries is not None)
+        self._predictions, self._wanted = task.predictions, entries
+
+    def predict(self, plan: Plan) -> None:
+        for entry in self._wanted:
+            if entry.state == "absent":
+                self._predictions.remove("space", entry.key.lower())
+            else:
+                self._predictions.add("space", entry.key.lower())
 
 
 class SpaceKind(EntryKind[SpaceEntry]):
