@@ -45,7 +45,6 @@ _READ = {
     "sphinxcontrib-applehelp": "BSD-2-Clause",
     "sphinxcontrib-devhelp": "BSD-2-Clause",
     "sphinxcontrib-htmlhelp": "BSD-2-Clause",
-    "sphinxcontrib-jquery": "0BSD",
     "sphinxcontrib-jsmath": "BSD-2-Clause",
     "sphinxcontrib-qthelp": "BSD-2-Clause",
     "sphinxcontrib-serializinghtml": "BSD-2-Clause",

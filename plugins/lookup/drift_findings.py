@@ -38,6 +38,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
 
 
@@ -46,6 +47,7 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)
+        lookups.require_terms(terms, "the findings of the hosts")
         return [_found(term) for term in terms]
 
 

@@ -56,6 +56,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import tickets, writing
 
 _UNUSABLE = (
@@ -69,6 +70,7 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[dict[str, Any]]:
         self.set_options(var_options=variables, direct=kwargs)
+        lookups.require_terms(terms, "a report")
         return [self._plan(_report(term, variables or {})) for term in terms]
 
     def _plan(self, report: Any) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import ignored, terminal
 
 
@@ -52,6 +53,7 @@ class LookupModule(LookupBase):
         self, terms: list[Any], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
+        lookups.require_terms(terms, "the settings of a report")
         return [_problem(term, self.get_option("output")) for term in terms]
 
 

@@ -74,7 +74,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
     without_user_info,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.times import age_of
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals, lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     sealed,
     switch,
@@ -90,6 +90,7 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Any]:
         self.set_options(var_options=variables, direct=kwargs)
+        lookups.require_terms(terms, "what to do with the plan")
         tasks: dict[str, Callable[[dict[str, Any]], Any]] = {
             "start": lambda _variables: {"salt": secrets.token_hex(16)},
             "seal": self._seal,

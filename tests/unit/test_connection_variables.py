@@ -17,7 +17,10 @@ LOGIN = {"toolchain_repo_token": "{{ vault_token }}"}
 def found(given: dict[str, Any], variables: dict[str, Any], service: str = "repo") -> Any:
     values = {"{{ vault_token }}": "a-token", "{{ omit }}": OMIT, "{{ nothing }}": ""}
     return from_variables(
-        service, given, {"omit": OMIT, **variables}, lambda value: values.get(value, value)
+        service,
+        given,
+        {"omit": OMIT, **variables},
+        lambda value: values.get(value, value) if isinstance(value, str) else value,
     )
 
 
