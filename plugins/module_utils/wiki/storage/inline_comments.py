@@ -56,7 +56,7 @@ def with_comments(before: str, after: str) -> str:
     for ref, begin, end in old.marked:
         if ref in missing:
             found = _best(old, begin, end, new)
-            if found is not None and all(found[1] <= a or found[0] >= b for a, b, _ in taken):
+            if found is not None and all(found[1] <= a or found[0] >= b for a, b, _ref in taken):
                 taken.append((*found, ref))
     return new.marked_with(taken)
 
