@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Manages a component of a project. Only differences are sent.
   - Component names are unique in a project. Letter case and surrounding whitespace are ignored, in comparisons too.
-  - The account must be allowed to administer the project.
+  - The account must be allowed to browse and to administer the project.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker

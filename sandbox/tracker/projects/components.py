@@ -11,6 +11,7 @@ from sandbox.tracker.errors import refusal
 from sandbox.tracker.issues.changes import save
 from sandbox.tracker.projects.moves import issues_of
 
+_MISSING = "The component with id {} does not exist."
 _TAKEN = "A component with the name {} already exists in this project."
 _EMPTY = "The component name specified is invalid - cannot be an empty string."
 _UNRIGHTFUL = "The user {} does not have permission to complete this operation."
@@ -20,12 +21,12 @@ _FIELD = "components"
 
 def listed(call: Call) -> Response:
     """GET /project/{key}/components: a list without paging."""
-    return JSONResponse(_of(call, call.readable(call.part("key"))))
+    return JSONResponse(_of(call, call.project(call.part("key"))["key"]))
 
 
 def paged(call: Call) -> Response:
     """GET /project/{key}/component (cloud): a paged list."""
-    return JSONResponse(call.page(_of(call, call.readable(call.part("key")))))
+    return JSONResponse(call.page(_of(call, call.project(call.part("key"))["key"])))
 
 
 def _of(call: Call, project: str) -> list[Json]:
@@ -40,7 +41,7 @@ def _found(call: Call) -> tuple[str, Json]:
         project = key.partition("/")[0]
         if entry["id"] == number and (project in call.world.projects or call.administers(project)):
             return project, entry
-    raise refusal(404, f"The component with id {number} does not exist.")
+    raise refusal(404, _MISSING.format(number))
 
 
 def _administered(call: Call, project: str) -> None:
@@ -48,7 +49,10 @@ def _administered(call: Call, project: str) -> None:
 
 
 def component(call: Call) -> Response:
-    return JSONResponse(call.views.whole_component(*_found(call)))
+    """GET /component/{id}: unlike a change, it needs the permission to browse the project."""
+    project, entry = _found(call)
+    require(project in call.world.projects, refusal(404, _MISSING.format(entry["id"])))
+    return JSONResponse(call.views.whole_component(project, entry))
 
 
 def create(call: Call) -> Response:
@@ -119,7 +123,7 @@ def delete(call: Call) -> Response:
     target = call.query("moveIssuesTo")
     known = call.store.values("tracker.component", f"{project}/")
     names = [one["name"] for one in known if one["id"] == target != entry["id"]]
-    require(names or not target, refusal(404, f"The component with id {target} does not exist."))
+    require(names or not target, refusal(404, _MISSING.format(target)))
     for issue in issues_of(call, project, entry["name"], _FIELD):
         kept = [one for one in issue[_FIELD] if one != entry["name"]]
         save(call, issue, {**issue, _FIELD: list(dict.fromkeys([*kept, *names]))})

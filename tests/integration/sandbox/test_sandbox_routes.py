@@ -115,6 +115,7 @@ LINKED = {
         "outwardIssue": {"key": "REL-3"},
     }
 }
+ROLE = "/project/REL/role/10001"
 NEW = {"project": {"key": "REL"}, "issuetype": {"name": "Task"}, "summary": "x"}
 PROPERTY = ("POST", "/rest/api/content/1002/property", {"json": {"key": "k", "value": 1}})
 PAGE2 = {
@@ -231,6 +232,14 @@ ROWS = [
     tracker(
         *("administer", "DELETE", f"/issue/REL-19/comment/{MADE}"), before=COMMENT, refused=(400,)
     ),
+    tracker(
+        *("administer", "PUT", f"/issue/REL-19/comment/{MADE}", {"json": {"body": "y"}}),
+        before=COMMENT,
+        refused=(400,),
+    ),
+    tracker("browse", "GET", "/issue/REL-19/watchers"),
+    tracker("watch", "POST", "/issue/REL-19/watchers", {"json": "alice"}),
+    tracker("watch", "DELETE", "/issue/REL-19/watchers?username=alice"),
     tracker("browse", "GET", "/issue/REL-19/editmeta"),
     tracker("browse", "GET", "/issue/REL-19/changelog", cloud=True),
     tracker("browse", "GET", "/issue/REL-1/properties"),
@@ -244,6 +253,17 @@ ROWS = [
     tracker("browse administer", "GET", "/project/REL/versions"),
     tracker("browse administer", "GET", "/project/REL/version"),
     tracker("browse", "GET", "/project/REL/components"),
+    tracker("browse", "GET", "/project/REL/component", cloud=True),
+    tracker("browse", "GET", "/component/10001"),
+    tracker("administer", "POST", "/component", {"json": {"project": "REL", "name": "x"}}),
+    tracker("administer", "PUT", "/component/10001", {"json": {"description": "x"}}),
+    tracker("administer", "DELETE", "/component/10001"),
+    tracker("browse administer", "GET", "/component/10001/relatedIssueCounts"),
+    tracker("browse administer", "GET", "/project/REL/role"),
+    tracker("administer", "GET", ROLE),
+    tracker("administer", "PUT", ROLE, {"json": {"categorisedActors": {}}}),
+    tracker("administer", "POST", ROLE, {"json": {"user": ["boris"]}}),
+    tracker("administer", "DELETE", f"{ROLE}?user=alice"),
     tracker("browse administer", "GET", "/version/10001"),
     tracker("administer", "PUT", "/version/10001/mergeto/10002"),
     tracker("browse administer", "GET", "/version/10001/unresolvedIssueCount"),
@@ -264,7 +284,13 @@ ROWS = [
     wiki("add", "PUT", "/content/1003/move/append/1002", cloud=True),
     wiki("view", "GET", "/content/1002/restriction/byOperation"),
     Row("wiki", ("view",), "GET", "/rest/experimental/content/1002/restriction/byOperation"),
+    wiki("add", "PUT", "/content/1002/restriction", {"json": []}),
     wiki("view", "GET", "/space/REL/content/page"),
+    wiki("create_space", "POST", "/space", {"json": {"key": "NEW", "name": "x"}}),
+    wiki("administer", "PUT", "/space/REL", {"json": {"name": "x"}}),
+    wiki("administer", "DELETE", "/space/REL"),
+    wiki("administer", "GET", "/space/REL/permissions", refused=(500,)),
+    wiki("administer", "POST", "/space/REL/permissions", {"json": []}, refused=(500,)),
     wiki("view", "GET", "/content/1002/child/attachment"),
     wiki("attach", "PUT", "/content/1002/child/attachment", FORM, cloud=True),
     wiki("attach", "POST", f"/content/1002/child/attachment/{MADE}/data", FORM, before=ATTACHED),
@@ -380,6 +406,8 @@ FREE: dict[str, dict[str, str]] = {
         "GET /rest/api/content/search": _FILTERED,
         "GET /rest/api/search": _FILTERED,
         "GET /rest/api/space": _FILTERED,
+        "GET /rest/api/user": "accounts are no part of a space",
+        "GET /rest/api/user/memberof": "groups are no part of a space",
         "GET /rest/api/user/current": "tells of the account itself",
     },
     "ci": {

@@ -93,7 +93,7 @@ class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
         "tracker",
         {
             "read": reads(),
-            **dict.fromkeys(("create", "update", "delete"), writes("administer")),
+            **dict.fromkeys(("create", "update", "delete"), writes("browse", "administer")),
         },
         kind="component",
         name="{project}/{name}",
