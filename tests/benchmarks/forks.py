@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wall time of `drift` over many servers with a response time of 50 ms, by the number of forks.
+"""Wall time and memory of `drift` over many servers with a response time of 50 ms, by the number of
+forks.
 
 More forks wait for more servers at a time, until the processors of the machine are busy.
 """
@@ -7,7 +8,9 @@ More forks wait for more servers at a time, until the processors of the machine 
 from __future__ import annotations
 
 import json
+import re
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -28,7 +31,37 @@ NAMES = [f"project {number}" for number in range(PROJECTS)]
 SEED = {"analysis": {"projects": [{"name": name} for name in NAMES]}}
 
 
-def _seconds(sandbox: Sandbox, collections: Path, forks: int) -> float:
+class Memory:
+    """The peak of the memory of `ansible-playbook` and its forks, in MiB; shared pages count once."""
+
+    def __enter__(self) -> Memory:
+        self.peak, self._over = 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            self.peak = max(self.peak, sum(map(_pss, Path("/proc").glob("[0-9]*"))) / 1024)
+
+
+def _pss(process: Path) -> int:
+    """Return the proportional memory of a process of Ansible in KiB, 0 for any other."""
+    try:
+        if b"ansible-playbook" not in (process / "cmdline").read_bytes():
+            return 0
+        text = (process / "smaps_rollup").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"^Pss: +(\d+)", text, re.MULTILINE)
+    return int(found.group(1)) if found else 0
+
+
+def _seconds(sandbox: Sandbox, collections: Path, forks: int) -> tuple[float, float]:
     login = connections.connection("analysis", sandbox.urls["analysis"])
     variables = {
         "analysis_config_modules": [
@@ -45,20 +78,21 @@ def _seconds(sandbox: Sandbox, collections: Path, forks: int) -> float:
         (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": hosts}}))
         (folder / "variables.json").write_text(json.dumps(variables))
         begun = time.monotonic()
-        run = playbook.run(
-            folder,
-            [{"import_playbook": "delivery.toolchain.drift"}],
-            arguments=["-i", "inventory.json", "-e", "@variables.json", "-f", str(forks)],
-            collections=collections,
-            seconds=PATIENCE,
-        )
+        with Memory() as memory:
+            run = playbook.run(
+                folder,
+                [{"import_playbook": "delivery.toolchain.drift"}],
+                arguments=["-i", "inventory.json", "-e", "@variables.json", "-f", str(forks)],
+                collections=collections,
+                seconds=PATIENCE,
+            )
         seconds = time.monotonic() - begun
         if run.code != 0:
             raise SystemExit(run.output[-3000:])
         counts = json.loads((folder / "report/report.json").read_text("utf-8"))["counts"]
-    if counts != {"ok": 0, "drift": SERVERS * PROJECTS, "failed": 0}:
+    if counts != {"ok": 0, "drift": SERVERS * PROJECTS, "failed": 0, "ignored": 0}:
         raise SystemExit(f"{forks} forks found {counts}")
-    return seconds
+    return seconds, memory.peak
 
 
 def run() -> bool:
@@ -71,12 +105,12 @@ def run() -> bool:
         tree.link_tree(collections)
         sandbox.settings("analysis", delay_ms=DELAY_MS)
         print(f"\n{SERVERS} servers, {PROJECTS} projects each, {DELAY_MS} ms a response\n")
-        print(f"{'forks':>7}{'seconds':>9}{'objects/s':>11}")
+        print(f"{'forks':>7}{'seconds':>9}{'objects/s':>11}{'MiB':>7}")
         seconds = {}
         for forks in sorted(set(FORKS)):
-            seconds[forks] = _seconds(sandbox, collections, forks)
+            seconds[forks], peak = _seconds(sandbox, collections, forks)
             rate = SERVERS * PROJECTS / seconds[forks]
-            print(f"{forks:>7}{seconds[forks]:>9.1f}{rate:>11.0f}", flush=True)
+            print(f"{forks:>7}{seconds[forks]:>9.1f}{rate:>11.0f}{peak:>7.0f}", flush=True)
     ratio = seconds[min(seconds)] / seconds[max(seconds)]
     kept = ratio >= MIN_RATIO
     promised = f"promised at least {MIN_RATIO:g}: {'yes' if kept else 'NO'}"
