@@ -307,4 +307,4 @@ def test_every_option_of_the_modules_is_handed_over() -> None:
             options = yaml.safe_load(playbook.documentation(module, "DOCUMENTATION"))["options"]
             # a gate checks a project, not a single issue
             assert set(task[name]) == set(options) - {"id"}, module
-    assert len(used) == 8
+    assert len(used) == 7
