@@ -97,7 +97,8 @@ def main() -> int:
     """Run the jobs of the command line; return 0 if all passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=["all"], help="jobs or groups, else all")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    # one more than processors: jobs wait for processes and timeouts a third of their time
+    parser.add_argument("--workers", type=int, default=(os.cpu_count() or 1) + 1)
     options = parser.parse_args()
     if importlib.util.find_spec("pytest") is None:
         raise SystemExit("The tools of the tests are not installed here: run `tools/setup dev`.")
