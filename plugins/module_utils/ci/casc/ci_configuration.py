@@ -16,7 +16,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
-from ..client import objects, server_of
+from ..client import objects, refuse_page, server_of
 from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
 from ..waiting import require_at_least
 from .casc_comparison import ConfigurationComparison, compared, secrets_in, sections
@@ -63,9 +63,10 @@ class CiConfigurationOperation:
         for secret in secrets_in("", self._wanted):
             task.hide(secret)
         self._sent = ""
+        self._live: Mapping[str, Any] = {}
 
     def plan(self) -> Plan:
-        live = self._export()
+        live = self._live = self._export()
         found = compared(self._wanted, live)
         result = {"changes": found.changes, "unknown": found.unknown}
         if found.unknown:
@@ -91,6 +92,7 @@ class CiConfigurationOperation:
                 "POST",
                 f"{_AT}/{action}",
                 expect=(200, 400, 404),
+                validate=refuse_page,
                 verify=lambda: not compared(self._wanted, self._export()).changes,
                 headers=_YAML,
                 body=self._sent.encode(),
@@ -106,13 +108,14 @@ class CiConfigurationOperation:
 
     def _verify(self) -> None:
         """Raise `rejected` for paths that the server did not take over."""
-        left = compared(self._wanted, self._export()).changes
+        live = self._export()
+        left = compared(self._wanted, live).changes
         if left:
             named = ", ".join(each["path"] for each in left[:_MOST_NAMED])
             raise ToolchainError(
                 "rejected",
                 f"configuring the server: it accepted the configuration, but does not keep {named}",
-                result={"changed": True},
+                result={"changed": live != self._live},
             )
 
     def _export(self) -> Mapping[str, Any]:
