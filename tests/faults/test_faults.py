@@ -100,6 +100,9 @@ WRITE_TROUBLES = {
 #: requests get 302 even if they succeed [ci-21, ci-22, ci-41]: a verification read shows that they
 #: failed.
 KINDS = {
+    ("ci_branch_scan", "a redirected write"): "timeout",
+    ("ci_build_delete", "a redirected write"): "rejected",
+    ("ci_build_input", "a redirected write"): "failed",
     ("ci_job", "a redirected write"): "failed",
     ("ci_job_build", "a redirected write"): "rejected",
     ("ci_node", "a redirected write"): "failed",

@@ -87,6 +87,8 @@ class CiBuildDeleteOperation:
         self._job = job_of(options.job, task.connection.url)
         self._what = f"deleting builds of the job '{self._job.name}'"
         self._server = server_of(task)
+        #: A build was stopped or released.
+        self._touched = False
         self._known: dict[int, dict[str, Any]] = {}
 
     def plan(self) -> Plan:
@@ -120,7 +122,7 @@ class CiBuildDeleteOperation:
                 self._delete(self._known[row["number"]])
             except ToolchainError as error:
                 done = rows[:place]
-                changed = any(each["action"] == "deleted" for each in done)
+                changed = self._touched or any(each["action"] == "deleted" for each in done)
                 error.result = {**error.result, "changed": changed, "builds": done}
                 raise
         self._verify(rows)
@@ -173,9 +175,11 @@ class CiBuildDeleteOperation:
         path = build_path(self._job, number)
         if self._options.force and not records.is_over(build):
             self._stop(number, path)
+            self._touched = True
         if self._options.force and build.get("keepLog") is True:
             released = partial(self._is_released, path)
             self._write(f"{path}/toggleLogKeep", released)
+            self._touched = True
         self._write(f"{path}/doDelete", lambda: self._shown(path) is None)
 
     def _stop(self, number: int, path: str) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,9 @@ from ..client import object_of, require_confirmation, server_of
 from ..job_address import JobName, build_path, job_of
 from ..pending_input import described, pending_inputs
 from ..permissions import BUILD, SEES_JOB
+
+#: Reads of the build after the response, and seconds between them.
+_ATTEMPTS, _PAUSE = 3, 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +96,22 @@ class CiBuildInputOperation:
             validate=partial(require_confirmation, self._server),
             verify=partial(self._is_given, str(number), input_id),
         )
+        self._require_given(str(number), input_id)
         return {}
+
+    def _require_given(self, number: str, input_id: str) -> None:
+        """Raise `failed` if the build still waits for the input. Server fact [ci-6]: 302 is the
+        response to a success, and to a redirect of another program.
+        """
+        for _attempt in range(_ATTEMPTS):
+            if self._is_given(number, input_id) is not False:
+                return
+            time.sleep(_PAUSE)
+        raise ToolchainError(
+            "failed",
+            f"{self._what}: the server accepted it, but the build still waits for the input",
+            result={"changed": False},
+        )
 
     def _read(self, segment: str) -> Mapping[str, Any]:
         response = self._server.read(

@@ -139,9 +139,11 @@ class CiBranchScanOperation:
         pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
         while not (self._poll(pace) and self._log.is_new and self._log.result is not None):
             try:
-                pace.pause(f"{self._what}: the scan goes on ({self._url})")
+                goes_on = "goes on" if self._log.is_new else "has not begun"
+                pace.pause(f"{self._what}: the scan {goes_on} ({self._url})")
             except PollTimeout as error:
-                error.result = {"changed": True, "scan": _scan(None, self._log.text)}
+                changed = self._log.is_new
+                error.result = {"changed": changed, "scan": _scan(None, self._log.text)}
                 raise
         if self._log.result != "SUCCESS":
             raise ToolchainError(
