@@ -171,3 +171,24 @@ def test_many_credentials_in_one_task(ci: Ci) -> None:
     assert done["results"][1]["id"] == done["results"][1]["name"] == "two"
     always = [{"id": "one", "secret": "first-secret", "update_secret": "always"}]
     assert ci.run(entries=always)["results"][0]["action"] == "updated"
+
+
+def test_an_entry_without_its_secret_stops_no_other(ci: Ci) -> None:
+    entries: list[dict[str, Any]] = [
+        {"id": "git-login", "description": "Reads the sources", "username": "git"},
+        {"id": "new", "kind": "secret_text"},
+        {"id": "one", "kind": "secret_text", "secret": "first-secret"},
+    ]
+    assert not ci.run(entries=entries[:1])["changed"]
+    with pytest.raises(
+        ToolchainError, match="1 of 2 entries failed, .*secret_text needs"
+    ) as caught:
+        ci.run(entries=entries[1:])
+    assert caught.value.kind == "invalid"
+    assert [each["action"] for each in caught.value.result["results"]] == ["created", "created"]
+    assert "first-secret" not in shown(ci, "one")
+    entries[0]["description"] = "Other"
+    error = ci.fails("invalid", "empty it", "differs in description", entries=entries[:1])
+    assert error.result["results"][0]["changes"] == [
+        {"field": "description", "before": "Reads the sources", "after": "Other"}
+    ]

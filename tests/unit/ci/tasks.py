@@ -61,4 +61,6 @@ class Run:
             values["diff"] = (plan.before, plan.after)
             if plan.needs_apply and not self.read_only:
                 values.update(made.apply(plan))
+            elif plan.failure is not None:
+                raise plan.failure
         return values

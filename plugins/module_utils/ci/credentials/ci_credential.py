@@ -154,7 +154,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
         state = "same" if live is None else _secret_state(live, wanted)
         found = self._with_secret(entry, found, state)
         if found.changed:
-            wanted.document(live)  # raises without the secrets
+            found = replace(found, failure=_lack_of_secrets(wanted, live, found))
         elif state == "unknown" and wanted.secret is not None:
             self._task.warn(
                 f"the secret of the credential '{place.name}' cannot be compared, and was not"
@@ -247,6 +247,19 @@ class Credentials(EntryKind[CiCredentialEntry]):
                 f"the credential '{place.name}': the server does not keep {', '.join(lost)}",
                 result={"changed": True},
             )
+
+
+def _lack_of_secrets(wanted: Wanted, live: XmlElement | None, found: Plan) -> ToolchainError | None:
+    """Return the error of a change whose secrets are not given: it depends on the server, so that
+    it stops only this credential.
+    """
+    try:
+        wanted.document(live)
+    except ToolchainError as error:
+        fields = ", ".join(change.field for change in found.changes)
+        error.message = f"{error.message} (differs in {fields})" if live else error.message
+        return error
+    return None
 
 
 def _secret_state(live: XmlElement, wanted: Wanted) -> str:

@@ -68,7 +68,9 @@ class EntryKind(ABC, Generic[Entry]):
 
     @abstractmethod
     def compare(self, entry: Entry) -> Plan:
-        """Return the plan of an object, with its return value as `result`."""
+        """Return the plan of an object, with its return value as `result`. A `failure` in it stops
+        this object only, unlike a raised `invalid`.
+        """
 
     @abstractmethod
     def write(self, entry: Entry, plan: Plan) -> Mapping[str, Any]:
@@ -110,7 +112,9 @@ class ObjectsOperation(Generic[Entry]):
                 each.plan = self._kind.compare(each.entry)
                 each.returned = each.plan.result
             # invalid input ends the task before the first write
-            if each.error is not None and (not self._listed or each.error.kind == "invalid"):
+            ends = not self._listed or (each.error is not None and each.error.kind == "invalid")
+            each.error = each.error or each.plan.failure
+            if each.error is not None and ends:
                 each.error.message = each.placed(each.error.message)
                 raise each.error
         return self._objects[0].plan if not self._listed else self._whole()
