@@ -28,7 +28,7 @@ options:
     description: Number of builds that run at the same time. V(1) for a new node.
     type: int
   remote_root:
-    description: Folder of the server on the node. Needed for a new node without O(config).
+    description: Folder of the server on the node. Needed for a new node without O(config) or O(src).
     type: str
   labels:
     description: All labels of the node.
@@ -41,6 +41,9 @@ options:
   config:
     description: Whole configuration as XML, for what has no option, such as the launcher. Goes with O(offline) and O(offline_reason) only.
     type: str
+  src:
+    description: File with the configuration, instead of O(config). C(ci_export) writes such files.
+    type: path
   offline:
     description:
       - Whether the node is offline by hand. Running builds go on. Without it, the node stays as it is, also if the server would bring it online.
@@ -77,7 +80,7 @@ options:
         description: Number of builds that run at the same time. V(1) for a new node.
         type: int
       remote_root:
-        description: Folder of the server on the node. Needed for a new node without C(config).
+        description: Folder of the server on the node. Needed for a new node without C(config) or C(src).
         type: str
       labels:
         description: All labels of the node.
@@ -90,6 +93,9 @@ options:
       config:
         description: Whole configuration as XML, for what has no option, such as the launcher. Goes with C(offline) and C(offline_reason) only.
         type: str
+      src:
+        description: File with the configuration, instead of C(config). C(ci_export) writes such files.
+        type: path
       offline:
         description:
           - Whether the node is offline by hand. Running builds go on. Without it, the node stays as it is, also if the server would bring it online.

@@ -37,6 +37,9 @@ options:
   config:
     description: Whole configuration as XML, for columns, filters and other kinds of views.
     type: str
+  src:
+    description: File with the configuration, instead of O(config). C(ci_export) writes such files.
+    type: path
   state:
     description: V(absent) deletes the view.
     type: str
@@ -66,6 +69,9 @@ options:
       config:
         description: Whole configuration as XML, for columns, filters and other kinds of views.
         type: str
+      src:
+        description: File with the configuration, instead of C(config). C(ci_export) writes such files.
+        type: path
       state:
         description: V(absent) deletes the view.
         type: str

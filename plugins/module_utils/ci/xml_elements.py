@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and set elements of a configuration by their names."""
+"""Read and set elements of a configuration by their names; read a wanted configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..core.errors import invalid
+from ..core.files import read_text
+from . import xml_reader
 from .xml_reader import XmlElement
 
 
@@ -33,3 +36,25 @@ def put(root: XmlElement, path: str, text: str, classes: Mapping[str, str] | Non
 
 def child_of(root: XmlElement, name: str) -> XmlElement | None:
     return next((child for child in root.children if child.name == name), None)
+
+
+def wanted_configuration(
+    noun: str, name: str, config: str | None, src: str | None
+) -> XmlElement | None:
+    """Return the configuration of an object from the options `config` or `src`, with its name;
+    `None` without both.
+    """
+    if config is None and src is None:
+        return None
+    if config is not None and src is not None:
+        raise invalid("config and src are two configurations: give one of them")
+    option = "config" if src is None else "src"
+    text = config if src is None else read_text(src, "the configuration in src")
+    try:
+        root = xml_reader.parse(str(text))
+    except xml_reader.UnreadableXml as error:
+        raise invalid(f"{option} is no configuration of a {noun}: {error}") from None
+    if text_of(root, "name") not in ("", name):
+        raise invalid(f"{option} has the name '{text_of(root, 'name')}', but name is '{name}'")
+    put(root, "name", name)
+    return root

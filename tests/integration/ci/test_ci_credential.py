@@ -181,7 +181,7 @@ def test_an_entry_without_its_secret_stops_no_other(ci: Ci) -> None:
     ]
     assert not ci.run(entries=entries[:1])["changed"]
     with pytest.raises(
-        ToolchainError, match="1 of 2 entries failed, .*secret_text needs"
+        ToolchainError, match=r"1 of 2 entries failed, .*secret_text needs"
     ) as caught:
         ci.run(entries=entries[1:])
     assert caught.value.kind == "invalid"

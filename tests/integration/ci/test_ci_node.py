@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,6 +96,18 @@ def test_a_whole_configuration(ci: Ci) -> None:
     ci.fails("invalid", "'up'", name="other", config=CONFIG)
     ci.fails("invalid", "config", name="up", config="<slave")
     ci.fails("invalid", "labels", name="up", config=CONFIG, labels=["a"])
+
+
+def test_a_file_with_the_configuration(ci: Ci, tmp_path: Path) -> None:
+    file = tmp_path / "up.xml"
+    file.write_text(CONFIG, "utf-8")
+    assert ci.lives(name="up", src=str(file), offline=False)["changed"]
+    assert not ci.run(name="up", config=CONFIG)["changed"]
+    ci.fails("invalid", "labels", "src", name="up", src=str(file), labels=["a"])
+    ci.fails("invalid", "two", name="up", src=str(file), config=CONFIG)
+    ci.fails("invalid", "src", name="up", src=str(tmp_path / "none.xml"))
+    entries = [{"name": "new", "src": str(file)}]
+    ci.fails("invalid", r"entries[0]: src has the name 'up'", entries=entries)
 
 
 @pytest.mark.parametrize(

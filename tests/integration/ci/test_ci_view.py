@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,16 @@ def test_a_whole_configuration(ci: Ci) -> None:
     dropped = CONFIG.replace("<jobNames>", "<colour>red</colour><jobNames>")
     with pytest.raises(ToolchainError, match="colour"):
         ci.run(name="Whole", config=dropped)
+
+
+def test_a_file_with_the_configuration(ci: Ci, tmp_path: Path) -> None:
+    file = tmp_path / "Whole.xml"
+    file.write_text(CONFIG, "utf-8")
+    assert ci.lives(name="Whole", src=str(file))["view"]["jobs"] == ["a", "b"]
+    assert not ci.run(entries=[{"name": "Whole", "src": str(file)}])["changed"]
+    ci.fails("invalid", "jobs", "src", name="Whole", src=str(file), jobs=["a"])
+    ci.fails("invalid", "two", name="Whole", src=str(file), config=CONFIG)
+    ci.fails("invalid", "src", name="Whole", src=str(file), state="absent")
 
 
 def test_the_primary_view_stays(ci: Ci) -> None:

@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, plan, unordered, without_none
 from ...core.polling import PollInterval
 from .. import xml_reader
@@ -28,7 +28,7 @@ from ..permissions import (
     READ_SERVER,
 )
 from ..waiting import require_at_least
-from ..xml_elements import put, text_of
+from ..xml_elements import put, text_of, wanted_configuration
 from ..xml_reader import XmlElement
 from .node_store import (
     BUILT_IN,
@@ -47,6 +47,8 @@ _ELEMENTS = {
     "labels": "label",
     "mode": "mode",
 }
+#: Options with the whole configuration.
+_WHOLE = ("config", "src")
 _FORM = {
     "description": "nodeDescription",
     "executors": "numExecutors",
@@ -69,6 +71,7 @@ class CiNodeEntry:
     labels: list[str] | None = None
     mode: Literal["normal", "exclusive"] | None = None
     config: Annotated[str | None, Option(private=True)] = None
+    src: PathText | None = None
     offline: bool | None = None
     offline_reason: Annotated[str | None, Option(empty=True)] = None
     force: bool = False
@@ -82,7 +85,7 @@ class CiNodeEntry:
         built_in = canonical(self.name) == BUILT_IN
         if not built_in and _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' cannot be the name of a node")
-        given = list(without_none(vars(self), (*_ELEMENTS, "config")))
+        given = list(without_none(vars(self), (*_ELEMENTS, *_WHOLE)))
         if self.state == "absent":
             given += without_none(vars(self), ("offline", "offline_reason"))
             if built_in:
@@ -93,8 +96,8 @@ class CiNodeEntry:
             raise invalid(
                 f"{given[0]} does not go with the built-in node: configure it with ci_configuration"
             )
-        if self.config is not None and len(given) > 1:
-            raise invalid(f"{given[0]} does not go with config: write it into config")
+        if len(given) > 1 and given[-1] in _WHOLE and given[0] not in _WHOLE:
+            raise invalid(f"{given[0]} does not go with {given[-1]}: write it into {given[-1]}")
         if self.offline_reason is not None and self.offline is not True:
             raise invalid("offline_reason goes with offline: true only")
         self._require_values()
@@ -130,9 +133,12 @@ class Nodes(EntryKind[CiNodeEntry]):
 
     def name(self, entry: CiNodeEntry) -> str:
         entry.require_sense()
-        if entry.config is not None:
-            self._configs[canonical(str(entry.name))] = _parsed(entry)
-        return canonical(str(entry.name))
+        name = canonical(str(entry.name))
+        if name not in self._configs:
+            root = wanted_configuration("node", str(entry.name), entry.config, entry.src)
+            if root is not None:
+                self._configs[name] = without_state(root)
+        return name
 
     def load(self, entries: Sequence[CiNodeEntry]) -> None:
         """Read nothing: the list of nodes does not have their configuration."""
@@ -159,8 +165,8 @@ class Nodes(EntryKind[CiNodeEntry]):
             raise ToolchainError(
                 "not_found", "the server does not show its built-in node", status=404
             )
-        if entry.remote_root is None and entry.config is None:
-            raise invalid(f"the node '{name}' is new: give remote_root, or its config")
+        if entry.remote_root is None and name not in self._configs:
+            raise invalid(f"the node '{name}' is new: give remote_root, or its config or src")
         wanted = without_none(vars(entry), tuple(_ELEMENTS))
         if name in self._configs:
             wanted["config"] = configuration.normalized(_text(self._configs[name]))
@@ -171,7 +177,7 @@ class Nodes(EntryKind[CiNodeEntry]):
         return found.with_result(node=_returned(state, found.after))
 
     def _is_configured(self, entry: CiNodeEntry) -> bool:
-        return bool(without_none(vars(entry), (*_ELEMENTS, "config")))
+        return bool(without_none(vars(entry), (*_ELEMENTS, *_WHOLE)))
 
     def _configured(self, entry: CiNodeEntry, live: XmlElement | None) -> dict[str, Any]:
         """Return the wanted fields of the configuration."""
@@ -271,17 +277,6 @@ class Nodes(EntryKind[CiNodeEntry]):
                 break
             pace.pause(f"the node '{name}' runs builds, which force: true would end")
         self._store.delete(name)
-
-
-def _parsed(entry: CiNodeEntry) -> XmlElement:
-    try:
-        root = xml_reader.parse(str(entry.config))
-    except xml_reader.UnreadableXml as error:
-        raise invalid(f"config is no configuration of a node: {error}") from None
-    if text_of(root, "name") not in ("", entry.name):
-        raise invalid(f"config has the name '{text_of(root, 'name')}', but name is '{entry.name}'")
-    put(root, "name", str(entry.name))
-    return without_state(root)
 
 
 def _text(root: XmlElement) -> str:

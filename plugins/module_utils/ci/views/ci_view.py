@@ -14,7 +14,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
+from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, plan, unordered, without_none
 from .. import xml_reader
 from ..client import part, server_of
@@ -22,7 +22,7 @@ from ..job_address import Job, job_of
 from ..jobs import configuration
 from ..permissions import CONFIGURE_VIEW, CREATE_VIEW, DELETE_VIEW, READ_SERVER, READ_VIEW
 from ..server_objects import ServerObjects
-from ..xml_elements import child_of, put, text_of
+from ..xml_elements import child_of, put, text_of, wanted_configuration
 from ..xml_reader import XmlElement
 
 _LIST = "hudson.model.ListView"
@@ -41,6 +41,7 @@ class CiViewEntry:
     regex: Annotated[str | None, Option(empty=True)] = None
     description: Annotated[str | None, Option(empty=True)] = None
     config: Annotated[str | None, Option(private=True)] = None
+    src: PathText | None = None
     state: Literal["present", "absent"] = "present"
 
     def require_sense(self) -> None:
@@ -50,11 +51,12 @@ class CiViewEntry:
         if _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' cannot be the name of a view")
         given = list(without_none(vars(self), _FIELDS))
-        if self.state == "absent" and (given or self.config is not None):
-            named = given[0] if given else "config"
+        whole = list(without_none(vars(self), ("config", "src")))
+        if self.state == "absent" and (given or whole):
+            named = [*given, *whole][0]
             raise invalid(f"{named} has no meaning with state 'absent': leave it out")
-        if self.config is not None and given:
-            raise invalid(f"{given[0]} does not go with config: write it into config")
+        if whole and given:
+            raise invalid(f"{given[0]} does not go with {whole[0]}: write it into {whole[0]}")
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,10 @@ class Views(EntryKind[CiViewEntry]):
         entry.require_sense()
         folder = self._folder(entry)
         name = str(entry.name) if folder is None else f"{folder.name}/{entry.name}"
-        if entry.config is not None:
-            self._configs[name] = _parsed(entry)
+        if name not in self._configs:
+            root = wanted_configuration("view", str(entry.name), entry.config, entry.src)
+            if root is not None:
+                self._configs[name] = root
         return name
 
     def load(self, entries: Sequence[CiViewEntry]) -> None:
@@ -102,7 +106,7 @@ class Views(EntryKind[CiViewEntry]):
             if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
                 raise ToolchainError(
                     "conflict",
-                    f"the view '{name}' is a {live.name}, which lists no jobs: use config",
+                    f"the view '{name}' is a {live.name}, which lists no jobs: use config or src",
                 )
             wanted: dict[str, Any] = without_none(vars(entry), _FIELDS)
             before = None if live is None else _fields(live)
@@ -239,17 +243,6 @@ class Views(EntryKind[CiViewEntry]):
 
     def _path(self, entry: CiViewEntry) -> str:
         return f"{self._above(entry)}view/{path(str(entry.name))}"
-
-
-def _parsed(entry: CiViewEntry) -> XmlElement:
-    try:
-        root = xml_reader.parse(str(entry.config))
-    except xml_reader.UnreadableXml as error:
-        raise invalid(f"config is no configuration of a view: {error}") from None
-    if text_of(root, "name") not in ("", entry.name):
-        raise invalid(f"config has the name '{text_of(root, 'name')}', but name is '{entry.name}'")
-    put(root, "name", str(entry.name))
-    return root
 
 
 def _fields(live: XmlElement) -> dict[str, Any]:
