@@ -20,7 +20,7 @@ FOLDER = ROOT / "roles" / "desired_state" / "files"
 #: `plugin_utils/desired_schema.py` reads them.
 VARIABLE = "x-variable"
 KEY = "x-key"
-#: Lists whose entries the required options do not identify, to those that do; empty: nothing does.
+#: Keys of lists for which the required options are not the key; empty: nothing does.
 KEYS = {
     "analysis_config_defect_types": ("project", "code"),
     "analysis_config_role_assignments": ("name", "account", "project", "group"),

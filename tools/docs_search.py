@@ -35,7 +35,7 @@ new Promise((done) => {
 
 
 def missed(site: Path) -> list[str]:
-    """Return a sentence for each question whose page is not among the first results."""
+    """Return an error message per question that does not lead to its page."""
     found = []
     questions: dict[str, str] = yaml.safe_load(QUESTIONS.read_text("utf-8"))
     with browser.browser() as page:

@@ -39,25 +39,25 @@ _FACT = re.compile(r"^## ((?:repo|tracker|wiki|ci|analysis)-\d+) (.*?)(?=^## |\Z
 _MARKS = re.compile(r"\(([sdcrvkiu](?:, [sdcrvkiu])*)\)")
 _HEAD = """# Who confirms what
 
-Made by `python -m tools.witnesses`; a test compares. The sandbox is written by those who write the
-modules, so that a mistake about a server may stand in both. This page tells which code that others
-wrote has confirmed what the modules do:
+Written by `python -m tools.witnesses`; a test compares it. The same people write the sandbox and
+the modules, so both may contain the same mistake about a server. This page lists the independent
+code that confirms the operations of the modules:
 
-- **servers**: the modules ran on a server that others wrote;
-- **clients**: a client that others wrote did the same on the sandbox, and was given what it
+- **servers**: the modules ran on a third-party server;
+- **clients**: a third-party client did the same on the sandbox, and got the responses that it
   expects;
-- **recordings**: the modules read an answer that a real server gave to others;
-- **sources**: the modules send what a real server says of itself that it takes, or what the code of
-  a client takes for granted.
+- **recordings**: the modules read the recorded response of a real server;
+- **sources**: the modules send requests that a real server documents, or that the code of a client
+  sends.
 
-The last table tells what the rest stands on: the facts that the code of a module cites, with their
-[marks](README.md#marks-of-certainty).
+The last table lists the evidence for the rest: the facts that the code of a module cites, with
+their [marks](README.md#marks-of-certainty).
 """
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A third-party program, and the operations that each of its tests confirms."""
+    """A third-party program, and the operations that its tests confirm."""
 
     kind: str
     who: str

@@ -18,8 +18,8 @@ TABLE = Path(__file__).resolve().parents[2] / "docs" / "requests.md"
 _HEAD = """\
 # Requests of an operation
 
-What a task asks of a server. The tests count the same figures in the log of the sandbox, exactly. Where its flavours differ (a
-server as the written interfaces have it, and as the real ones are) each has its figure.
+The requests that a task sends. The tests count exactly these requests in the log of the sandbox. If the two flavours of the sandbox
+(a server with the written interfaces only, and a real server) differ, the table has both numbers.
 `python -m tests.helpers.request_table` writes this page from them.
 
 | operation | module | requests | of them writes |

@@ -25,7 +25,7 @@ _AROUND = re.compile(r"GET /crumbIssuer/|POST /(job/.*/)?$")
 #: Operations whose response contains their effect.
 TOLD = ("ci_script.run", "ci_job_build.log")
 
-#: Operations whose effect a later change hides, so that only the next request can verify it.
+#: Operations with an effect that a later change hides: only the next request can verify it.
 SWITCHED = ("ci_job.enable and disable", "ci_plugin.enable and disable")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test what a report says about the last run, and `drift_ignore`."""
+"""Test the comparison of a report with the last run, and `drift_ignore`."""
 
 from __future__ import annotations
 

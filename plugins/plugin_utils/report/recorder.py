@@ -67,7 +67,7 @@ class Recorder:
         self._hosts: set[str] = set()
         #: The folder of the report, if it is a summary of other reports.
         self.folder: Path | None = None
-        #: What the summarised reports say about their hosts, see `Contents.since`.
+        #: `Contents.since` of the summarised reports.
         self.summarised: dict[str, Any] | None = None
         #: The sealed plan of the run.
         self.plan: dict[str, Any] | None = None

@@ -74,7 +74,7 @@ def last_run(folder: Path | None) -> Last:
 
 @dataclass
 class Read:
-    """What a run has read, to tell a mended finding from one that was not looked at.
+    """Objects that a run has read. Only their findings can be mended.
 
     :param ok: ids of the objects that are as wanted
     :param whole: host and task of results that list every object, unchanged ones included

@@ -128,7 +128,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def github(contents: Contents) -> list[Line]:
-    """Return a workflow command of GitHub for each finding, without ignored ones."""
+    """Return a GitHub workflow command per finding that is not ignored."""
     return [Line(_annotation(one)) for one in contents.findings if one["status"] != "ignored"]
 
 

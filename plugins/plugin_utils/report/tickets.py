@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the issues of a drift report: one for each finding, or for each server [C9]."""
+"""Plan the issues of a drift report, per finding or per server [C9]."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ PREFIXES = ("login", "remote", "user")
 SPECS = yaml.safe_load(
     (ROOT / "roles/desired_state/meta/argument_specs.yml").read_text(encoding="utf-8")
 )["argument_specs"]["main"]["options"]
-#: Kinds whose case needs nothing but the seeds of the sandbox.
+#: Kinds with a case that needs only the seeds of the sandbox.
 USABLE = [
     kind
     for kind in KINDS

@@ -17,7 +17,7 @@ Chain = list[tuple[str, dict[str, Any]]]
 
 FILES = [{"repo": "generic-staging-local", "path": "p/new.bin"}]
 PROJECT = "<project><builders/></project>"
-#: Chains of tasks, each of which needs the one before.
+#: Chains of tasks: every task needs the result of the task before it.
 CHAINS: dict[str, Chain] = {
     "release": [
         (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test deleting builds: the right ones, protected ones only by force, and never too many."""
+"""Test the deletion of builds: selection, protected builds, and the limit `max_deletions`."""
 
 from __future__ import annotations
 

@@ -442,7 +442,7 @@ def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:
 
 
 class Stoppable(Ci):
-    """A server whose build runs until it is stopped, and whose queue item can be cancelled."""
+    """A server with a build that runs until it is stopped, and a queue item that can be cancelled."""
 
     stop = Reply(302, headers={"Location": "."})
     cancel = Reply(204)

@@ -194,7 +194,7 @@ PACKINGS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def in_chunks(body: bytes, encoding: str, step: int) -> bodies.Incoming:
-    """Return a response whose body comes in chunks of `step` bytes."""
+    """Return a response with a body in chunks of `step` bytes."""
 
     class Raw(io.BytesIO):
         def read(self, size: int | None = -1, **_options: bool) -> bytes:

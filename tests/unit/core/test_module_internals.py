@@ -51,7 +51,7 @@ def ran(capsys: pytest.CaptureFixture[str], **given: Any) -> dict[str, Any]:
 
 
 def rename(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
-    """Rename a method of AnsibleModule where it is defined and where its constructor calls it."""
+    """Rename a method of AnsibleModule, including the calls in its constructor."""
     method, create = getattr(AnsibleModule, old), AnsibleModule.__init__
     code = create.__code__
     names = tuple(new if name == old else name for name in code.co_names)

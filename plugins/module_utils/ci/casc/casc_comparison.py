@@ -76,7 +76,7 @@ def compared(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Configuratio
 
 def sections(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of the wanted configuration to send: sections of the second level that
-    differ. Entries of lists keep what the wanted ones do not name.
+    differ. Members that the wanted entries of a list do not name keep their values.
     """
     sent: dict[str, Any] = {}
     for top, content in wanted.items():

@@ -193,7 +193,7 @@ def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[str, str]:
 
 
 def _mark(live: XmlElement, wanted: XmlElement | None) -> None:
-    """Replace each redacted element, and the wanted one in its place, with a mark."""
+    """Replace redacted elements, and their wanted counterparts, with a placeholder."""
     if is_redacted(live):
         for each in (live, wanted):
             if each is not None:

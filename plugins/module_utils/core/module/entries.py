@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage one object, or the objects of the option `entries` in one task [C11.1]."""
+"""Manage an object by the options of a task, or many with the option `entries` [C11.1]."""
 
 from __future__ import annotations
 

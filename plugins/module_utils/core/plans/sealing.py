@@ -34,7 +34,7 @@ class PlannedChange(NamedTuple):
 
 @runtime_checkable
 class Divisible(Protocol):
-    """An operation whose plan has several changes that can be written without each other."""
+    """An operation with a plan of several independent changes."""
 
     def parts(self) -> Sequence[PlannedChange]:
         """Return the changes of the plan, in the order of the return value that lists them."""

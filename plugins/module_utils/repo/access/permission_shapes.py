@@ -122,10 +122,10 @@ def _held(rows: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def changed(current: Part | None, given: Mapping[str, Any], mode: str) -> Part | None:
-    """Return a resource after the change; `None` if nothing of it is left.
+    """Return a resource after the change; `None` if it has no members left.
 
     :param given: `targets` (entries with `repo`, `includes`, `excludes`), `users` and `groups`;
-        what is `None` stays as it is
+        a member that is `None` is not changed
     :param mode: `exact`, `add` or `remove`
     """
     before = current or {"targets": [], "users": {}, "groups": {}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `repo_permission`: who may do what in which repositories [C2.23]."""
+"""The module `repo_permission`: rights of users and groups on repositories [C2.23]."""
 
 from __future__ import annotations
 

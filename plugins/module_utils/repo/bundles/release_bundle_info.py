@@ -32,7 +32,7 @@ class ReleaseBundleInfoOptions:
 
 
 class ReleaseBundleInfoOperation(ReadOnly):
-    """Read one version, all versions of a name, or the newest version of each name."""
+    """Read a version, all versions of a name, or the newest versions of all names."""
 
     descriptor: ClassVar = Descriptor(
         "repo",

@@ -146,8 +146,8 @@ class Chosen:
 
 
 def items_at(client: RepoClient, repo: str, paths: Sequence[str]) -> Mapping[str, StoredItem]:
-    """Return the items at some paths, with folders: by a listing of the folder that has many of
-    them, otherwise one by one.
+    """Return the items at some paths, including folders. Many paths in a common folder are read
+    with a single listing, otherwise every path is a request.
     """
     folder = commonpath([path.rpartition("/")[0] for path in paths]) if len(paths) > _FEW else ""
     if folder:

@@ -112,7 +112,7 @@ class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
 
 
 class SpaceKind(EntryKind[SpaceEntry]):
-    """Spaces: a request for each, and one for its permissions."""
+    """Spaces. A space costs a request, and another one for its permissions."""
 
     noun = "space"
 
