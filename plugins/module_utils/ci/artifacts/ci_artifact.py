@@ -18,9 +18,8 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan
 from ..builds import records
-from ..builds.ci_build_stop import build_segment
 from ..client import object_of, server_of
-from ..job_address import JobName, build_path, job_of
+from ..job_address import JobName, build_path, build_segment, job_of
 from ..permissions import SEES_JOB
 from ..waiting import require_at_least
 from .build_artifacts import FIELDS, Artifact, ArtifactPatterns, ArtifactSource, artifacts_of

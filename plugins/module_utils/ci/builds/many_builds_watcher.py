@@ -28,11 +28,11 @@ _ITEM_FIELDS = "id,why,stuck"
 class WatchedBuild:
     """A watched build; `error` is the reason why it is no longer followed.
 
-    :param first: the lowest number that its build can have
+    :param first: the lowest number that its build can have, `None` if it is not known
     """
 
     watcher: BuildWatcher
-    first: int
+    first: int | None
     error: ToolchainError | None = None
     told: bool = False
 
@@ -62,7 +62,8 @@ class _JobBuilds:
 
     def tree(self) -> str:
         """Return the query for the newest builds, back to the first one of ours."""
-        lowest = min(build.watcher.number or build.first for build in self.open)
+        numbers = [build.watcher.number or build.first for build in self.open]
+        lowest = min(filter(None, numbers), default=self.newest + 1)
         count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
         name = "builds" if count <= records.NEWEST else "allBuilds"
         return f"queueItem[{_ITEM_FIELDS}],{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"

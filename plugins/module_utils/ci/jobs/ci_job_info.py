@@ -17,9 +17,8 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
-from ..builds.ci_build_stop import build_segment
 from ..client import object_of, objects, server_of
-from ..job_address import Job, JobName, job_of
+from ..job_address import Job, JobName, build_segment, job_of
 from . import configuration
 from .computed_folders import is_folder
 from .kept_secrets import with_secrets
