@@ -38,7 +38,15 @@ CORE = f"{UTILS}.core"
 RUNNER = f"{CORE}.module.runner"
 #: Packages by group, in order: a file may import its own package and the packages before it.
 ROOMS = {
-    "core": ("core", "core/connection", "core/http", "core/plans", "core/module", "core/export"),
+    "core": (
+        "core",
+        "core/paths",
+        "core/connection",
+        "core/http",
+        "core/plans",
+        "core/module",
+        "core/export",
+    ),
     "local": ("local",),
     "repo": (
         "repo",
