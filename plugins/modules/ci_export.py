@@ -38,7 +38,8 @@ options:
     default: false
   jobs:
     description:
-      - Patterns for the names of jobs and folders. V(*) matches any characters including slashes. A folder includes its content.
+      - Patterns for the names of jobs and folders. V(*) and V(?) match within a segment, V(**) matches across segments. A folder includes its
+        content.
       - By default, all jobs that are visible to the account are exported. An empty list exports none.
     type: list
     elements: str

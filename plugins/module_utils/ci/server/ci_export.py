@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
@@ -16,6 +15,7 @@ from ...core.export.file_names import FileNames
 from ...core.export.service_export import ExportOptions, ServiceExport, ServiceState
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
+from ...core.paths.globs import Patterns
 from ...core.progress import ProgressCounter
 from ..client import object_of, objects, server_of
 from ..job_address import Job, job_of
@@ -73,7 +73,8 @@ class CiExportOperation(ServiceExport):
         self._options = options
         self._server = server_of(task, connections=max(10, options.parallel))
         self._names = FileNames()
-        self._used: set[str] = set()
+        self._jobs = Patterns("jobs", options.jobs)
+        self._exclude = Patterns("exclude", options.exclude)
 
     def read(self) -> ServiceState:
         state = ServiceState(untold=_UNTOLD)
@@ -81,9 +82,9 @@ class CiExportOperation(ServiceExport):
             self._read_plugins(state)
         if self._options.jobs != []:
             self._read_jobs(state)
-        for pattern in (*(self._options.jobs or ()), *self._options.exclude):
-            if pattern not in self._used:
-                self._task.warn(f"nothing that the account sees is named as '{pattern}'")
+        for patterns in (self._jobs, self._exclude):
+            for warning in patterns.warnings("nothing that the account sees"):
+                self._task.warn(warning)
         return state
 
     def _read_plugins(self, state: ServiceState) -> None:
@@ -162,9 +163,9 @@ class CiExportOperation(ServiceExport):
             if item is None:
                 state.leave_out("job", "/".join(names), "its name cannot be given to ci_job")
                 continue
-            if self._is_named(item, self._options.exclude):
+            if _is_named(item, self._exclude):
                 continue
-            if self._options.jobs is None or self._is_named(item, self._options.jobs):
+            if self._options.jobs is None or _is_named(item, self._jobs):
                 yield item
             if item.kind == _FOLDER and len(names) < _DEEPEST:
                 yield from self._below(names, item.stem, state)
@@ -199,12 +200,11 @@ class CiExportOperation(ServiceExport):
         made = 0 if kind == _FOLDER else len(objects(shown.get("jobs")))
         return _Item(job, names, self._names.name(stem, unquote(names[-1])), kind, made)
 
-    def _is_named(self, item: _Item, patterns: list[str]) -> bool:
-        """Return whether a pattern matches the job, or a folder above it."""
-        places = ["/".join(item.names[:depth]) for depth in range(1, len(item.names) + 1)]
-        fitting = [each for each in patterns if any(fnmatchcase(one, each) for one in places)]
-        self._used.update(fitting)
-        return bool(fitting)
+
+def _is_named(item: _Item, patterns: Patterns) -> bool:
+    """Return whether a pattern matches the job, or a folder above it."""
+    depths = range(1, len(item.names) + 1)
+    return patterns.fits(*("/".join(item.names[:depth]) for depth in depths))
 
 
 def _working(plugin: Plugin, state: ServiceState) -> dict[str, Any]:

@@ -94,8 +94,8 @@ class WikiTreeOperation:
     def plan(self) -> Plan:
         options, task = self._options, self._task
         folder = read_folder(options.src, options.exclude)
-        for pattern in folder.unmatched:
-            task.warn(f"exclude: nothing in src matches '{pattern}'")
+        for warning in folder.warnings:
+            task.warn(warning)
         wanted = WantedPages(
             folder,
             options.title_prefix,
