@@ -20,7 +20,16 @@ Fresh = Callable[[str], Sandbox]
 #: An edit by hand: module, options, and what the finding must show before and after.
 Edit = tuple[str, dict[str, Any], str, Any, Any]
 
-KINDS = ("group", "job", "repository", "access-group", "version", "component", "page")
+KINDS = (
+    "group",
+    "job",
+    "repository",
+    "access-group",
+    "version",
+    "component",
+    "page",
+    "restriction",
+)
 _EACH = 75
 #: Names that only one kind has.
 NAMES = {kind: [f"{kind}-{number:03}" for number in range(_EACH)] for kind in KINDS}
@@ -44,8 +53,8 @@ OBJECTS: dict[str, Any] = {
     "wiki": {
         "pages": [
             {"id": str(5000 + number), "space": "REL", "title": name, "parent": "1002"}
-            | {"body": "<p>seed</p>"}
-            for number, name in enumerate(NAMES["page"])
+            | {"body": "<p>seed</p>", "restrictions": {"update": ["reporter", "author"]}}
+            for number, name in enumerate([*NAMES["page"], *NAMES["restriction"]])
         ]
     },
 }
@@ -78,8 +87,19 @@ def _edit(kind: str, name: str, text: str) -> Edit:
             "seed",
             text,
         ),
+        "restriction": (
+            "wiki_restriction",
+            {"space": "REL", "title": name, "update": {"users": ["reporter", text]}},
+            f"REL/{name}",
+            "author",
+            text,
+        ),
     }
     return edits[kind]
+
+
+#: The exported trees have one space.
+SPACE: Edit = ("wiki_space", {"key": "REL", "name": "By hand"}, "REL", "Releases", "By hand")
 
 
 def _edits(seed: int, count: int) -> list[Edit]:
@@ -139,7 +159,7 @@ def test_adopt_edit_and_enforce(seed: int, fresh: Fresh, tmp_path: Path) -> None
     assert report["findings"] == []
     assert report["counts"]["ok"] >= 500
 
-    edits = _edits(seed, 50)
+    edits = [*_edits(seed, 50), SPACE]
     servers.edit(edits)
     found = {one["name"]: one for one in servers.apply("drift")["findings"] if one["name"]}
     assert sorted(found) == sorted({name for _module, _options, name, *_sides in edits})
