@@ -5,6 +5,7 @@ disable, delete.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job 
     CiJobOperation,
     CiJobOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job_info import (
+    CiJobInfoOperation,
+    CiJobInfoOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.ci.jobs import ciphers
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run
@@ -60,6 +66,14 @@ class Ci:
             kinds.append(caught.value.kind)
         assert kinds[0] == kinds[1]
         return caught.value
+
+    def secrets(self, job: str) -> list[str | None]:
+        """Return the secrets that the server has in the configuration of a job."""
+        options = options_of(CiJobInfoOptions, job=job, config=True)
+        shown = Run(self.sandbox.urls["ci"], token=TOKEN).play(
+            lambda task: CiJobInfoOperation(task, options)
+        )["config_xml"]
+        return [ciphers.decrypt(found) for found in re.findall(r"\{AQAA[^}]*\}", shown)]
 
     def posts(self) -> list[str]:
         return [each["path"] for each in self.sandbox.requests("ci", writes=True)]
@@ -299,3 +313,57 @@ def test_the_404_of_another_server_tells_nothing_of_jobs(options: dict[str, Any]
         Run(stub.url).play(lambda task: CiJobOperation(task, chosen))
     assert caught.value.kind == "not_found"
     assert "check url" in caught.value.message
+
+
+def test_the_secret_of_the_server_stays_if_other_parts_change(ci: Ci) -> None:
+    ci.run(job="delivery/x", config=CONFIG)
+    changed = CONFIG.replace("hush-hush", "new-secret").replace("Joe", "Ann")
+    ci.run(job="delivery/x", config=changed)
+    assert ci.secrets("delivery/x") == ["hush-hush"]
+    assert "secrets cannot be compared" in ci.warnings[0]
+    assert ci.run(job="delivery/x", config=changed)["changed"] is False
+
+
+def test_a_secret_is_sent_again_on_request(ci: Ci) -> None:
+    ci.run(job="delivery/x", config=CONFIG)
+    given = {
+        "job": "delivery/x",
+        "config": CONFIG.replace("hush-hush", "new-secret"),
+        "update_secrets": "always",
+    }
+    planned = ci.run(check=True, **given)
+    made = ci.run(**given)
+    path = "PasswordParameterDefinition/defaultValue"
+    assert (planned["changed"], planned["differences"]) == (True, made["differences"])
+    assert [found.endswith(path) for found in made["differences"]] == [True]
+    assert planned["diff"] == made["diff"]
+    assert "***" in made["diff"][0]
+    assert "(new secret)" in made["diff"][1]
+    assert "new-secret" not in str(made["diff"])
+    assert ci.secrets("delivery/x") == ["new-secret"]
+    assert ci.warnings == []
+
+
+def test_a_secret_of_a_new_element_is_sent(ci: Ci) -> None:
+    ci.run(job="delivery/x", config="<project><description>x</description></project>")
+    ci.run(job="delivery/x", config=CONFIG)
+    assert ci.secrets("delivery/x") == ["hush-hush"]
+
+
+def test_a_secret_never_moves_to_another_entry(ci: Ci) -> None:
+    entry = CONFIG[
+        CONFIG.index("<hudson.model.PasswordP") : CONFIG.index("</parameterDefinitions>")
+    ]
+    other = entry.replace("KEY", "OTHER").replace("hush-hush", "other-secret")
+    ci.run(job="delivery/x", config=CONFIG)
+    ci.run(job="delivery/x", config=CONFIG.replace(entry, other + entry.replace("hush", "new")))
+    assert ci.secrets("delivery/x") == ["other-secret", "hush-hush"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"state": "absent"}, {"copy_from": "no-parameters"}, {"enabled": True}]
+)
+def test_secrets_are_sent_with_a_configuration_only(ci: Ci, given: dict[str, Any]) -> None:
+    error = ci.fails(job="delivery/x", update_secrets="always", **given)
+    assert (error.kind, ci.sandbox.requests("ci")) == ("invalid", [])
+    assert "update_secrets" in error.message

@@ -26,6 +26,8 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _STARS = re.compile(r"\*{4,}")
+#: Stands for a secret that is sent without a comparison.
+_RESENT = "(new secret)"
 _PLUGIN = "plugin"
 _SHORTEST_SECRET = 6
 #: Short names under which the server writes the root of some kinds; it reads both names.
@@ -70,11 +72,16 @@ class ConfigurationDrift:
         return bool(self.differences)
 
 
-def drift(live: str, expected: str) -> ConfigurationDrift:
-    """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed."""
+def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDrift:
+    """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed.
+
+    :param resent: secrets that cannot be compared are differences
+    """
     server, user = _comparable(live), _comparable(expected)
     comparison = _Comparison()
     comparison.whole(server, user)
+    if resent:
+        comparison.resend()
     before, after = shown(server), shown(user)
     return ConfigurationDrift(
         before, after, tuple(comparison.differences), tuple(comparison.uncompared)
@@ -175,6 +182,15 @@ class _Comparison:
     def __init__(self) -> None:
         self.differences: list[Difference] = []
         self.uncompared: list[str] = []
+        self._secrets: list[XmlElement] = []
+
+    def resend(self) -> None:
+        """Turn the secrets that cannot be compared into differences."""
+        for path in self.uncompared:
+            self._add(path, "changed")
+        for element in self._secrets:
+            element.text = _RESENT
+        self.uncompared = []
 
     def whole(self, live: XmlElement, wanted: XmlElement) -> None:
         if live.name != wanted.name:
@@ -194,6 +210,7 @@ class _Comparison:
             self._add(path or live.name, "changed")
         elif MASK in live.text:
             self.uncompared.append(path or live.name)
+            self._secrets.append(wanted)
         in_list = is_list(live.children) or is_list(wanted.children)
         pair = _by_place if in_list else _by_name
         self._children(live, wanted, list(pair(live.children, wanted.children)), path, in_list)
