@@ -28,12 +28,12 @@ def interruptible() -> Iterator[Callable[[str], None]]:
         yield last_words
         return
     caught: list[int] = []
-    before = {each: signal.getsignal(each) for each in _SIGNALS}
+    before = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
     ours = [each for each, handler in before.items() if handler not in (None, signal.SIG_IGN)]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in ours:
-            signal.signal(each, signal.SIG_IGN)
+        for signal_ in ours:
+            signal.signal(signal_, signal.SIG_IGN)
         caught.append(number)
         raise KeyboardInterrupt
 

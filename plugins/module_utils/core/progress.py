@@ -38,8 +38,8 @@ def progress_to(listener: Listener, last: Listener | None = None) -> Iterator[No
         yield
     finally:
         _listeners.remove(listener)
-        for each in last_listeners:
-            _last_listeners.remove(each)
+        for last_listener in last_listeners:
+            _last_listeners.remove(last_listener)
 
 
 class ProgressCounter:

@@ -50,7 +50,7 @@ def test_only_paths_and_sections_that_differ(ci: Ci, action: str) -> None:
     ci.sandbox.settings("ci", casc=action)
     text = "jenkins: {systemMessage: New, numExecutors: '2'}\nunclassified:\n  location: {url: x}\n"
     done = ci.lives(config=text)
-    assert [each["path"] for each in done["changes"]] == [
+    assert [change["path"] for change in done["changes"]] == [
         "jenkins.systemMessage",
         "unclassified.location.url",
     ]
@@ -68,13 +68,13 @@ def test_a_list_loses_entries_only_if_it_is_named(ci: Ci) -> None:
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), replaces=[NODES])
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), max_deletions=-1)
     given: dict[str, Any] = {"config": nodes("linux-1"), "replaces": [NODES], "max_deletions": 1}
-    assert [each["path"] for each in ci.lives(**given)["changes"]] == [f"{NODES}[linux-2]"]
+    assert [change["path"] for change in ci.lives(**given)["changes"]] == [f"{NODES}[linux-2]"]
 
 
 def test_entries_of_lists_keep_what_is_not_named(ci: Ci) -> None:
     done = ci.lives(config=nodes("linux-1", "linux-2", "linux-3", labelString="new"))
     assert len(done["changes"]) == 3
-    first, _second, third = (each["permanent"] for each in live(ci)["jenkins"]["nodes"])
+    first, _second, third = (node["permanent"] for node in live(ci)["jenkins"]["nodes"])
     assert (first["remoteFS"], first["labelString"]) == ("/srv", "new")
     assert "remoteFS" not in third
 

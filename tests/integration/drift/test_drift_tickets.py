@@ -104,7 +104,7 @@ def test_five_nights_keep_one_issue_for_each_finding(fresh: Fresh, tmp_path: Pat
     nights.version("8.1", state="absent")
     nights.version("8.3")
     nights.night(["8.1", "8.2 new", "8.3"], tickets_max_new=1)
-    assert [one for one in nights.issues() if one[0] == first] == [
+    assert [issue for issue in nights.issues() if issue[0] == first] == [
         (first, "Done", 1),
         (first, "Open", 0),
     ]

@@ -120,7 +120,7 @@ def test_without_the_flag_for_diffs_a_task_warns(
         monkeypatch.setattr(basic, "PASS_VARS", passed)
     result = ran(capsys, name="works", _ansible_diff=True)
     assert ("diff" in result) == known
-    warnings = [each for each in result.get("warnings", []) if "no diff" in str(each)]
+    warnings = [warning for warning in result.get("warnings", []) if "no diff" in str(warning)]
     assert len(warnings) == (0 if known else 1)
 
 

@@ -122,7 +122,7 @@ class CiBuildDeleteOperation:
                 self._delete(self._known[row["number"]])
             except ToolchainError as error:
                 done = rows[:place]
-                changed = self._touched or any(each["action"] == "deleted" for each in done)
+                changed = self._touched or any(record["action"] == "deleted" for record in done)
                 error.result = {**error.result, "changed": changed, "builds": done}
                 raise
         self._verify(rows)

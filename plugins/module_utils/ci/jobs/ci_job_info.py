@@ -248,10 +248,8 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     if response.status == 404:
         raise records.no_build(server, what, job, segment)
     shown = object_of(response)
-    shows = [
-        one for each in objects(shown.get("actions")) for one in objects(each.get("parameters"))
-    ]
-    if "actions" not in shown or not all("name" in one for one in shows):
+    shows = [obj for obj in objects(shown.get("actions")) for obj in objects(obj.get("parameters"))]
+    if "actions" not in shown or not all("name" in show for show in shows):
         raise response.error("protocol", "the server does not show the parameters of builds")
     return parameters.displayed(shown)
 

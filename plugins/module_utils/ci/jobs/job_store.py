@@ -241,8 +241,8 @@ class JobStore:
         if "jobs" not in shown:
             yield job
         elif depth < _DEEPEST:
-            for each in objects(shown["jobs"]):
-                yield from self._below(job.below(str(each.get("name"))), depth + 1)
+            for obj in objects(shown["jobs"]):
+                yield from self._below(job.below(str(obj.get("name"))), depth + 1)
 
     def _write(self, path: str, verify: Verify, **parts: Any) -> None:
         self._server.write(
