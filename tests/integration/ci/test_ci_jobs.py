@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,6 +57,16 @@ class Ci:
         found = played.play(lambda task: CiJobOperation(task, chosen))
         self.warnings = played.warnings
         return found
+
+    def build(self, **options: Any) -> dict[str, Any]:
+        chosen = options_of(CiJobBuildOptions, **{"poll_interval": 0.05, **options})
+        played = Run(self.sandbox.urls["ci"], token=TOKEN)
+        return played.play(lambda task: CiJobBuildOperation(task, chosen))
+
+    def fails_in_a_run(self, **options: Any) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self.run(**options)
+        return caught.value
 
     def fails(self, **options: Any) -> ToolchainError:
         """Verify that check mode and run mode raise the same kind of error. Return the error."""
@@ -367,3 +378,120 @@ def test_secrets_are_sent_with_a_configuration_only(ci: Ci, given: dict[str, Any
     error = ci.fails(job="delivery/x", update_secrets="always", **given)
     assert (error.kind, ci.sandbox.requests("ci")) == ("invalid", [])
     assert "update_secrets" in error.message
+
+
+#: Definitions as servers write them [ci-31]: the plugin names and random names are theirs.
+DEFINITIONS = """
+<hudson.model.StringParameterDefinition>
+  <name>VERSION</name><defaultValue>1.0</defaultValue>
+</hudson.model.StringParameterDefinition>
+<hudson.model.TextParameterDefinition>
+  <name>NOTES</name><description>Several lines</description>
+  <defaultValue>first
+second</defaultValue><trim>true</trim>
+</hudson.model.TextParameterDefinition>
+<hudson.model.BooleanParameterDefinition>
+  <name>PUBLISH</name><defaultValue>true</defaultValue>
+</hudson.model.BooleanParameterDefinition>
+<hudson.model.ChoiceParameterDefinition>
+  <name>TARGET</name>
+  <choices class="java.util.Arrays$ArrayList">
+    <a class="string-array"><string>test</string><string>staging</string></a>
+  </choices>
+</hudson.model.ChoiceParameterDefinition>
+<hudson.model.RunParameterDefinition>
+  <name>UPSTREAM</name><projectName>no-parameters</projectName><filter>SUCCESSFUL</filter>
+</hudson.model.RunParameterDefinition>
+<hudson.model.FileParameterDefinition><name>input.txt</name></hudson.model.FileParameterDefinition>
+<com.cloudbees.plugins.credentials.CredentialsParameterDefinition plugin="credentials@1254.vb">
+  <name>LOGIN</name><defaultValue>deploy</defaultValue>
+  <credentialType>com.cloudbees.plugins.credentials.common.StandardCredentials</credentialType>
+  <required>false</required>
+</com.cloudbees.plugins.credentials.CredentialsParameterDefinition>
+<com.wangyin.parameter.WHideParameterDefinition plugin="hidden-parameter@0.0.5">
+  <name>HIDDEN</name><defaultValue>64</defaultValue>
+</com.wangyin.parameter.WHideParameterDefinition>
+<org.biouno.unochoice.ChoiceParameter plugin="uno-choice@2.8.3">
+  <name>CLUSTER</name>
+  <randomName>choice-parameter-1464647741325096</randomName>
+  <script class="org.biouno.unochoice.model.GroovyScript">
+    <secureScript plugin="script-security@1.71"><script>return ['a']</script></secureScript>
+  </script>
+  <choiceType>PT_SINGLE_SELECT</choiceType>
+</org.biouno.unochoice.ChoiceParameter>
+<com.cwctravel.hudson.plugins.extended__choice__parameter.ExtendedChoiceParameterDefinition>
+  <name>HOSTS</name><multiSelectDelimiter>,</multiSelectDelimiter>
+</com.cwctravel.hudson.plugins.extended__choice__parameter.ExtendedChoiceParameterDefinition>
+"""
+PLUGINS = ("hidden-parameter", "uno-choice", "extended-choice-parameter")
+
+
+def _with(definitions: str) -> str:
+    holder = "hudson.model.ParametersDefinitionProperty"
+    return (
+        f"<project><properties><{holder}><parameterDefinitions>{definitions}"
+        f"</parameterDefinitions></{holder}></properties></project>"
+    )
+
+
+@pytest.fixture
+def with_plugins(ci: Ci) -> Ci:
+    plugins = [{"shortName": name, "longName": name, "version": "1.0"} for name in PLUGINS]
+    ci.sandbox.seed({"ci": {"plugins": plugins}})
+    return ci
+
+
+def test_definitions_of_real_servers_are_kept(with_plugins: Ci) -> None:
+    config = _with(DEFINITIONS)
+    assert with_plugins.run(job="delivery/x", config=config)["changed"]
+    assert with_plugins.warnings == []
+    for same in (
+        config,
+        config.replace('<choices class="java.util.Arrays$ArrayList">', "<choices>"),
+        config.replace('<a class="string-array">', "").replace("</a>", ""),
+        config.replace("1464647741325096", "2"),
+        config.replace("__choice__", "_choice_"),
+    ):
+        assert with_plugins.run(job="delivery/x", config=same)["differences"] == []
+    differs = with_plugins.run(
+        check=True, job="delivery/x", config=config.replace("<string>test</string>", "")
+    )
+    path = "hudson.model.ChoiceParameterDefinition/choices"
+    assert differs["differences"]
+    assert all(path in found for found in differs["differences"])
+
+
+def test_a_definition_of_a_missing_plugin_is_dropped_by_the_server(ci: Ci) -> None:
+    error = ci.fails_in_a_run(job="delivery/x", config=_with(DEFINITIONS))
+    assert error.kind == "rejected"
+    assert "WHideParameterDefinition" in error.message
+
+
+def test_such_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Path) -> None:
+    with_plugins.run(job="delivery/x", config=_with(DEFINITIONS))
+    (tmp_path / "input.txt").write_text("x")
+    given = {
+        "job": "delivery/x",
+        "files": {"input.txt": str(tmp_path / "input.txt")},
+        "parameters": {"NOTES": "a\nb", "TARGET": "staging", "UPSTREAM": "no-parameters#1"},
+    }
+    first = with_plugins.build(**given)
+    assert first["build"]["parameters"] == {
+        "VERSION": "1.0",
+        "NOTES": "a\nb",
+        "PUBLISH": True,
+        "TARGET": "staging",
+        "UPSTREAM": "no-parameters#1",
+        "input.txt": None,
+        "LOGIN": "deploy",
+        "HIDDEN": "64",
+        "CLUSTER": "",
+        "HOSTS": "",
+    }
+    again = with_plugins.build(**given, trigger="unless_successful")
+    assert again["build"]["number"] == 1
+    other = {**given["parameters"], "UPSTREAM": "no-parameters#2"}
+    second = with_plugins.build(**{**given, "parameters": other}, trigger="unless_successful")
+    assert second["build"]["number"] == 2
+    with pytest.raises(ToolchainError, match="'TARGET' is one of test, staging"):
+        with_plugins.build(job="delivery/x", parameters={"TARGET": "production"})

@@ -5,25 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from ...core.errors import Kind, ToolchainError, invalid, printable, shorten
 from ...core.http.transport import Transport
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..job_address import JobName, build_path, build_segment, job_of
 from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import parameters, records
 from .build_watcher import BuildWatcher, OnInput
+from .parameters import Files, ListStyle, Parameters
 from .queue_item import QueueItem
 from .trigger import BuildClaims, Trigger, TriggeredBuild
 
-Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
-#: File parameters: a path for each name.
-Files = Annotated[dict[str, Any], Option(values="text")]
-ListStyle = Literal["repeat", "comma"]
 TriggerRule = Literal["always", "unless_successful"]
 #: Whether a build is started, or must have been started by an earlier task.
 State = Literal["started", "finished"]
@@ -196,11 +192,11 @@ class BuildRequest:
         )
         for secret in filter(None, self.wanted.secrets):
             self._task.hide(secret)
-        self._warn(state)
         if self.if_needed:
             self.finished = self._successful(state)
             if self.finished is None:
                 self.running = self._active_build(state)
+        self._warn(state)
         if self.outstanding and not state.buildable:
             raise ToolchainError("conflict", f"{self.what}: the job is disabled on the server")
         self.joined = self.running is not None
@@ -349,19 +345,26 @@ class BuildRequest:
         """Return the newest accepted build with the wanted parameters."""
         for build in self._builds(state):
             accepted = build.get("result") in self._options.accept
-            if accepted and records.is_over(build) and parameters.equal(self.wanted, build):
+            if accepted and records.is_over(build) and self._equals(build):
                 return build
         return None
 
     def _active_build(self, state: records.JobState) -> TriggeredBuild | None:
         """Return a running or queued build with the wanted parameters."""
         for build in self._builds(state):
-            if records.is_running(build) and parameters.equal(self.wanted, build):
+            if records.is_running(build) and self._equals(build):
                 return TriggeredBuild(build.get("queueId"), int(build["number"]), build=build)
         for item in records.queued_items(self._server, self.what, self.job, state):
-            if parameters.equal(self.wanted, item):
+            if self._equals(item):
                 return TriggeredBuild(int(item["id"]))
         return None
+
+    def _equals(self, shown: Mapping[str, Any]) -> bool:
+        """Return whether a build or item has the wanted parameters, as far as it shows them."""
+        if not parameters.equal(self.wanted, shown):
+            return False
+        self.wanted.incomparable += parameters.hidden(self.wanted, shown)
+        return True
 
     def _builds(self, state: records.JobState) -> Iterator[Mapping[str, Any]]:
         return records.whole_builds(self._server, self.what, self.job, state)

@@ -20,14 +20,12 @@ from . import records
 from .build_request import (
     BuildOptions,
     BuildRequest,
-    Files,
-    ListStyle,
-    Parameters,
     Result,
     State,
     TriggerRule,
 )
 from .many_builds_watcher import ManyBuildsWatcher, WatchedBuild
+from .parameters import Files, ListStyle, Parameters
 from .trigger import BuildClaims
 
 

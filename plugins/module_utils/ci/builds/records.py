@@ -18,7 +18,7 @@ from . import parameters
 
 #: The server lists this number of newest builds as `builds`; more only as `allBuilds`.
 NEWEST = 100
-_IN_ACTIONS = "parameters[name,value],causes[userId]"
+_IN_ACTIONS = f"parameters[{parameters.VALUE_FIELDS}],causes[userId]"
 _ACTIONS = f"actions[{_IN_ACTIONS}]"
 _STATE_FIELDS = "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp"
 BUILD_FIELDS = f"{_STATE_FIELDS},{_ACTIONS}"

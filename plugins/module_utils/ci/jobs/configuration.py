@@ -2,10 +2,10 @@
 """Compare the configuration of a job with an expected one by its meaning.
 
 These differences are ignored: the order of attributes and of an object's members, white space
-around text, the plugin version of an element, and a member with its default that the other side
-omits. The order of lists counts. Server facts [ci-14, ci-15]: secrets are encrypted again each time
-a configuration is saved, and masked for accounts that must not configure the job, so they cannot be
-compared.
+around text, the plugin version of an element, the class of a collection, and a member with its
+default that the other side omits. The order of lists counts. Server facts [ci-14, ci-15]: secrets
+are encrypted again each time a configuration is saved, and masked for accounts that must not
+configure the job, so they cannot be compared.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ _STARS = re.compile(r"\*{4,}")
 #: Stands for a secret that is sent without a comparison.
 _RESENT = "(new secret)"
 _PLUGIN = "plugin"
+#: Classes of collections, of which the server writes the one that it was given.
+_COLLECTION = re.compile(r"java\.util\.|(?:[a-z]+-)*(?:list|set|map|array)$|vector$")
+#: Members with names that the server makes up.
+_GENERATED = frozenset({"randomName"})
 _SHORTEST_SECRET = 6
 #: Short names under which the server writes the root of some kinds; it reads both names.
 _SHORT_ROOTS = {
@@ -152,10 +156,24 @@ def _comparable(text: str) -> XmlElement:
         for secret in secret_texts(element, holder):
             if _ENCRYPTED.fullmatch(element.text.strip()) is None:
                 element.text = element.text.replace(secret, MASK)
-    for element, _holder in root.iterate():
+    for element, _holder in list(root.iterate()):
         element.attributes.pop(_PLUGIN, None)
+        element.name = element.name.replace("__", "_")
         element.text = element.text.replace("\r\n", "\n").strip()
+        _simplify(element)
     return root
+
+
+def _simplify(element: XmlElement) -> None:
+    """Remove what depends on the program that wrote the element [ci-31]: the class of a collection,
+    an array within it, and generated names.
+    """
+    children = [child for child in element.children if child.name not in _GENERATED]
+    if _COLLECTION.match(element.attributes.get("class", "")):
+        del element.attributes["class"]
+    if len(children) == 1 and children[0].attributes.get("class") == "string-array":
+        children = children[0].children
+    element.children = children
 
 
 def _sealed(root: XmlElement) -> Iterator[XmlElement]:
