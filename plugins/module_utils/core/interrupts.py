@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from .progress import last_words
+from .progress import show_last_line
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -25,7 +25,7 @@ def interruptible() -> Iterator[Callable[[str], None]]:
     after the block, and exits: it must not continue with the next item of a loop.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield last_words
+        yield show_last_line
         return
     caught: list[int] = []
     before = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
@@ -40,7 +40,7 @@ def interruptible() -> Iterator[Callable[[str], None]]:
     try:
         for each in ours:
             signal.signal(each, interrupt)
-        yield last_words
+        yield show_last_line
     finally:
         for each in ours:
             signal.signal(each, before[each])

@@ -22,7 +22,7 @@ def progress(line: str) -> None:
         listener(line)
 
 
-def last_words(line: str) -> None:
+def show_last_line(line: str) -> None:
     """Show a line after Ctrl-C, when Ansible's display is silent."""
     for listener in _last_listeners:
         listener(line)

@@ -52,7 +52,7 @@ def test_a_byte_after_the_other_is_too_late(part: Any, streamed: bool) -> None:
     # on a busy machine a complete head may take 0.2 s, too
     timeout = {"head": 0.2, "body": 1.0}[part]
     error = failed(reply, streamed=streamed, timeout=timeout)
-    words = {"head": "no answer within 0.2 s", "body": "slower than 1 KiB/s for 1 s"}
+    words = {"head": "no response within 0.2 s", "body": "slower than 1 KiB/s for 1 s"}
     assert error.kind == "timeout"
     assert words[part] in str(error)
 

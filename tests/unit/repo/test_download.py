@@ -453,7 +453,7 @@ def test_more_than_was_told_is_not_kept(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("right")
     server.on["GET /r/a"] = Reply(body="right and more")
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a"))
-    assert "14 bytes, and had told 5" in error.message
+    assert "14 bytes, but announced 5" in error.message
     assert not (tmp_path / "d").exists()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...core import address
 from ...core.errors import ToolchainError, shorten
 from ...core.http.download import AS_STORED, download
-from ...core.http.file_download import Fetched, RemoteContent, download_file, look_at_file
+from ...core.http.file_download import Fetched, RemoteContent, download_file, fetch_digests
 from ...core.http.messages import REDIRECTS
 from ...core.http.transport import Transport
 from ..builds.records import number_of
@@ -105,7 +105,7 @@ class ArtifactSource:
 
     def _verify(self, artifact: Artifact) -> Fetched:
         what, where = self._doing("comparing", artifact), self._address(artifact)
-        return look_at_file(self._server, what, where, content=artifact.content)
+        return fetch_digests(self._server, what, where, content=artifact.content)
 
     def _size(self, artifact: Artifact) -> int | None:
         """Server fact [ci-24]: a store on another host signs its addresses for GET alone."""

@@ -201,8 +201,8 @@ class Transport:
             )
         detail = errors.shorten(self._describe(response))
         asked = retry_after(response.headers.get("Retry-After"))
-        if asked is not None and self._retries.is_too_long(response.status, asked):
-            return self._retries.refusal(response, asked, detail)
+        if response.status in RETRIED_READS and (asked or 0.0) > self._retries.longest:
+            return self._retries.refusal(response, asked or 0.0, detail)
         said = f": {detail}" if detail else " without a word"
         kind, remedy = kind_of_refusal(response, self.connection, detail)
         message = f"the server returned {response.status}{limit_of(response)}{said}"

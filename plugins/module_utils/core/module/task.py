@@ -134,8 +134,8 @@ def _id_of(connection: Connection, accounting: Accounting) -> str:
             response = transport.read(what, _TENANT, headers={"Accept": "application/json"})
         except ToolchainError as error:
             raise error.with_hint("give the id in cloud_id instead of auto") from None
-        told = json_or_none(response.body)
-        found = told.get("cloudId") if isinstance(told, dict) else None
+        tenant = json_or_none(response.body)
+        found = tenant.get("cloudId") if isinstance(tenant, dict) else None
         if not isinstance(found, str) or not found.strip():
             raise unexpected_body(response, "the id of a site")
         transport.memory[_ID] = found

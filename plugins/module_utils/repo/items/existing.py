@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError
-from ...core.http.file_download import RemoteContent, look_at_file
+from ...core.http.file_download import RemoteContent, fetch_digests
 from .. import properties
 from ..client import RepoClient, item_path
 from ..repositories import deployment_target, refuse_properties
@@ -106,7 +106,7 @@ def with_known_content(
             return state
         path = state.wanted.path
         try:
-            content = look_at_file(
+            content = fetch_digests(
                 client.transport,
                 f"comparing '{repo}/{path}'",
                 item_path(repo, path),
