@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import yaml
 
-from tests.helpers import browser
-from tools import debian, tree
+from tests.helpers import browser, installed
+from tools import tree
 
 QUESTIONS = tree.ROOT / "docs" / "docsite" / "questions.yml"
 _FIRST = 3
@@ -51,7 +51,7 @@ def missed(site: Path) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Search for everything, and print what is missed."""
-    if debian.program(browser.PROGRAM) is None:
+    if installed.program(browser.PROGRAM) is None:
         print("no Chromium on this machine: nothing was searched for")
         return 0
     sentences = missed(Path(arguments[0]).resolve())
