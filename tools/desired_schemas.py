@@ -7,14 +7,15 @@ python -m tools.desired_schemas
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools import generated
+from tools.tree import ROOT
+
 FOLDER = ROOT / "roles" / "desired_state" / "files"
 #: The keys with the variable of a property, and with the options that identify an entry of a list;
 #: `plugin_utils/desired_schema.py` reads them.
@@ -55,7 +56,7 @@ _TYPES = {
 }
 
 
-def schemas() -> dict[Path, str]:
+def files() -> dict[Path, str]:
     """Return path and content of every schema."""
     own = _options("desired_state")
     found = {}
@@ -124,13 +125,5 @@ def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def main() -> int:
-    """Write all schemas."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for file, text in schemas().items():
-        file.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    generated.write(files())

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write the page that lists the third parties that confirm each operation.
 
-    python -m tools.witnesses           writes docs/interfaces/witnesses.md
-    python -m tools.witnesses --check   only reports whether the page is stale
+    python -m tools.witnesses    writes docs/interfaces/witnesses.md
 
 Servers, clients and sources are in `tests/strangers/witnesses.yml`, recordings in `recordings.yml`
 next to it, with the tests that check the collection against them. Other knowledge about the servers
@@ -15,7 +14,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -24,9 +22,10 @@ from typing import Any
 
 import yaml
 
+from tools import generated
 from tools.descriptors import DESCRIPTORS
+from tools.tree import ROOT
 
-ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
 PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
 RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
@@ -109,6 +108,11 @@ def _named(who: str, origin: str) -> str:
 
 def _text(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+def files() -> dict[Path, str]:
+    """Return the path and content of the page."""
+    return {PAGE: page(load())}
 
 
 def page(data: dict[str, Any]) -> str:
@@ -213,17 +217,5 @@ def _imported(file: Path) -> list[Path]:
     return found
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page; with `--check` report whether it is stale."""
-    text = page(load())
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    if "--check" in arguments:
-        print(f"{PAGE.relative_to(ROOT)} is stale: run python -m tools.witnesses")
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    generated.write(files())

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.helpers import cases, operations
+from tools import generated
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "requests.md"
 _HEAD = """\
@@ -35,8 +36,12 @@ _WORDS = {
 }
 
 
-def page() -> str:
-    """Return the expected content of the page."""
+def files() -> dict[Path, str]:
+    """Return the path and content of the page."""
+    return {TABLE: _page()}
+
+
+def _page() -> str:
     return _HEAD + "".join(f"| {row} |\n" for row in (*_promised(), *_cases()))
 
 
@@ -69,4 +74,4 @@ def _figure(figure: int | dict[str, int]) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(page(), encoding="utf-8")
+    generated.write(files())

@@ -27,7 +27,7 @@ from tests.helpers.options import build
 from tests.unit.analysis.fake import Form, Server
 from tests.unit.analysis.server import refusal, task_for
 from tests.unit.stub import Reply, Stub
-from tools import role_readme
+from tools.tree import ROOT
 
 SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
 
@@ -904,7 +904,7 @@ def without_words(options: Mapping[str, Any], *words: str) -> dict[str, Any]:
 
 def test_the_role_takes_what_the_module_takes() -> None:
     """Verify this except for defaults of entries: the defaults of the module count."""
-    file = role_readme.ROOT / "roles/analysis_config/meta/argument_specs.yml"
+    file = ROOT / "roles/analysis_config/meta/argument_specs.yml"
     spec = yaml.safe_load(file.read_text("utf-8"))["argument_specs"]["main"]["options"]
     module = argument_spec(analysis_config.AnalysisConfigOptions)
     lists = {kind.option for kind in object_kinds.KINDS}
