@@ -33,7 +33,7 @@ def stale(files: Mapping[Path, str | None]) -> dict[Path, str | None]:
 def write(files: Mapping[Path, str | None]) -> None:
     """Write the stale files, and print their names."""
     for path, text in stale(files).items():
-        print(path.relative_to(ROOT))
+        print(path.relative_to(ROOT), flush=True)
         if text is None:
             path.unlink()
         else:

@@ -206,7 +206,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"there is no folder {path.parent}: name another with --package")
     for path, text in written.items():
         (ROOT / path).write_text(text, encoding="utf-8")
-        print(path)
+        print(path, flush=True)
     subprocess.run([sys.executable, "-m", "tools.generated"], cwd=ROOT, check=True)
     print(f"Replace each {MARK}, then: python -m tools.module_check {options.module}")
     return 0
