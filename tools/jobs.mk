@@ -18,9 +18,10 @@ tests: $(TESTS)
 static: $(STATIC)
 
 # Each job has its own home folder and is ended after an hour, far above what any job needs. In the
-# foreground it stays in the process group that tools/check.py ends.
+# foreground it stays in the process group that tools/check.py ends. Only the cache of mypy remains
+# for the next run.
 run = @start=$$(date +%s); home=$(OUT)/$@; mkdir -p $$home/tmp; \
-	env $(HOME_OF_JOB) TMPDIR=$$home/tmp ANSIBLE_HOME=$$home/ansible MYPY_CACHE_DIR=$$home/mypy \
+	env $(HOME_OF_JOB) TMPDIR=$$home/tmp ANSIBLE_HOME=$$home/ansible MYPY_CACHE_DIR=$(MYPY_CACHE)/$@ \
 	XDG_CACHE_HOME=$$home/cache timeout --foreground --kill-after=10 3600 $(1); status=$$?; \
 	echo $$status $$(($$(date +%s) - start)) >$(OUT)/$@.status; \
 	echo "=== $@: status $$status after $$(($$(date +%s) - start)) s"; exit $$status
