@@ -106,9 +106,7 @@ def delete(request: Request) -> Response:
     current.store.delete(repositories.KIND, key)
     for other in current.store.values(repositories.KIND):
         if key in other.get("repositories", []):
-            other["repositories"] = [
-                repository for repository in other["repositories"] if repository != key
-            ]
+            other["repositories"] = [one for one in other["repositories"] if one != key]
             current.store.put(repositories.KIND, other["key"], other)
     return PlainTextResponse(
         f"Repository {key} and all its content have been removed successfully.\n"
