@@ -61,9 +61,7 @@ def _interrupted(sandbox: Sandbox, folder: Path, options: dict[str, Any]) -> tup
 
 
 def _is_watched(sandbox: Sandbox) -> bool:
-    looks = [
-        request for request in sandbox.requests("ci") if request["path"] == "/job/slow/1/api/json"
-    ]
+    looks = [one for one in sandbox.requests("ci") if one["path"] == "/job/slow/1/api/json"]
     return len(looks) > 1
 
 

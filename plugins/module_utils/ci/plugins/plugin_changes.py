@@ -93,9 +93,7 @@ def compared(
     if the next start removes a wanted plugin.
     """
     there = {plugin.short_name: plugin for plugin in plugins}
-    return [
-        _compared(wanted_plugin, there.get(wanted_plugin.name), centre) for wanted_plugin in wanted
-    ]
+    return [_compared(each, there.get(each.name), centre) for each in wanted]
 
 
 def _compared(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) -> PluginChange:
@@ -156,11 +154,7 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
     """Return the remaining plugins that depend on a plugin to remove or disable: they fail to load
     afterwards.
     """
-    going = {
-        change.name: change
-        for change in changes
-        if change.switch in ("doUninstall", "makeDisabled")
-    }
+    going = {each.name: each for each in changes if each.switch in ("doUninstall", "makeDisabled")}
     found = {
         name: [
             plugin.short_name
@@ -174,7 +168,7 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
 
 def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
     """Raise `invalid` for a plugin that is listed twice, and for an invalid name."""
-    names = [plugin.name for plugin in wanted]
+    names = [each.name for each in wanted]
     for number, each in enumerate(wanted):
         if _SHORT_NAME.fullmatch(each.name) is None:
             raise invalid(
