@@ -212,11 +212,7 @@ def cells(modules: Sequence[str] = ()) -> list[Cell]:
                 for number, way in enumerate(ways)
             ]
         if own_secrets(module):
-            found += [
-                Cell(module, "own", "option", outcome)
-                for outcome in OUTCOMES
-                if outcome != "refused"
-            ]
+            found += [Cell(module, "own", "option", one) for one in OUTCOMES if one != "refused"]
     return found
 
 
@@ -413,7 +409,7 @@ class Arguments(threading.Thread):
                 number = int(process.name)
                 parents[number] = int(status.rpartition(")")[2].split()[1])
                 commands[number] = command
-            self.seen |= {commands[parent] for parent in parents if _is_below(parent, parents)}
+            self.seen |= {commands[one] for one in parents if _is_below(one, parents)}
 
     def __enter__(self) -> Arguments:
         self.start()

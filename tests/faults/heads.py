@@ -136,6 +136,7 @@ def run(
     folder: Path,
     sandbox: Sandbox,
     modules: Sequence[str],
+    collections: Path | None = None,
     *,
     sampled: bool = False,
 ) -> list[tuple[Cell | Baseline, str | None]]:
@@ -146,13 +147,15 @@ def run(
     baselines = [Baseline(module) for module in modules]
     events: dict[str, playbook.Event] = {}
     found: list[tuple[Cell | Baseline, str | None]] = []
-    for cell, event, wrong in cell_runs.events(folder / "baseline", sandbox, baselines, PATIENCE):
+    for cell, event, wrong in cell_runs.events(
+        folder / "baseline", sandbox, baselines, PATIENCE, collections
+    ):
         events[cell.module] = event
         found.append((cell, wrong))
     chosen = [cell for module in modules for cell in cells(events[module], module)]
     if sampled:
         chosen = sample(chosen)
-    return [*found, *cell_runs.run(folder, sandbox, chosen, PATIENCE)]
+    return [*found, *cell_runs.run(folder, sandbox, chosen, PATIENCE, collections)]
 
 
 def cells(event: playbook.Event, module: str) -> list[Cell]:
@@ -182,9 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix. Return the exit status: 0 if no cell fails."""
 
     def module_run(
-        folder: Path, sandbox: Sandbox, module: str
+        folder: Path, sandbox: Sandbox, module: str, collections: Path
     ) -> list[tuple[Cell | Baseline, str | None]]:
-        return run(folder, sandbox, [module])
+        return run(folder, sandbox, [module], collections)
 
     return cell_runs.print_all("tests.faults.heads", MODULES, module_run, arguments)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.helpers import installed
+from tools import debian
 
 PROGRAM = "chromium-headless-shell"
 _SECONDS = 60
@@ -125,7 +125,7 @@ class Browser:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """Run Chromium until the block ends."""
-    program = installed.program(PROGRAM)
+    program = debian.program(PROGRAM)
     assert program is not None, f"{PROGRAM} is not there"
     to_browser, from_browser = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="toolchain-browser-") as folder:
@@ -138,7 +138,7 @@ def browser() -> Iterator[Browser]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **installed.environment(), "HOME": folder},
+            env={**os.environ, **debian.environment(), "HOME": folder},
         )
         os.close(to_browser[0])
         os.close(from_browser[1])

@@ -13,18 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.helpers import installed
+from tools import debian, maven, npm
 
 _SECONDS = 120
 
 
 def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
     """Return the result of each step as a string."""
-    files = installed.java_files(client)
+    files = maven.fetched(client)
     assert files is not None
-    source = installed.JAVA_CLIENTS / client / "Client.java"
-    java = installed.program("java") or "java"
-    command = (java, "-XX:TieredStopAtLevel=1", "-cp", f"{files}/*", source)
+    source = maven.PROJECTS / client / "Client.java"
+    command = (maven.command("java"), "-XX:TieredStopAtLevel=1", "-cp", f"{files}/*", source)
     return _steps([*command, url, user, secret])
 
 
@@ -32,12 +31,12 @@ def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -
     """Return the result of each step. Node.js looks for packages next to the program, hence
     `folder`.
     """
-    packages = installed.node_modules()
+    packages = npm.installed()
     assert packages is not None
-    for program in installed.NODE_CLIENTS.glob("*.mjs"):
+    for program in npm.CLIENTS.glob("*.mjs"):
         shutil.copy(program, folder)
-    (folder / "node_modules").symlink_to(packages)
-    command = (installed.node() or "node", folder / f"{client}.mjs")
+    (folder / "node_modules").symlink_to(packages / "node_modules")
+    command = (npm.node() or "node", folder / f"{client}.mjs")
     steps = _steps([*command, url, user, secret])
     return {name: json.loads(value) for name, value in steps.items()}
 
@@ -45,7 +44,7 @@ def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -
 def _steps(command: Sequence[str | Path]) -> dict[str, str]:
     finished = subprocess.run(
         command,
-        env={**os.environ, **installed.environment()},
+        env={**os.environ, **debian.environment()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

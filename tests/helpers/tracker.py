@@ -47,11 +47,7 @@ class Done:
 
     @property
     def writes(self) -> list[str]:
-        return [
-            f"{request['method']} {request['path']}"
-            for request in self.requests
-            if request["write"]
-        ]
+        return [f"{each['method']} {each['path']}" for each in self.requests if each["write"]]
 
 
 @dataclass

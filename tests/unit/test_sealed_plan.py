@@ -28,7 +28,7 @@ PLACE = ("CiJobOptions", SERVER)
 
 
 class Whole:
-    """An operation with an indivisible plan."""
+    """An operation whose plan is written as a whole."""
 
 
 @dataclass

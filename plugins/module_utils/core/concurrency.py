@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Done = TypeVar("Done")
 
 
-class BackgroundThread:
+class Beside:
     """A background thread that runs one call at a time. The first call starts the thread; leaving
     the context manager waits for the last call.
     """
@@ -38,7 +38,7 @@ class BackgroundThread:
         if last is not None:
             last.result()
 
-    def __enter__(self) -> BackgroundThread:
+    def __enter__(self) -> Beside:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -22,7 +22,8 @@ import pytest
 import requests
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, installed, playbook
+from tests.helpers import connections, playbook
+from tools import debian
 
 Fresh = Callable[[str], Sandbox]
 
@@ -84,7 +85,7 @@ def running(
     process = subprocess.Popen(
         [str(programs / "ansible-rulebook"), *rulebook, "--vars", "vars.json"],
         cwd=folder,
-        env={**base, **installed.environment(), **services, "PATH": path},
+        env={**base, **debian.environment(), **services, "PATH": path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

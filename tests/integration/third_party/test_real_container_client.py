@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, installed, playbook, registry, skopeo
+from tests.helpers import connections, playbook, registry, skopeo
+from tools import debian
 
-PROGRAM = installed.program("docker-registry")
+PROGRAM = debian.program("docker-registry")
 pytestmark = pytest.mark.skipif(
     None in (PROGRAM, skopeo.PROGRAM),
     reason="no docker-registry or skopeo on this machine: no image was pushed by others",

@@ -68,9 +68,7 @@ class AnalysisReportOptions:
 
     def subject(self) -> dict[str, str | None]:
         """Return the subject of the report: all options except `kind`."""
-        return {
-            field.name: getattr(self, field.name) for field in fields(self) if field.name != "kind"
-        }
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "kind"}
 
 
 class AnalysisReportOperation(ReadOnly):

@@ -108,9 +108,7 @@ def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> lis
 def _resources(module: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(module, Mapping):
         return
-    yield from (
-        resource for resource in module.get("resources") or [] if isinstance(resource, Mapping)
-    )
+    yield from (one for one in module.get("resources") or [] if isinstance(one, Mapping))
     for child in module.get("child_modules") or []:
         yield from _resources(child)
 

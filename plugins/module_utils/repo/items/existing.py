@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError
-from ...core.http.file_download import RemoteContent, fetch_digests
+from ...core.http.file_download import RemoteContent, look_at_file
 from .. import properties
 from ..client import RepoClient, item_path
 from ..repositories import deployment_target, refuse_properties
@@ -58,7 +58,7 @@ def read_states(
     known: dict[str, str] = client.transport.memory.setdefault("deploys to", {})
     repo = known.get(key) or deployment_target(client, key)
     known[key] = repo
-    if any(file.properties for file in wanted):
+    if any(one.properties for one in wanted):
         refuse_properties(client)
     if len(wanted) == 1:
         return repo, [_one(client, repo, wanted[0])]
@@ -76,9 +76,7 @@ def read_moved(
     moved: dict[str, tuple[FileState, str]] = {}
     for key in keys:
         missing = [
-            state.wanted
-            for state in found
-            if state.stored is None and state.wanted.path not in moved
+            one.wanted for one in found if one.stored is None and one.wanted.path not in moved
         ]
         if not missing:
             break
@@ -90,9 +88,7 @@ def read_moved(
             client.warn(f"moved_to: whether files were moved to '{key}' cannot be read: {error}")
             continue
         if target != repo:
-            moved.update(
-                {state.wanted.path: (state, target) for state in there if state.has_content}
-            )
+            moved.update({one.wanted.path: (one, target) for one in there if one.has_content})
     return moved
 
 
@@ -106,7 +102,7 @@ def with_known_content(
             return state
         path = state.wanted.path
         try:
-            content = fetch_digests(
+            content = look_at_file(
                 client.transport,
                 f"comparing '{repo}/{path}'",
                 item_path(repo, path),
@@ -135,15 +131,15 @@ def _with_properties(client: RepoClient, repo: str, found: FileState) -> FileSta
 
 
 def _many(client: RepoClient, repo: str, wanted: Sequence[WantedFile]) -> list[FileState]:
-    folder = common_folder([file.path for file in wanted])
-    deep = any("/" in file.path[len(folder) :].strip("/") for file in wanted)
+    folder = common_folder([one.path for one in wanted])
+    deep = any("/" in one.path[len(folder) :].strip("/") for one in wanted)
     listed = None
     if folder or not deep or len(wanted) >= _WORTH_A_WHOLE_LISTING:
         listed = listing.listing(client, repo, folder, deep=deep)
     if listed is None:
-        found = [FileState(file, StoredItem()) for file in wanted]
+        found = [FileState(one, StoredItem()) for one in wanted]
     else:
-        found = [FileState(file, listed.get(file.path)) for file in wanted]
+        found = [FileState(one, listed.get(one.path)) for one in wanted]
     found = _looked_at(client, repo, found, listed=listed is not None)
     return _with_all_properties(client, repo, folder, found)
 
@@ -161,9 +157,9 @@ def _looked_at(
     If HEAD does not find a listed item, the server does not support it.
     """
     unclear = [
-        state
-        for state in found
-        if state.stored is not None and state.stored.holds(state.wanted.digests) is None
+        one
+        for one in found
+        if one.stored is not None and one.stored.holds(one.wanted.digests) is None
     ]
 
     def verify(one: FileState) -> FileState:
@@ -176,22 +172,22 @@ def _looked_at(
         return FileState(one.wanted, stored)
 
     looked_at = first_alone(client.connections, verify, unclear)
-    clear = {state.wanted.path: state for state in looked_at}
-    return [clear.get(state.wanted.path, state) for state in found]
+    clear = {one.wanted.path: one for one in looked_at}
+    return [clear.get(one.wanted.path, one) for one in found]
 
 
 def _with_all_properties(
     client: RepoClient, repo: str, folder: str, found: Sequence[FileState]
 ) -> list[FileState]:
-    asked = {state.wanted.path for state in found if state.wanted.properties and state.has_content}
+    asked = {one.wanted.path for one in found if one.wanted.properties and one.has_content}
     if not asked:
         return list(found)
     below = properties.read_below(client, repo, folder) if len(asked) > 1 else None
     if below is not None:
         return [
-            FileState(state.wanted, state.stored, below.get(state.wanted.path, {}))
-            if state.wanted.path in asked
-            else state
-            for state in found
+            FileState(one.wanted, one.stored, below.get(one.wanted.path, {}))
+            if one.wanted.path in asked
+            else one
+            for one in found
         ]
     return list(bounded(client.connections, lambda one: _with_properties(client, repo, one), found))

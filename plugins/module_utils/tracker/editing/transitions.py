@@ -81,8 +81,8 @@ class StatusPart:
         """Return the transition to the status. Raises `rejected` for none, `invalid`
         for several.
         """
-        leading = [record for record in offered if self._is(record.get("to"))]
-        named = [record for record in leading if self._is_named(record)]
+        leading = [one for one in offered if self._is(one.get("to"))]
+        named = [one for one in leading if self._is_named(one)]
         if len(named) == 1:
             return named[0]
         if not named:
@@ -173,6 +173,5 @@ def _same_id(one: Any, other: Any) -> bool:
 
 def _told(transitions: Sequence[Transition]) -> str:
     return ", ".join(
-        f"'{transition.get('name')}' ({transition.get('id')}) to '{shown(transition.get('to'))}'"
-        for transition in transitions
+        f"'{one.get('name')}' ({one.get('id')}) to '{shown(one.get('to'))}'" for one in transitions
     )

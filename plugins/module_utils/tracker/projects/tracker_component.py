@@ -115,7 +115,7 @@ class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
 
 
 class ComponentKind(EntryKind[ComponentEntry]):
-    """Components, read with a listing per project."""
+    """Components, with one listing for each project."""
 
     noun = "component"
 

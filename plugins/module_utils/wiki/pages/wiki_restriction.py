@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
@@ -17,17 +16,7 @@ from ...core.plan import Plan, plan
 from ..client import WikiClient
 from ..page import Page
 from ..permissions import require
-from .restrictions import (
-    EXPANSION,
-    OPERATIONS,
-    Account,
-    PageRights,
-    Restrictions,
-    same_names,
-)
-
-#: Pages that are read at once.
-_PARALLEL = 4
+from .restrictions import OPERATIONS, Account, Restrictions, same_names
 
 _Names = Annotated[list[str], Option(empty=True)]
 
@@ -111,14 +100,14 @@ class WikiRestrictionOperation(ObjectsOperation[RestrictionEntry]):
 
 
 class RestrictionKind(EntryKind[RestrictionEntry]):
-    """The restrictions of pages: a request for each page, in the cloud two."""
+    """The restrictions of pages: two requests for each page."""
 
     noun = "restriction"
 
     def __init__(self, task: Task) -> None:
-        self._client = WikiClient(task, rights=True, more=EXPANSION)
+        self._client = WikiClient(task, rights=True)
         self._restrictions = Restrictions(self._client)
-        self._read: dict[str, tuple[Page, PageRights] | ToolchainError] = {}
+        self._pages: dict[str, Page] = {}
         self._accounts: dict[bool, Account] = {}
 
     def name(self, entry: RestrictionEntry) -> str:
@@ -126,35 +115,19 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         return entry.page_id or f"{entry.space}/{entry.title}"
 
     def load(self, entries: Sequence[RestrictionEntry]) -> None:
-        def read(entry: RestrictionEntry) -> tuple[Page, PageRights] | ToolchainError:
-            try:
-                page = self._page(entry)
-                return page, self._restrictions.require(page)
-            except ToolchainError as error:  # of this entry only
-                return error
-
-        names = [self.name(entry) for entry in entries]
-        self._read = dict(zip(names, first_alone(_PARALLEL, read, entries), strict=True))
+        """Read nothing: each page has its own list."""
 
     def compare(self, entry: RestrictionEntry) -> Plan:
-        found = self._read[self.name(entry)]
-        if isinstance(found, ToolchainError):
-            raise found
-        before: dict[str, Any] = {**found[1]}
+        page = self._pages[self.name(entry)] = self._page(entry)
+        before: dict[str, Any] = {**self._restrictions.read(page)}
         wanted = {
             name: before[name] if same_names(before[name], names) else names
             for name, names in entry.wanted.items()
         }
-        made = plan(before, wanted)
-        if made.changed and not entry.force:
-            self._require_own(entry, made)
-        return made.with_result(restriction=made.after)
-
-    def _page_of(self, entry: RestrictionEntry) -> Page:
-        found = self._read[self.name(entry)]
-        if isinstance(found, ToolchainError):
-            raise AssertionError("a page that could not be read is not written")
-        return found[0]
+        found = plan(before, wanted)
+        if found.changed and not entry.force:
+            self._require_own(entry, found)
+        return found.with_result(restriction=found.after)
 
     def _page(self, entry: RestrictionEntry) -> Page:
         name = self.name(entry)
@@ -184,11 +157,11 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         return self._accounts[groups]
 
     def foresee(self, entry: RestrictionEntry, plan: Plan) -> None:
-        page = self._page_of(entry)
+        page = self._pages[self.name(entry)]
         require(f"setting the restrictions of the page {self.name(entry)}", page, "update")
 
     def write(self, entry: RestrictionEntry, plan: Plan) -> Mapping[str, Any]:
-        page = self._page_of(entry)
+        page = self._pages[self.name(entry)]
         wanted = {change.field: change.after for change in plan.changes}
         account = next(iter(self._accounts.values()), None) or self._account(groups=False)
         self._restrictions.write(page, wanted, account)

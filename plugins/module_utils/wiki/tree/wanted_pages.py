@@ -259,10 +259,7 @@ def _first_heading(tree: StorageElement) -> str:
     for element in tree.walk():
         if element.name in HEADINGS:
             words = [
-                child
-                for part in element.walk()
-                for child in part.children
-                if isinstance(child, str)
+                each for part in element.walk() for each in part.children if isinstance(each, str)
             ]
             text = " ".join("".join(words).split())
             if text:
