@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the action plugin of every module, `plugins/action/<module>.py`; `--check` only compares.
+"""Write the action plugin of every module, `plugins/action/<module>.py`.
 
 All action plugins are alike; the service of a module follows from its action group. Ansible finds
 an action plugin by the name of the module. The process that forks the workers loads the plugin, and
@@ -8,12 +8,13 @@ with it the module, only once.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools import generated
+from tools.tree import ROOT
+
 _ACTION = """\
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
@@ -34,40 +35,22 @@ class ActionModule(Action):
 """
 
 
-def actions() -> dict[Path, str]:
-    """Return the path and content of every generated file."""
+def files() -> dict[Path, str | None]:
+    """Return the path and content of every action; None for an action without a module."""
     runtime = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-8"))
     services = {
         module: f'"{service}"'
         for service, modules in runtime["action_groups"].items()
         for module in modules
     }
-    return {
-        ROOT / "plugins" / "action" / path.name: _ACTION.format(
+    folder = ROOT / "plugins" / "action"
+    found: dict[Path, str | None] = dict.fromkeys(folder.glob("*.py"))
+    for path in sorted((ROOT / "plugins" / "modules").glob("*.py")):
+        found[folder / path.name] = _ACTION.format(
             module=path.stem, service=services.get(path.stem)
         )
-        for path in sorted((ROOT / "plugins" / "modules").glob("*.py"))
-    }
-
-
-def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` report the stale files instead."""
-    wanted = actions()
-    found = {path: path.read_text(encoding="utf-8") for path in _there()}
-    stale = [path for path in {*wanted, *found} if wanted.get(path) != found.get(path)]
-    for path in sorted(stale):
-        if "--check" in arguments:
-            print(f"{path.relative_to(ROOT)} is stale: run python -m tools.actions")
-        elif path in wanted:
-            path.write_text(wanted[path], encoding="utf-8")
-        else:
-            path.unlink()
-    return 1 if stale and "--check" in arguments else 0
-
-
-def _there() -> list[Path]:
-    return sorted((ROOT / "plugins" / "action").glob("*.py"))
+    return found
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    generated.write(files())

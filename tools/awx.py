@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the credential types and surveys for AWX; `--check` only compares.
+"""Write the credential types and surveys for AWX.
 
 Credential types come from the connection options, surveys from the argument specs of the roles that
 the playbooks run. The playbook `awx_setup` creates both in a controller.
@@ -8,17 +8,15 @@ the playbooks run. The playbook `awx_setup` creates both in a controller.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tools import role_readme, tree
+from tools import generated, role_readme, tree
 
-ROOT = Path(__file__).resolve().parent.parent
-_VARS = ROOT / "playbooks" / "vars"
+_VARS = tree.ROOT / "playbooks" / "vars"
 _HEAD = """\
 # SPDX-License-Identifier: GPL-3.0-or-later
 # This file is written by `python -m tools.awx`.
@@ -228,7 +226,7 @@ def _role_questions(role: str) -> Iterator[dict[str, Any]]:
 
 
 def _options(role: str) -> dict[str, Any]:
-    text = (ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8")
+    text = (tree.ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8")
     options: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]["options"]
     return options
 
@@ -244,7 +242,7 @@ def _release_variables() -> dict[str, Mapping[str, Any]]:
     If a role is used twice and the first use sets an option itself, the second use provides the
     variable.
     """
-    text = (ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
+    text = (tree.ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
     found: dict[str, Mapping[str, Any]] = {}
     for task in _tasks(yaml.safe_load(text)[0]["tasks"]):
         role = str(task.get("ansible.builtin.include_role", {}).get("name", "")).rpartition(".")[2]
@@ -312,20 +310,5 @@ def _plain(text: str) -> str:
     return re.sub(r"\b[A-Z]\(([^)]*)\)", r"\1", text)
 
 
-def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` report the stale files instead."""
-    stale = 0
-    for file, text in files().items():
-        if file.exists() and file.read_text(encoding="utf-8") == text:
-            continue
-        stale += 1
-        if "--check" in arguments:
-            print(f"{file.relative_to(ROOT)} is stale: run python -m tools.awx")
-        else:
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-    return 1 if stale and "--check" in arguments else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    generated.write(files())

@@ -29,6 +29,7 @@ from pathlib import Path
 from tools import tree
 
 JOBS = tree.ROOT / "tools" / "jobs.mk"
+CACHE = Path(sys.prefix) / "mypy"
 # Settings of the caller that would change the behaviour of the collection or of a tool.
 FOREIGN_PREFIXES = ("ANSIBLE_", "KLOCWORK_", "MAKE", "MFLAGS", "MOLECULE_", "PYTEST_", "TOOLCHAIN_")
 
@@ -56,7 +57,7 @@ def run(names: Sequence[str], folder: Path, workers: int) -> int:
     out = folder / "out"
     out.mkdir()
     command = ["make", "--no-print-directory", "--keep-going", "--output-sync=target"]
-    command += [f"--jobs={workers}", f"--file={JOBS}", f"OUT={out}", *names]
+    command += [f"--jobs={workers}", f"--file={JOBS}", f"OUT={out}", f"MYPY_CACHE={CACHE}", *names]
     copy = folder / "collections" / tree.COLLECTION
     variables = environment(folder / "collections")
     process = subprocess.Popen(command, cwd=copy, env=variables, start_new_session=True)

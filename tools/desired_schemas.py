@@ -7,20 +7,21 @@ python -m tools.desired_schemas
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools import generated
+from tools.tree import ROOT
+
 FOLDER = ROOT / "roles" / "desired_state" / "files"
 #: The keys with the variable of a property, and with the options that identify an entry of a list;
 #: `plugin_utils/desired_schema.py` reads them.
 VARIABLE = "x-variable"
 KEY = "x-key"
-#: Lists whose entries the required options do not identify, to those that do; empty: nothing does.
+#: Keys of lists for which the required options are not the key; empty: nothing does.
 KEYS = {
     "analysis_config_defect_types": ("project", "code"),
     "analysis_config_role_assignments": ("name", "account", "project", "group"),
@@ -39,7 +40,7 @@ _ROLES = {
 }
 #: Service to the lists of the role `desired_state` itself.
 _OWN = {
-    "ci": ("configuration", "credentials", "nodes", "jobs", "views"),
+    "ci": ("credentials", "nodes", "jobs", "views"),
     "repo": ("repositories", "groups", "users", "permissions"),
     "tracker": ("versions", "components", "project_roles"),
     "wiki": ("spaces", "pages", "trees", "restrictions"),
@@ -52,11 +53,10 @@ _TYPES = {
     "bool": "boolean",
     "list": "array",
     "dict": "object",
-    "raw": ["object", "string"],
 }
 
 
-def schemas() -> dict[Path, str]:
+def files() -> dict[Path, str]:
     """Return path and content of every schema."""
     own = _options("desired_state")
     found = {}
@@ -125,13 +125,5 @@ def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def main() -> int:
-    """Write all schemas."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for file, text in schemas().items():
-        file.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    generated.write(files())

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import yaml
 
-from tests.helpers import browser
-from tools import debian, tree
+from tests.helpers import browser, installed
+from tools import tree
 
 QUESTIONS = tree.ROOT / "docs" / "docsite" / "questions.yml"
 _FIRST = 3
@@ -35,7 +35,7 @@ new Promise((done) => {
 
 
 def missed(site: Path) -> list[str]:
-    """Return a sentence for each question whose page is not among the first results."""
+    """Return an error message per question that does not lead to its page."""
     found = []
     questions: dict[str, str] = yaml.safe_load(QUESTIONS.read_text("utf-8"))
     with browser.browser() as page:
@@ -51,7 +51,7 @@ def missed(site: Path) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Search for everything, and print what is missed."""
-    if debian.program(browser.PROGRAM) is None:
+    if installed.program(browser.PROGRAM) is None:
         print("no Chromium on this machine: nothing was searched for")
         return 0
     sentences = missed(Path(arguments[0]).resolve())

@@ -6,8 +6,8 @@
     python -m tools.matrix --only loop           one check of every pair; other cells stay
     python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
 
-Every pair has its own environment, below the environment that runs this tool and the sandbox. A
-pair whose Python is not installed is reported as not run.
+Every pair has its own environment, below the environment that runs this tool and the sandbox. If a
+Python is not installed, its pairs are reported as not run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REQUIREMENTS = (
     *("oauthlib[signedtoken]", "pytest"),
     *("requests", "requests-oauthlib", "starlette", "trustme", "uvicorn"),
 )
-#: Unit tests of documents and tools, whose results are the same on every pair.
+#: Unit tests of documents and tools: the results are the same on every pair.
 _OF_THE_PROJECT = (
     *("architecture", "build", "citations", "licences", "linear_time", "matrix", "metadata"),
     "tools",
@@ -45,7 +45,7 @@ _ON_ANSIBLE = (
     "tests/unit/core/test_module_internals.py",
     "tests/unit/core/test_runner.py",
 )
-#: Unit tests of the service packages, whose results are the same on every core of a Python version.
+#: Unit tests of the service packages: with the same Python, every core has the same results.
 _ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
 #: A whole matrix takes hours, and the machine also runs other work meanwhile.

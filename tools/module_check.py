@@ -25,7 +25,7 @@ from typing import Any
 import yaml
 
 from sandbox.client import Sandbox
-from tools import actions, reference, tree, witnesses
+from tools import generated, tree, witnesses
 from tools.descriptors import DESCRIPTORS
 from tools.new_module import MARK
 
@@ -34,7 +34,7 @@ tree.make_importable()
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (  # noqa: E402 (made importable above)
     typed_options,
 )
-from tests.helpers import cases, connections, in_process, operations, request_table  # noqa: E402 (imports plugins)
+from tests.helpers import cases, connections, in_process, operations  # noqa: E402 (imports plugins)
 
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
 _TESTS = tree.ROOT / "tests"
@@ -219,20 +219,6 @@ def _changelog(module: str) -> Iterator[str]:
         yield "no fragment in changelogs/fragments names the module"
 
 
-def _stale() -> Iterator[str]:
-    """Yield the stale generated files of all modules."""
-    written = {
-        "tools.reference": reference.files(),
-        "tools.actions": actions.actions(),
-        "tools.witnesses": {witnesses.PAGE: witnesses.page(witnesses.load())},
-        "tests.helpers.request_table": {request_table.TABLE: request_table.page()},
-    }
-    for tool, files in written.items():
-        for path, text in files.items():
-            if not path.exists() or _text(path) != text:
-                yield f"{path.relative_to(tree.ROOT)} is stale: run python -m {tool}"
-
-
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
@@ -247,7 +233,7 @@ def main(arguments: list[str]) -> int:
             for line in missing(module, sandbox)
         ]
     if all((tree.ROOT / path).exists() for module in arguments for path in _files(module)):
-        lines += _stale()
+        lines += generated.problems()
     print(*lines, f"{len(lines)} missing", sep="\n")
     return int(bool(lines))
 

@@ -28,7 +28,6 @@ _OWNERS = {
     "release": "repo",
     "jql": "tracker",
 }
-_GENERATORS = ("tools.reference", "tools.actions", "tools.witnesses", "tests.helpers.request_table")
 _SPDX = "# SPDX-License-Identifier: GPL-3.0-or-later\n"
 _MODULE = r'''#!/usr/bin/python
 # Copyright (c) 2026, delivery.toolchain contributors
@@ -207,9 +206,8 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"there is no folder {path.parent}: name another with --package")
     for path, text in written.items():
         (ROOT / path).write_text(text, encoding="utf-8")
-        print(path)
-    for generator in _GENERATORS:
-        subprocess.run([sys.executable, "-m", generator], cwd=ROOT, check=True)
+        print(path, flush=True)
+    subprocess.run([sys.executable, "-m", "tools.generated"], cwd=ROOT, check=True)
     print(f"Replace each {MARK}, then: python -m tools.module_check {options.module}")
     return 0
 

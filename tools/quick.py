@@ -5,8 +5,9 @@
     python -m tools.quick --list     only print the tests
 
 Tests are found through imports: unit tests that directly or indirectly import a changed file,
-contract cases of the modules that do, and tests of the changed service that name such a module.
-Tests of several services (releases, examples, documentation) are left to `make test`.
+contract cases of the modules that do, and tests of the changed service that name such a module. A
+changed role has its Molecule scenario, and tests that are named after it. Tests of several services
+(releases, examples, documentation) are left to `make test`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ _PACKAGES = ("plugins", "sandbox", "tests", "tools")
 _COLLECTION = "ansible_collections.delivery.toolchain."
 #: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
 _MOST_MODULES = 12
+#: Tests that compare files of all kinds: generated files, citations, imports, roles.
+_ALWAYS = tuple(
+    f"tests/unit/test_{name}.py" for name in ("architecture", "citations", "metadata", "roles")
+)
 _STATIC = (
     ("ruff", "check", "--quiet", "."),
     ("ruff", "format", "--check", "--quiet", "."),
@@ -92,10 +97,18 @@ def tests(paths: set[str]) -> tuple[list[str], list[str]]:
     reached = affected(paths)
     modules = sorted(Path(path).stem for path in reached if path.startswith("plugins/modules/"))
     modules = modules if len(modules) <= _MOST_MODULES else []
+    there = {path for path in paths if (tree.ROOT / path).exists()}
+    cases = {Path(path).stem for path in there if path.startswith("tests/contract/cases/")}
     found = {path for path in reached if re.match(r"tests/unit/(.*/)?test_", path)}
     found |= {path for path in paths if re.match(r"tests/.*/test_", path)}
-    found |= set(_naming(modules, paths))
-    return sorted(path for path in found if (tree.ROOT / path).exists()), modules
+    found |= {*_naming(modules, paths), *(_ALWAYS if paths else ())}
+    existing = sorted(path for path in found if (tree.ROOT / path).exists())
+    return existing, sorted({*modules, *cases})
+
+
+def roles(paths: set[str]) -> list[str]:
+    """Return the changed roles."""
+    return sorted({path.split("/")[1] for path in paths if path.startswith("roles/")})
 
 
 def _naming(modules: list[str], paths: set[str]) -> Iterator[str]:
@@ -103,6 +116,7 @@ def _naming(modules: list[str], paths: set[str]) -> Iterator[str]:
     services = {path.split("/")[2] for path in paths if path.startswith("plugins/module_utils/")}
     served = {path.split("/")[1] for path in paths if path.startswith("sandbox/")}
     patterns = [f"tests/integration/sandbox/test_sandbox_{name}*.py" for name in served]
+    patterns += [f"tests/integration/*/test_{name}*.py" for name in roles(paths)]
     for pattern in patterns:
         yield from (str(path.relative_to(tree.ROOT)) for path in tree.ROOT.glob(pattern))
     for service in services if modules else ():
@@ -127,6 +141,8 @@ def main() -> int:
     commands = [*_STATIC, (*pytest, *files)] if files else list(_STATIC)
     if modules:
         commands.append(("pytest", "-q", "tests/contract", "-k", " or ".join(modules)))
+    molecule = ("molecule", "--base-config", ".config/molecule/config.yml", "test")
+    commands += [(*molecule, "--scenario-name", role) for role in roles(paths)]
     failed = 0
     for program, *arguments in commands:
         done = subprocess.run([programs / program, *arguments], cwd=tree.ROOT, check=False)

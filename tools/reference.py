@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the parts that follow from the modules; `--check` only compares.
+"""Write the parts that follow from the modules.
 
 These parts are the common return values `http` and `error` of all modules, the action groups of
 `meta/runtime.yml`, and the table of services in docs/overview.md. The service of a module follows
@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,7 +18,9 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools import generated
+from tools.tree import ROOT
+
 _COMMON = {
     "http": (
         (
@@ -177,19 +178,5 @@ def _roles(service: str) -> str:
     return ", ".join(found)
 
 
-def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` report the stale files instead."""
-    stale = 0
-    for file, text in files().items():
-        if file.read_text(encoding="utf-8") == text:
-            continue
-        stale += 1
-        if "--check" in arguments:
-            print(f"{file.relative_to(ROOT)} is stale: run python -m tools.reference")
-        else:
-            file.write_text(text, encoding="utf-8")
-    return 1 if stale and "--check" in arguments else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    generated.write(files())

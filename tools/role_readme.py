@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the README of each role from its argument specs; `--check` only compares."""
+"""Write the README of each role from its argument specs."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+from tools import generated
+from tools.tree import ROOT
+
 _MARKUP = re.compile(r"\b([A-Z])\(([^)]*)\)")
+
+
+def files() -> dict[Path, str]:
+    """Return the path and content of every README."""
+    roles = sorted(path.parent.parent for path in ROOT.glob("roles/*/meta/argument_specs.yml"))
+    return {role / "README.md": readme(role) for role in roles}
 
 
 def readme(role: Path) -> str:
@@ -60,20 +67,5 @@ def _markdown(text: str) -> str:
     return _MARKUP.sub(lambda found: f"`{found.group(2)}`", text).replace("|", "\\|")
 
 
-def main(arguments: list[str]) -> int:
-    """Write the files; with `--check` report the stale files instead."""
-    stale = 0
-    for specs in sorted(ROOT.glob("roles/*/meta/argument_specs.yml")):
-        file, text = specs.parent.parent / "README.md", readme(specs.parent.parent)
-        if file.exists() and file.read_text(encoding="utf-8") == text:
-            continue
-        stale += 1
-        if "--check" in arguments:
-            print(f"{file.relative_to(ROOT)} is stale: run python -m tools.role_readme")
-        else:
-            file.write_text(text, encoding="utf-8")
-    return 1 if stale and "--check" in arguments else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    generated.write(files())

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write the page that lists the third parties that confirm each operation.
 
-    python -m tools.witnesses           writes docs/interfaces/witnesses.md
-    python -m tools.witnesses --check   only reports whether the page is stale
+    python -m tools.witnesses    writes docs/interfaces/witnesses.md
 
 Servers, clients and sources are in `tests/strangers/witnesses.yml`, recordings in `recordings.yml`
 next to it, with the tests that check the collection against them. Other knowledge about the servers
@@ -15,7 +14,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -24,9 +22,10 @@ from typing import Any
 
 import yaml
 
+from tools import generated
 from tools.descriptors import DESCRIPTORS
+from tools.tree import ROOT
 
-ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
 PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
 RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
@@ -39,25 +38,25 @@ _FACT = re.compile(r"^## ((?:repo|tracker|wiki|ci|analysis)-\d+) (.*?)(?=^## |\Z
 _MARKS = re.compile(r"\(([sdcrvkiu](?:, [sdcrvkiu])*)\)")
 _HEAD = """# Who confirms what
 
-Made by `python -m tools.witnesses`; a test compares. The sandbox is written by those who write the
-modules, so that a mistake about a server may stand in both. This page tells which code that others
-wrote has confirmed what the modules do:
+Written by `python -m tools.witnesses`; a test compares it. The same people write the sandbox and
+the modules, so both may contain the same mistake about a server. This page lists the independent
+code that confirms the operations of the modules:
 
-- **servers**: the modules ran on a server that others wrote;
-- **clients**: a client that others wrote did the same on the sandbox, and was given what it
+- **servers**: the modules ran on a third-party server;
+- **clients**: a third-party client did the same on the sandbox, and got the responses that it
   expects;
-- **recordings**: the modules read an answer that a real server gave to others;
-- **sources**: the modules send what a real server says of itself that it takes, or what the code of
-  a client takes for granted.
+- **recordings**: the modules read the recorded response of a real server;
+- **sources**: the modules send requests that a real server documents, or that the code of a client
+  sends.
 
-The last table tells what the rest stands on: the facts that the code of a module cites, with their
-[marks](README.md#marks-of-certainty).
+The last table lists the evidence for the rest: the facts that the code of a module cites, with
+their [marks](README.md#marks-of-certainty).
 """
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A third-party program, and the operations that each of its tests confirms."""
+    """A third-party program, and the operations that its tests confirm."""
 
     kind: str
     who: str
@@ -109,6 +108,11 @@ def _named(who: str, origin: str) -> str:
 
 def _text(path: str) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+def files() -> dict[Path, str]:
+    """Return the path and content of the page."""
+    return {PAGE: page(load())}
 
 
 def page(data: dict[str, Any]) -> str:
@@ -213,17 +217,5 @@ def _imported(file: Path) -> list[Path]:
     return found
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page; with `--check` report whether it is stale."""
-    text = page(load())
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    if "--check" in arguments:
-        print(f"{PAGE.relative_to(ROOT)} is stale: run python -m tools.witnesses")
-        return 1
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    generated.write(files())

@@ -26,15 +26,11 @@ options:
       - artifact_cleanup
       - artifact_trash
       - build_retention
-      - ci_configuration
-      - ci_credential
       - ci_java
       - ci_job
-      - ci_node
       - ci_plugin
       - ci_plugin_info
       - ci_script
-      - ci_view
       - repo_group
       - repo_permission
       - repo_repository
@@ -43,8 +39,6 @@ options:
       - tracker_project_role
       - tracker_version
       - wiki_page
-      - wiki_restriction
-      - wiki_space
       - wiki_tree
     required: true
 """
@@ -84,7 +78,6 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import o
 
 _MODULES = (
     *READERS,
-    "ci_configuration",
     "ci_credential",
     "ci_job",
     "ci_node",

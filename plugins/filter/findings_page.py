@@ -49,7 +49,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import t
 
 def findings_page(findings: Any) -> str:
     """Convert findings to storage format; see the documentation of the filter."""
-    if not isinstance(findings, list) or not all(isinstance(one, Mapping) for one in findings):
+    if not isinstance(findings, list) or not all(
+        isinstance(finding, Mapping) for finding in findings
+    ):
         raise AnsibleFilterError("findings_page takes a list of findings, which are mappings")
     for number, one in enumerate(findings):
         for key in ("service", "action", "text", "status"):

@@ -60,9 +60,11 @@ def rotation_entries(
     credentials: Any, name: str, token: str | None = None, secret: str | None = None
 ) -> list[dict[str, Any]]:
     """Return entries of a task; see the documentation of the filter."""
-    if not isinstance(credentials, list) or not all(isinstance(one, dict) for one in credentials):
+    if not isinstance(credentials, list) or not all(
+        isinstance(credential, dict) for credential in credentials
+    ):
         raise AnsibleFilterError("rotation_entries takes a list of credentials")
-    return [_entry(one, name, token, secret or PLACEHOLDER) for one in credentials]
+    return [_entry(credential, name, token, secret or PLACEHOLDER) for credential in credentials]
 
 
 def _entry(one: dict[str, Any], name: str, token: str | None, secret: str) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _is_proved(newest: Any, builds: Any) -> bool:
         created = datetime.fromisoformat(str(newest["created"]).replace("Z", "+00:00"))
     except ValueError:
         return False
-    last = max((int(one.get("timestamp") or 0) for one in builds or ()), default=0)
+    last = max((int(build.get("timestamp") or 0) for build in builds or ()), default=0)
     return last >= created.timestamp() * 1000
 
 

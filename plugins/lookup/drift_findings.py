@@ -55,17 +55,17 @@ def _found(known: list[dict[str, Any]]) -> dict[str, Any]:
     contents = switch.so_far()
     if contents is not None:
         # the report also has what earlier plays of the same run changed
-        own = {_identity(one) for one in known}
+        own = {_identity(record) for record in known}
         return {
             "findings": [
-                one
-                for one in contents.findings
-                if one["status"] == "failed" or _identity(one) in own
+                finding
+                for finding in contents.findings
+                if finding["status"] == "failed" or _identity(finding) in own
             ],
             "mended": contents.mended,
             "result": contents.result(),
         }
-    statuses = {one["status"] for one in known}
+    statuses = {record["status"] for record in known}
     result = "differs" if "drift" in statuses else "as wanted"
     result = "failed" if "failed" in statuses else result
     return {"findings": known, "mended": [], "result": result}

@@ -9,15 +9,15 @@ name: sealed_plan
 short_description: Make and check a sealed plan
 version_added: 1.0.0
 description:
-  - The playbooks C(delivery.toolchain.drift) and C(delivery.toolchain.enforce) use this lookup. The first makes a plan of its findings, the
-    second applies nothing else.
+  - The playbooks C(delivery.toolchain.drift) and C(delivery.toolchain.enforce) use this lookup. C(drift) makes a plan of its
+    findings, C(enforce) applies only this plan.
 author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
     description:
-      - V(start) returns what modules need to add digests to their results.
+      - V(start) returns the variables with which modules add digests to their results.
       - V(seal) returns the plan of the findings so far.
-      - V(open) checks O(plan), and returns what modules need to write nothing else.
+      - V(open) checks O(plan), and returns the variables with which modules write this plan only.
       - V(compare) returns a line for each finding that is new, gone or different since O(plan) was made.
       - V(conflict) returns the message for these lines.
     type: list

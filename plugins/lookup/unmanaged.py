@@ -68,7 +68,9 @@ class LookupModule(LookupBase):
             )
             on_server = desired_state.read(export, reading)
             described = [desired_state.read(folder, reading, environment) for folder in folders]
-            return [one for each in described for one in desired_state.unmanaged(each, on_server)]
+            return [
+                one for record in described for one in desired_state.unmanaged(record, on_server)
+            ]
         except desired_state.DesiredStateError as error:
             failed = AnsibleError(f"The desired state cannot be compared: {error}")
         raise failed

@@ -259,7 +259,7 @@ options:
     default: []
   protect:
     description:
-      - Patterns for names that are never deleted, with C(*) and C(?). Letter case is significant.
+      - Patterns for names that are never deleted. C(*) and C(?) match within a segment, C(**) across segments. Letter case is significant.
       - A pattern is compared with the name of an object as in RV(plan), with its name in its project, and for an assignment with the role
         and the account.
       - Objects that contain or need a protected object are kept too, with a warning that names both. Examples are a project with a

@@ -28,7 +28,7 @@ options:
   rules:
     description:
       - Rules that select the items to delete. An item must match all conditions of its rule.
-      - In globs, V(*) matches any string including slashes, and V(?) matches a single character.
+      - In patterns, V(*) and V(?) match within a segment, and V(**) matches across segments.
     type: list
     elements: dict
     required: true
@@ -38,10 +38,10 @@ options:
         type: str
         required: true
       path:
-        description: Glob for the folder that contains the item. V(.) is the root of the repository.
+        description: Pattern for the folder that contains the item. V(.) is the root of the repository, V(agent/**) any folder below V(agent).
         type: str
       name:
-        description: Glob for the name of the item.
+        description: Pattern for the name of the item.
         type: str
       type:
         description:
@@ -60,7 +60,8 @@ options:
         type: str
       properties:
         description:
-          - Properties that the item must have. A value is a string or a list of strings, all of which must match. A value may be a glob.
+          - Properties that the item must have. A value is a string or a list of strings, all of which must match. A value may contain V(*) for any
+            characters.
           - A property without a value is rejected.
         type: dict
       keep_last:
@@ -71,15 +72,17 @@ options:
       keep_last_by:
         description:
           - V(folder) counts the items in the same folder.
-          - V(image) selects tags of container images (folders with a manifest) and counts the tags of an image. O(rules[].path) is a glob
+          - V(image) selects tags of container images (folders with a manifest) and counts the tags of an image. O(rules[].path) is a pattern
             for the image, O(rules[].name) for the tag. A tag is deleted as a single item. Its age is the time since the last push.
         type: str
         choices: [folder, image]
         default: folder
       exclude:
         description:
-          - Globs for the full path, with or without the repository as prefix. This rule never deletes matching items.
-          - If the rule deletes items, a glob that matches none of the found items adds a warning.
+          - Patterns for the full path, with or without the repository as prefix. This rule never deletes matching items. A trailing slash
+            matches the content of a folder.
+          - If the rule deletes items, a pattern that matches none of the found items adds a warning. If it would match one of the deleted
+            items across folders, the task fails before the first deletion.
         type: list
         elements: str
   max_deletions:
@@ -110,7 +113,7 @@ EXAMPLES = r"""
         path: nightly/*
         created_before: 4w
         keep_last: 2
-        exclude: ["*/keep.txt"]
+        exclude: ["**/keep.txt"]
     max_deletions: 500
 
 - name: Keep the newest three tags per image

@@ -52,7 +52,8 @@ options:
   exclude:
     description:
       - Patterns of paths that are not copied, compared with the path below the folder and with the path in the repository.
-      - V(*) also matches slashes. A pattern with a trailing slash excludes the content of a folder.
+      - V(*.md5) excludes files of the folder itself, and V(**/*.md5) those of all folders. A pattern with a trailing slash excludes the content
+        of a folder.
     type: list
     elements: str
   target_repo:

@@ -31,14 +31,15 @@ options:
     description:
       - Path in the repository.
       - If the path is empty or ends with a slash, it is a folder, and the source keeps its name in this folder.
-      - For a folder, a glob and with O(explode), the path is always a folder.
+      - For a folder, a pattern and with O(explode), the path is always a folder.
     type: str
     default: ""
   src:
     description:
-      - A file, a folder or a glob on the host of the task.
+      - A file, a folder or a pattern on the host of the task.
+      - In a pattern, V(*) and V(?) match within a segment, and V(**) matches across segments. Hidden files have to be named.
       - C(dir/) deploys the content of the folder, C(dir) includes the folder name. Links are followed. Empty folders are skipped.
-      - A file that matches a glob keeps the folders below the part without wildcards. If a folder matches, its whole content is deployed.
+      - A file that matches a pattern keeps the folders below the part without wildcards. If a folder matches, its whole content is deployed.
         With V(**), only files match.
       - Set exactly one of O(src), O(content) and O(artifacts) with O(state=present).
     type: path
@@ -46,7 +47,7 @@ options:
     description: Text to deploy as a file, in UTF-8. A dictionary or a list is deployed as JSON.
     type: raw
   artifacts:
-    description: List of files, folders or globs.
+    description: List of files, folders or patterns.
     type: list
     elements: dict
     suboptions:
@@ -86,8 +87,9 @@ options:
     type: bool
   exclude:
     description:
-      - Patterns of files to skip. They are matched against the path below O(src), or below the part of a glob without wildcards.
-      - V(*) also matches slashes. A trailing slash matches the whole content of the folder. A pattern without a match adds a warning.
+      - Patterns of files to skip. They are matched against the path below O(src), or below the part of a pattern without wildcards.
+      - V(*.md5) skips files of the folder itself, and V(**/*.md5) those of all folders. A trailing slash matches the whole content of the
+        folder. A pattern without a match adds a warning.
     type: list
     elements: str
   flat:

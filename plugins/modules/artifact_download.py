@@ -68,7 +68,7 @@ options:
   exclude:
     description:
       - Patterns of files to skip. They are matched against the path below the requested path and against the full path in the repository.
-      - V(*) also matches slashes. A pattern without a match adds a warning.
+      - V(*.md5) skips files of the folder itself, and V(**/*.md5) those of all folders. A pattern without a match adds a warning.
     type: list
     elements: str
   dest:

@@ -33,8 +33,7 @@ options:
   patterns:
     description:
       - Patterns for the paths of artifacts in the build. By default, all artifacts are downloaded.
-      - V(*) also matches slashes, C(**/) matches any number of folders including none, and a trailing slash matches the content of the
-        folder.
+      - V(*) and V(?) match within a segment, V(**) matches across segments, and a trailing slash matches the content of the folder.
       - A pattern without a match adds a warning.
     type: list
     elements: str

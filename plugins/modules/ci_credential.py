@@ -73,9 +73,9 @@ options:
   update_secret:
     description:
       - When the secret of an existing credential is written.
-      - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. If there is no record, the
-        secret is not written, a warning says so, and RV(credential) is V(unknown).
-      - V(always) writes it each time, and the task is always changed. V(on_create) never compares it.
+      - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. Without a record, the
+        secret is not written, the task warns, and RV(credential) is V(unknown).
+      - V(always) writes the secret and is always changed. V(on_create) never compares it.
       - If any other field changes, the secret is sent as well, because the server would empty it.
     type: str
     choices: [on_change, always, on_create]
@@ -86,7 +86,7 @@ options:
     choices: [present, absent]
     default: present
   entries:
-    description: Several credentials instead of one, each with the options above.
+    description: Manages many credentials with the options above.
     type: list
     elements: dict
     suboptions:
@@ -145,9 +145,9 @@ options:
       update_secret:
         description:
           - When the secret of an existing credential is written.
-          - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. If there is no record, the
-            secret is not written, a warning says so, and RV(credential) is V(unknown).
-          - V(always) writes it each time, and the task is always changed. V(on_create) never compares it.
+          - The server never shows a secret. V(on_change) compares it with the record in the description, a salted digest. Without a record, the
+            secret is not written, the task warns, and RV(credential) is V(unknown).
+          - V(always) writes the secret and is always changed. V(on_create) never compares it.
           - If any other field changes, the secret is sent as well, because the server would empty it.
         type: str
         choices: [on_change, always, on_create]

@@ -14,8 +14,8 @@ description:
   - Configurations are compared by meaning, as with O(delivery.toolchain.ci_job_info#module:expected_config). Differences in the order of
     attributes and object members, in whitespace around text, in plugin versions, and members with default values are ignored. The order of
     lists is significant.
-  - Encrypted secrets are not compared, because the server encrypts them again at each save. A warning names them. They are sent with every
-    other change.
+  - Encrypted secrets are not compared, because the server encrypts them again at each save. A warning names them. O(update_secrets) sends
+    them again.
   - The saved configuration is verified. The server silently drops unknown elements. The task then fails with the kind V(rejected) and names
     them.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -56,6 +56,16 @@ options:
       - A disabled multibranch project or organization folder has no scans, and its branches cannot be built. Plain folders cannot be
         disabled.
     type: bool
+  update_secrets:
+    description:
+      - What happens to the secrets in O(config) or O(src) if the job exists. The server encrypts them again at each save, so they cannot be
+        compared.
+      - V(never) keeps the secrets of the server, also if other parts change, and warns of them. Only a new element gets its secret. In a
+        list that is an entry that differs from all entries of the server, if there are several of its class.
+      - V(always) sends the secrets, and every run is a change. Use it for the run that changes a secret.
+    type: str
+    choices: [never, always]
+    default: never
   state:
     description: V(absent) deletes the job with all its builds, and a folder with its content.
     type: str

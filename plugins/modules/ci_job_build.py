@@ -30,6 +30,25 @@ options:
       - A URL must belong to the server.
       - Set exactly one of O(job) and O(builds).
     type: raw
+  state:
+    description:
+      - V(started) starts a build.
+      - V(finished) starts nothing. It waits for the build that O(queue_id) or O(build) names, which an earlier task started with
+        O(wait=false). The task is never a change, also if the build fails, and the task with it.
+      - O(parameters), O(files), O(delay), O(trigger=unless_successful) and O(wait=false) do not go with V(finished).
+    type: str
+    choices: [started, finished]
+    default: started
+  queue_id:
+    description:
+      - Queue item of the build to wait for with O(state=finished), as RV(queue_id) of the task that started it.
+      - An item that was cancelled fails the task. An item of another job is rejected.
+      - In check mode, an earlier task returns no queue item. With O(state=finished) and neither O(queue_id) nor O(build), a task in check
+        mode waits for the build that an earlier task of the same run would start.
+    type: int
+  build:
+    description: Build to wait for with O(state=finished), a number or a permalink such as V(lastBuild).
+    type: str
   parameters:
     description:
       - Parameters of the build. Other parameters use the defaults of the job.
@@ -60,6 +79,16 @@ options:
         description: As O(job).
         type: raw
         required: true
+      state:
+        description: See O(state), which is the default.
+        type: str
+        choices: [started, finished]
+      queue_id:
+        description: As O(queue_id).
+        type: int
+      build:
+        description: As O(build).
+        type: str
       parameters:
         description: As O(parameters).
         type: dict
@@ -184,6 +213,20 @@ EXAMPLES = r"""
   delivery.toolchain.ci_job_build:
     job: no-parameters
     wait: false
+
+- name: Start a long build
+  delivery.toolchain.ci_job_build:
+    job: delivery/toolchain
+    parameters:
+      VERSION: 1.2.0
+    wait: false
+  register: started
+
+- name: Wait for it after other tasks
+  delivery.toolchain.ci_job_build:
+    job: delivery/toolchain
+    queue_id: "{{ started.queue_id | default(omit, true) }}"
+    state: finished
 
 - name: A build with failed tests is good enough
   delivery.toolchain.ci_job_build:

@@ -66,7 +66,7 @@ options:
     choices: [present, absent]
     default: present
   entries:
-    description: Several objects instead of one, each with the options above.
+    description: Manages many objects with the options above.
     type: list
     elements: dict
     suboptions:

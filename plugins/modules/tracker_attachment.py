@@ -38,7 +38,7 @@ options:
     required: true
   patterns:
     description:
-      - Globs such as V(*.log) for the file names on the server. An attachment is downloaded if any glob matches. Letter case is
+      - Patterns such as V(*.log) for the file names on the server. An attachment is downloaded if any pattern matches. Letter case is
         significant.
       - By default, all attachments are downloaded. An empty list downloads none, with a warning. A pattern without a match also adds a
         warning.

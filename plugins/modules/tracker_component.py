@@ -57,7 +57,7 @@ options:
     choices: [present, absent]
     default: present
   entries:
-    description: Several components instead of one, each with the options above. They are compared with one request for each project.
+    description: Manages many components with the options above. All components of a project are compared with a single request.
     type: list
     elements: dict
     suboptions:

@@ -45,7 +45,7 @@ options:
     type: bool
     default: false
   entries:
-    description: Several roles instead of one, each with the options above. One that fails does not stop the others.
+    description: Manages many roles with the options above. If an entry fails, the others are still processed.
     type: list
     elements: dict
     suboptions:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: wiki_export
-short_description: Export trees of wiki pages as a desired state
+short_description: Export wiki pages, spaces and restrictions as a desired state
 version_added: 1.0.0
 description:
   - Writes C(wiki.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and below C(wiki) a
     folder per tree that M(delivery.toolchain.wiki_tree) can read. Bodies are unchanged and in storage format. The title and the labels are
     in the front matter.
+  - C(wiki.yml) also has the spaces of the trees, for M(delivery.toolchain.wiki_space), and the restrictions of every page, for
+    M(delivery.toolchain.wiki_restriction). A page without restrictions has empty ones, so that one that somebody adds is drift.
   - The trees are managed without marks. C(mark) in C(wiki.yml) sets this.
   - The attachments of a page are stored next to its file, with names that are safe on every system. C(attachments) in the front matter maps
     them to their names on the page. A skipped attachment has the value V(null) there and is kept on the wiki. Servers report no digests, so
@@ -52,6 +54,18 @@ options:
       title:
         description: Title of the page. The default is the home page of the space.
         type: str
+  spaces:
+    description:
+      - Whether to export the spaces of the trees, with name, description and home page, and with their permissions if the server has the
+        interface and the account administers the space.
+    type: bool
+    default: true
+  restrictions:
+    description:
+      - Whether to export who may read and change each page. Confluence Cloud with version 2 of its interface needs a further request for
+        each page.
+    type: bool
+    default: true
   attachments:
     description: Whether to export the attachments of the pages. With V(false), they are kept on the wiki, and drift does not check them.
     type: bool
@@ -68,6 +82,8 @@ notes:
   - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
   - module: delivery.toolchain.wiki_tree
+  - module: delivery.toolchain.wiki_space
+  - module: delivery.toolchain.wiki_restriction
 """
 
 EXAMPLES = r"""
@@ -100,7 +116,7 @@ exported:
   description: Number of objects per list in the file of the service.
   returned: success
   type: dict
-  sample: {trees: 12}
+  sample: {spaces: 1, trees: 12, restrictions: 240}
 left_out:
   description: Objects that were not exported, with the reason.
   returned: success

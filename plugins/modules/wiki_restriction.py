@@ -67,7 +67,7 @@ options:
     choices: [present, absent]
     default: present
   entries:
-    description: Several pages instead of one, each with the options above. One that fails does not stop the others.
+    description: Manages the restrictions of many pages with the options above. If an entry fails, the others are still processed.
     type: list
     elements: dict
     suboptions:

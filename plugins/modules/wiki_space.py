@@ -66,7 +66,7 @@ options:
     choices: [present, absent]
     default: present
   entries:
-    description: Several spaces instead of one, each with the options above. One that fails does not stop the others.
+    description: Manages many spaces with the options above. If an entry fails, the others are still processed.
     type: list
     elements: dict
     suboptions:

@@ -60,7 +60,7 @@ options:
     type: str
     default: ""
   exclude:
-    description: Patterns for paths below O(src) to skip, with V(*) for any characters. A folder includes its content.
+    description: Patterns for paths below O(src) to skip. V(*) and V(?) match within a segment, V(**) across segments. A folder includes its content.
     type: list
     elements: str
     default: []
@@ -124,7 +124,7 @@ EXAMPLES = r"""
     space: REL
     parent_id: "1001"
     labels: [handbook]
-    exclude: ["drafts", "*.draft.md"]
+    exclude: ["drafts", "**/*.draft.md"]
     prune: true
 """
 

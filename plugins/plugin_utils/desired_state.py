@@ -98,7 +98,7 @@ def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> lis
 
 def _overlay(folder: Path, environment: str) -> Path:
     above = folder / _ENVIRONMENTS
-    known = sorted(one.name for one in above.iterdir() if one.is_dir()) if above.is_dir() else []
+    known = sorted(path.name for path in above.iterdir() if path.is_dir()) if above.is_dir() else []
     if environment not in known:
         there = f"it has {', '.join(known)}" if known else f"it has no folder {_ENVIRONMENTS}"
         raise DesiredStateError(f"{folder} has no environment {environment!r}: {there}")
@@ -228,7 +228,14 @@ def _overridden(base: list[_Entry], differences: list[_Entry], key: list[str]) -
         }
         merged.append(_Entry(entry.written, {**entry.placed, **options}))
     known = {_identity(entry.written, key) for entry in base}
-    return [*merged, *(one for one in differences if _identity(one.written, key) not in known)]
+    return [
+        *merged,
+        *(
+            difference
+            for difference in differences
+            if _identity(difference.written, key) not in known
+        ),
+    ]
 
 
 def _identity(entry: Mapping[str, Any], key: list[str]) -> tuple[Any, ...]:

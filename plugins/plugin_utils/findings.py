@@ -153,13 +153,18 @@ def of_build_retention(result: Result) -> Iterator[Finding]:
 
 
 def of_artifact_trash(result: Result) -> Iterator[Finding]:
-    """Yield a finding for the trash, or for a repository or path in it."""
+    """Yield a finding for each repository with something in the trash, or for a path in it."""
     name = "/".join(result[key] for key in ("repo", "path") if result.get(key))
     name = name or result.get("state") or "trash"
-    if result.get("changed"):
-        yield unwanted("trash", name, why="something of it is in the trash")
-    else:
+    if not result.get("changed"):
         yield wanted("trash", name)
+        return
+    before, after = (side if isinstance(side, Mapping) else {} for side in sides(result))
+    left = after.get("children") or ()
+    # only the emptied trash has a diff of repositories
+    listed = [key for key in before.get("children") or () if key not in left]
+    for each in listed or [name]:
+        yield unwanted("trash", each, why="something of it is in the trash")
 
 
 def of_ci_plugin_info(result: Result) -> Iterator[Finding]:

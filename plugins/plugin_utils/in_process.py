@@ -81,6 +81,8 @@ class Action(ansible_internals.HookedAction):
             ansible_internals.mark_rows_as_secret(result)
         if not self.worker_module and _has_crashed(result):
             self._explain_old_python(result)
+        if self.task.loop is not None:
+            _warn_of_loop_variables(result, task_vars or {})
         return result
 
     def _explain_old_python(self, result: dict[str, Any]) -> None:
@@ -182,6 +184,17 @@ def _is_worker_interpreter(name: str, search_path: str | None) -> bool:
 def _log_once(line: str, host: str) -> None:
     """Display a line at `-v`, once for all items of a loop, which share their worker."""
     Display().v(line, host=host)
+
+
+def _warn_of_loop_variables(result: Mapping[str, Any], task_vars: Mapping[str, Any]) -> None:
+    """Warn of return values that Ansible replaces in each item of a registered loop."""
+    for option in ("loop_var", "index_var"):
+        name = task_vars.get(f"ansible_{option}")
+        if name in result:
+            Display().warning(
+                f"{option} is '{name}', which replaces the return value '{name}' in the result of"
+                " the loop: give it another name"
+            )
 
 
 def _has_crashed(result: Mapping[str, Any]) -> bool:

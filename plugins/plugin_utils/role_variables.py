@@ -35,7 +35,7 @@ def unknown(owner: str, names: Iterable[str]) -> list[str]:
 
 
 def _owners_of(name: str) -> list[str]:
-    return [each for each in owners() if name.startswith(f"{each}_")]
+    return [owner for owner in owners() if name.startswith(f"{owner}_")]
 
 
 def _taken_by(owner: str) -> frozenset[str]:

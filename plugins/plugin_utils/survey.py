@@ -29,7 +29,7 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables of a playbook from the survey answers in `variables`."""
     asked = _asked(playbook)
     found = {}
-    for name in sorted(each for each in variables if each.startswith(_PREFIX)):
+    for name in sorted(variable for variable in variables if variable.startswith(_PREFIX)):
         if name not in asked:
             near = difflib.get_close_matches(name, list(asked), 1)
             hint = f" (is {near[0]} meant?)" if near else ""

@@ -68,7 +68,9 @@ def finish_due(context: Context) -> None:
             continue
         if begun["failure"] is None and begun["project"] != SERVER:
             source = context.store.get(SOURCES, begun["source"]) or {}
-            (found,) = (each for each in source["projects"] if each["name"] == begun["project"])
+            (found,) = (
+                project for project in source["projects"] if project["name"] == begun["project"]
+            )
             projects.seed(context, found)
         context.store.put(IMPORTS, key, {**begun, "over": True})
 

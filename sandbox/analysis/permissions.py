@@ -56,7 +56,7 @@ def require_transition(call: Call, before: str, after: str) -> None:
         return
     for role in held(call, call.text("project")):
         pairs = role["statusPermissions"] if role["permissions"]["change_issue_status"] else []
-        if any(one["from"] in ("Any", before) and one["to"] in ("Any", after) for one in pairs):
+        if any(pair["from"] in ("Any", before) and pair["to"] in ("Any", after) for pair in pairs):
             return
     raise Refused(403, f"Access denied: the status may not be changed from {before} to {after}")
 

@@ -126,7 +126,11 @@ def delete_project(call: Call) -> None:
         for key in store.keys(kind, f"{project['id']}/"):
             store.delete(kind, key)
     for key, role in store.items(ROLES):
-        kept = [each for each in role["assignments"] if each["projectId"] != project["id"]]
+        kept = [
+            assignment
+            for assignment in role["assignments"]
+            if assignment["projectId"] != project["id"]
+        ]
         store.put(ROLES, key, {**role, "assignments": kept})
     store.delete(PROJECTS, project["name"])
 

@@ -86,12 +86,12 @@ def metrics(call: Call) -> list[Record]:
         if search.fits(call, {"file": metric["filePath"]}, files)
     ][: call.limit()]
     if call.boolean("aggregate"):
-        return [_aggregated(tag, found) for tag in dict.fromkeys(each["tag"] for each in found)]
+        return [_aggregated(tag, found) for tag in dict.fromkeys(record["tag"] for record in found)]
     return found
 
 
 def _aggregated(tag: str, found: list[dict[str, Any]]) -> Record:
-    values = [each["metricValue"] for each in found if each["tag"] == tag]
+    values = [record["metricValue"] for record in found if record["tag"] == tag]
     return {
         "tag": tag,
         "sum": sum(values),

@@ -23,7 +23,7 @@ def license_count(call: Call) -> list[Record]:
     """Return the licenses; `feature` is optional (server fact [analysis-4])."""
     feature = call.text("feature")
     found = call.context.store.values(LICENSES)
-    return [each for each in found if feature is None or each["feature"] == feature]
+    return [record for record in found if feature is None or record["feature"] == feature]
 
 
 def task_status(call: Call) -> list[Record]:
@@ -33,7 +33,7 @@ def task_status(call: Call) -> list[Record]:
 
 def taxonomies(call: Call) -> list[Record]:
     issues = projects.inside(call, projects.ISSUES)
-    named = dict.fromkeys([*(each["taxonomyName"] for each in issues), "C and C++"])
+    named = dict.fromkeys([*(issue["taxonomyName"] for issue in issues), "C and C++"])
     return [{"name": name, "is_custom": False} for name in named]
 
 
@@ -61,6 +61,6 @@ def project_configuration(call: Call) -> list[Record]:
             "creationDate": created.strftime("%a %b %d %H:%M:%S UTC %Y"),
             "version": str(call.settings["version"]),
             **{member: str(number) for member, number in numbers.items()},
-            "taxonomies": ", ".join(each["name"] for each in taxonomies(call)),
+            "taxonomies": ", ".join(taxonomy["name"] for taxonomy in taxonomies(call)),
         }
     ]

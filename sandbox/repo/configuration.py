@@ -106,7 +106,9 @@ def delete(request: Request) -> Response:
     current.store.delete(repositories.KIND, key)
     for other in current.store.values(repositories.KIND):
         if key in other.get("repositories", []):
-            other["repositories"] = [one for one in other["repositories"] if one != key]
+            other["repositories"] = [
+                repository for repository in other["repositories"] if repository != key
+            ]
             current.store.put(repositories.KIND, other["key"], other)
     return PlainTextResponse(
         f"Repository {key} and all its content have been removed successfully.\n"

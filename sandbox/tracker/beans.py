@@ -78,7 +78,9 @@ class Beans:
             **self.project(project),
             "description": project.get("description", ""),
             "lead": self.user(project.get("lead")),
-            "components": [self.component(project["key"], one["name"]) for one in components],
+            "components": [
+                self.component(project["key"], component["name"]) for component in components
+            ],
             "issueTypes": [self.named("issuetype", name) for name in types],
             "versions": self.versions(project["key"]),
         }

@@ -40,7 +40,7 @@ def part(
     start, limit = _start(request, cursor=cursor), integer(request, "limit", default)
     bodies = views.pages.cloud and any("body" in name for name in expansions(request))
     limit = min(limit, _MAX_WITH_BODIES if bodies else _MAX_LIMIT)
-    shown = [show(each) for each in found[start : start + limit]]
+    shown = [show(record) for record in found[start : start + limit]]
     links = {"base": views.base, "context": "/wiki"}
     if start + limit < len(found):
         place = {"cursor": _cursor(start + limit)} if cursor else {"start": start + limit}

@@ -54,26 +54,26 @@ def add(pages: Pages, page: Json, form: list[Part], *, replaces: bool) -> list[J
 def replace(pages: Pages, page: Json, number: str, form: list[Part]) -> Json:
     """Add a new version of a file (POST on `data`). The file keeps its name."""
     file = _files(form)[0]
-    for each in page["attachments"]:
-        if each["id"].removeprefix("att") == number.removeprefix("att"):
-            return _store(pages, page, form, file, each)[1]
+    for attachment in page["attachments"]:
+        if attachment["id"].removeprefix("att") == number.removeprefix("att"):
+            return _store(pages, page, form, file, attachment)[1]
     raise error(404, f"No attachment {number} on content {page['id']}")
 
 
 def content_of(pages: Pages, page: Json, name: str) -> tuple[str, bytes]:
     """Return media type and content of the newest version."""
-    for each in page["attachments"]:
-        if each["name"] == name:
-            return each["media_type"], pages.store.blobs.read(each["sha256"])
+    for attachment in page["attachments"]:
+        if attachment["name"] == name:
+            return attachment["media_type"], pages.store.blobs.read(attachment["sha256"])
     raise error(404, f"No attachment {name} on content {page['id']}")
 
 
 def find(pages: Pages, number: str) -> tuple[Json, Json] | None:
     """Return (page, attachment) for an attachment id, or None if the page is not visible."""
     for page in pages.all():
-        for each in page["attachments"]:
-            if each["id"] == number:
-                return page, each
+        for attachment in page["attachments"]:
+            if attachment["id"] == number:
+                return page, attachment
     return None
 
 

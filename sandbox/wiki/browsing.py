@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from sandbox.wiki import cql, tree
 from sandbox.wiki.asking import answered, expansions, part
 from sandbox.wiki.errors import error
-from sandbox.wiki.views import Views, listing
+from sandbox.wiki.views import Views, group, listing
 
 Json = dict[str, Any]
 
@@ -70,19 +70,7 @@ class Browsing:
         """GET /content/{id}/restriction/byOperation [wiki-19]."""
         views = self._views(request)
         page = views.pages.get(request.path_params["id"])
-        shown = {
-            operation: {
-                "operation": operation,
-                "restrictions": {
-                    "user": listing([views.user(name) for name in names]),
-                    "group": listing([_group(name) for name in groups]),
-                },
-            }
-            for operation in ("read", "update")
-            for names in [page.get("restrictions", {}).get(operation) or []]
-            for groups in [page.get("restricted_groups", {}).get(operation) or []]
-        }
-        return JSONResponse({**shown, "_links": {"base": views.base}})
+        return JSONResponse({**views.restrictions(page), "_links": {"base": views.base}})
 
     async def restrict(self, request: Request) -> Response:
         """PUT /content/{id}/restriction: replace the named operations [wiki-19]."""
@@ -109,7 +97,7 @@ class Browsing:
         wanted = _user_in(cloud, dict(request.query_params))
         known = views.pages.store.items("wiki.group")
         names = [name for name, members in known if wanted in members["members"]]
-        return JSONResponse(listing([_group(name) for name in names]))
+        return JSONResponse(listing([group(name) for name in names]))
 
     # -- spaces ------------------------------------------------------------------------------
 
@@ -189,10 +177,6 @@ class Browsing:
         if views.pages.user == "anonymous":
             return JSONResponse({"type": "anonymous", "displayName": "Anonymous"})
         return JSONResponse(views.user(views.pages.user))
-
-
-def _group(name: str) -> dict[str, Any]:
-    return {"type": "group", "name": name}
 
 
 def _user_in(cloud: bool, given: dict[str, Any]) -> str:

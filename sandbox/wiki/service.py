@@ -217,7 +217,7 @@ class WikiService(Service):
         async def known(request: Request) -> Response:
             if not written and not self.real:
                 return self.not_found(request)
-            if self.settings["version_1_pages"] != 200 and GONE.search(path):
+            if self.settings["version_1_pages"] != 200 and GONE.match(f"{request.method} {path}"):
                 return gone(int(self.settings["version_1_pages"]))
             try:
                 response = await handler(request)

@@ -96,10 +96,10 @@ class SpaceEditing:
         return JSONResponse(shown)
 
     async def user(self, request: Request) -> Response:
-        """GET /user: an account by its name."""
-        views, name = self._views(request), request.query_params.get("username", "")
-        known = (views.pages.access.settings["known_users"], name)
-        if name not in known[0]:
+        """GET /user: an account by its name or its key."""
+        views, query = self._views(request), request.query_params
+        name = query.get("username", query.get("key", "").removeprefix("key-"))
+        if name not in views.pages.access.settings["known_users"]:
             raise error(404, f"No user found with username : {name}")
         return JSONResponse(views.user(name))
 

@@ -64,8 +64,10 @@ def move(pages: Pages, page: Json, position: str, target: Json) -> None:
     if page["id"] in line:
         raise bad_request("A page cannot be its own ancestor")
     moved = {**page, "parent": parent, "space": target["space"], "position": None}
-    others = [one for one in children(pages, target["space"], parent) if one["id"] != page["id"]]
-    by_hand = any(one.get("position") is not None for one in others)
+    others = [
+        child for child in children(pages, target["space"], parent) if child["id"] != page["id"]
+    ]
+    by_hand = any(other.get("position") is not None for other in others)
     if position != "append":
         place = next(index for index, one in enumerate(others) if one["id"] == target["id"])
         others.insert(place + (position == "after"), moved)
@@ -90,7 +92,7 @@ def _take_along(pages: Pages, page: Json, space: str) -> None:
 
 def follow_title(pages: Pages, before: Json, after: Json) -> None:
     """Update links by title in other pages after a rename. This creates no new versions."""
-    former, title = (html.escape(one["title"]) for one in (before, after))
+    former, title = (html.escape(record["title"]) for record in (before, after))
     for _key, page in pages.store.items("wiki.page"):
         if former not in page["body"]:
             continue

@@ -27,7 +27,8 @@ _DEFAULT_LIMIT, _MAX_LIMIT, _EMBEDDED, _DEPTH = 25, 250, 50, 2
 
 #: Routes of version 1 that the cloud removed [wiki-30].
 GONE = re.compile(
-    r"/content(?:/|/\{id\}(?:/history|/property.*|/child|/child/page|/descendant/page)?)?$|/space"
+    r"\w+ \S*/content(?:/|/\{id\}(?:/history|/property.*|/child|/child/page|/descendant/page)?)?$"
+    r"|GET \S*/space"
 )
 _REMOVED = "GoneException: This deprecated endpoint has been removed."
 
@@ -47,6 +48,7 @@ class Version2:
         page = f"{_BASE}/pages/{{id}}"
         return [
             self._route(f"{_BASE}/spaces", self.spaces),
+            self._route(f"{_BASE}/spaces/{{id}}/pages", self.pages_of_space),
             self._route(f"{_BASE}/pages", self.find),
             self._route(f"{_BASE}/pages", self.create, "POST"),
             self._route(page, self.read),
@@ -84,7 +86,7 @@ class Version2:
         views = self._views(request)
         keys, ids = (_words(request, name) for name in ("keys", "ids"))
         found = [
-            self._space(key, space)
+            self._space(key, space, request.query_params.get("description-format"))
             for key, space in views.pages.store.items("wiki.space")
             if views.pages.access.may("view", key)
             and (not keys or key in keys)
@@ -92,10 +94,29 @@ class Version2:
         ]
         return _part(request, views, found)
 
-    def _space(self, key: str, space: Json) -> Json:
+    def _space(self, key: str, space: Json, description: str | None) -> Json:
         home = space.get("home")
         shown = {"id": str(space["id"]), "key": key, "name": space["name"], "type": "global"}
+        text = {"plain": {"value": space.get("description", ""), "representation": "plain"}}
+        shown["description"] = text if description == "plain" else None
         return {**shown, "status": "current", "homepageId": home, "_links": {}}
+
+    def pages_of_space(self, request: Request) -> Response:
+        """GET /spaces/{id}/pages: the current and archived pages of all levels."""
+        views = self._views(request)
+        spaces = views.pages.store.items("wiki.space")
+        wanted = request.path_params["id"]
+        key = next((key for key, space in spaces if str(space["id"]) == wanted), None)
+        if key is None or not views.pages.access.may("view", key):
+            raise error(404, f"No space with id {wanted}")
+        found = [
+            _shown(request, views, page)
+            for page in views.pages.all()
+            if page["space"] == key
+            and page["type"] == "page"
+            and page["status"] in ("current", "archived")
+        ]
+        return _part(request, views, found)
 
     def read(self, request: Request) -> Response:
         views = self._views(request)

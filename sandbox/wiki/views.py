@@ -67,6 +67,8 @@ class Views:
             shown["metadata"] = metadata
         if "operations" in asked:
             shown["operations"] = self._operations(page)
+        if any(name.startswith("restrictions.") for name in asked):
+            shown["restrictions"] = self.restrictions(page)
         rest = [name for name in (*_EXPANDABLE, *_EXPANDABLE_REST) if name not in shown]
         shown["_expandable"] = dict.fromkeys(rest, "")
         return shown
@@ -77,6 +79,20 @@ class Views:
         may = {"read": True, "update": access.edits(page), "delete": access.deletes(page)}
         names = [name for name, allowed in may.items() if allowed]
         return [{"operation": name, "targetType": page["type"]} for name in names]
+
+    def restrictions(self, page: Json) -> Json:
+        """Server fact [wiki-19]: the users and groups that may read or update the page."""
+        users, groups = page.get("restrictions") or {}, page.get("restricted_groups") or {}
+        return {
+            operation: {
+                "operation": operation,
+                "restrictions": {
+                    "user": listing([self.user(name) for name in users.get(operation) or []]),
+                    "group": listing([group(name) for name in groups.get(operation) or []]),
+                },
+            }
+            for operation in ("read", "update")
+        }
 
     def _short(self, page: Json) -> Json:
         title = quote_plus(page["title"])
@@ -181,6 +197,10 @@ def _position(page: Json) -> Any:
     """Return the position, or `none` if the branch was never ordered manually [wiki-11]."""
     position = page.get("position")
     return "none" if position is None else position
+
+
+def group(name: str) -> Json:
+    return {"type": "group", "name": name}
 
 
 def label(name: str) -> Json:

@@ -90,7 +90,7 @@ def _run(sandbox: Sandbox, collections: Path, task: dict[str, Any], builds: int)
             collections=Path(f"{collections}:{peers.COLLECTIONS}"),
         )
     (event,) = run.events
-    started = [one for one in event.writes if one["status"] == 201]
+    started = [write for write in event.writes if write["status"] == 201]
     if event.status != "ok" or len(started) != builds:
         raise SystemExit(f"{event.task} did not do what it should:\n{run.output[-3000:]}")
     return event.seconds, len(event.requests)

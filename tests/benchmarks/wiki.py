@@ -144,7 +144,7 @@ def _rounds(sandbox: Sandbox, collections: Path) -> tuple[Times, dict[tuple[str,
                 times[way, state].append(work(entries))
                 seen = sandbox.requests("wiki", since=mark)
                 requests[way, state] = len(seen)
-                writes = sum(bool(each["write"]) for each in seen)
+                writes = sum(bool(record["write"]) for record in seen)
                 if writes != (PAGES if state == "changed" else 0):
                     raise SystemExit(f"{way} wrote {writes} times where pages were {state}")
     return times, requests

@@ -58,7 +58,7 @@ def _task(sandbox: Sandbox, folder: Path, collections: Path) -> tuple[float, int
     if event.status != "ok":
         raise SystemExit(f"{TASK} failed: {event.result.get('msg')}")
     seen = sandbox.requests("wiki", since=mark)
-    return event.seconds, len(seen), sum(bool(each["write"]) for each in seen)
+    return event.seconds, len(seen), sum(bool(record["write"]) for record in seen)
 
 
 def run() -> bool:

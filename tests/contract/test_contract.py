@@ -212,7 +212,7 @@ def play(
         if name not in played:
             service = CASES[name].get("service")
             names = [
-                each for each in CASES if CASES[each].get("service") == service and each in wanted
+                case for case in CASES if CASES[case].get("service") == service and case in wanted
             ]
             used = sorted({flavour for each in names for flavour in CASES[each]["flavours"]})
             own = folder / str(service)

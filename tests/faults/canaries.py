@@ -212,7 +212,11 @@ def cells(modules: Sequence[str] = ()) -> list[Cell]:
                 for number, way in enumerate(ways)
             ]
         if own_secrets(module):
-            found += [Cell(module, "own", "option", one) for one in OUTCOMES if one != "refused"]
+            found += [
+                Cell(module, "own", "option", outcome)
+                for outcome in OUTCOMES
+                if outcome != "refused"
+            ]
     return found
 
 
@@ -409,7 +413,7 @@ class Arguments(threading.Thread):
                 number = int(process.name)
                 parents[number] = int(status.rpartition(")")[2].split()[1])
                 commands[number] = command
-            self.seen |= {commands[one] for one in parents if _is_below(one, parents)}
+            self.seen |= {commands[parent] for parent in parents if _is_below(parent, parents)}
 
     def __enter__(self) -> Arguments:
         self.start()

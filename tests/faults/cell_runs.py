@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
-from tests.helpers.cases import CASES, connection_options
 from tools import tree
+
+tree.make_importable()  # the matrices also run as programs
+
+from tests.helpers import connections, forked, playbook  # noqa: E402 (imports plugins)
+from tests.helpers.cases import CASES, connection_options  # noqa: E402
 
 FLAVOUR = "real"
 
@@ -32,8 +35,8 @@ class Cell(Protocol):
 
 
 AnyCell = TypeVar("AnyCell", bound=Cell)
-#: Runs all cells of a module. Parameters: folder, sandbox, module, collections path.
-ModuleRun: TypeAlias = Callable[[Path, Sandbox, str, Path], Sequence[tuple[Any, "str | None"]]]
+#: Runs all cells of a module. Parameters: folder, sandbox, module.
+ModuleRun: TypeAlias = Callable[[Path, Sandbox, str], Sequence[tuple[Any, "str | None"]]]
 
 
 def run(
@@ -41,12 +44,9 @@ def run(
     sandbox: Sandbox,
     chosen: Sequence[AnyCell],
     patience: Mapping[str, Any],
-    collections: Path | None = None,
 ) -> Iterator[tuple[AnyCell, str | None]]:
-    """Run cells in one playbook. Yield each with the reason why it is wrong, or None. See
-    :func:`events`.
-    """
-    for cell, _event, wrong in events(folder, sandbox, chosen, patience, collections):
+    """Run cells. Yield each with the reason why it is wrong, or None. See :func:`events`."""
+    for cell, _event, wrong in events(folder, sandbox, chosen, patience):
         yield cell, wrong
 
 
@@ -55,12 +55,10 @@ def events(
     sandbox: Sandbox,
     chosen: Sequence[AnyCell],
     patience: Mapping[str, Any],
-    collections: Path | None = None,
 ) -> Iterator[tuple[AnyCell, playbook.Event, str | None]]:
-    """Run cells in one playbook. Yield each with its event and the reason why it is wrong, or None.
+    """Run cells. Yield each with its event and the reason why it is wrong, or None.
 
-    `patience` are connection options of all cells. `collections` is the collections path, if it
-    differs from that of the tests.
+    `patience` are connection options of all cells.
     """
     options: dict[str, dict[str, Any]] = {service: {} for service in connections.LOGINS}
     for cell in chosen:
@@ -69,8 +67,7 @@ def events(
         sandbox.urls, **{service: {**patience, **given} for service, given in options.items()}
     )
     play = playbook.play([cell.task() for cell in chosen], module_defaults=defaults)
-    controls = {"localhost": sandbox.control}
-    ended = playbook.run(folder, [play], controls=controls, collections=collections)
+    ended = forked.run(folder, play, sandbox)
     for cell in chosen:
         event = ended.event(str(cell))
         yield cell, event, cell.wrong(event)
@@ -81,10 +78,8 @@ def runner(
 ) -> ModuleRun:
     """Return a function that runs all cells of a module."""
 
-    def module_run(
-        folder: Path, sandbox: Sandbox, module: str, collections: Path
-    ) -> list[tuple[Cell, str | None]]:
-        return list(run(folder, sandbox, cells([module]), patience, collections))
+    def module_run(folder: Path, sandbox: Sandbox, module: str) -> list[tuple[Cell, str | None]]:
+        return list(run(folder, sandbox, cells([module]), patience))
 
     return module_run
 
@@ -106,12 +101,10 @@ def print_all(
         Sandbox.start(flavour=FLAVOUR) as sandbox,
         tempfile.TemporaryDirectory(prefix="matrix-") as folder,
     ):
-        collections = Path(folder) / "collections"
-        tree.link_tree(collections)
         for module in modules:
             own = Path(folder) / module
             own.mkdir()
-            found = module_run(own, sandbox, module, collections)
+            found = module_run(own, sandbox, module)
             wrong = [f"{cell}: {reason}" for cell, reason in found if reason is not None]
             print(f"{module:26s} {len(found)} cells, {len(wrong)} failures", flush=True)
             for line in wrong:

@@ -136,7 +136,6 @@ def run(
     folder: Path,
     sandbox: Sandbox,
     modules: Sequence[str],
-    collections: Path | None = None,
     *,
     sampled: bool = False,
 ) -> list[tuple[Cell | Baseline, str | None]]:
@@ -147,15 +146,13 @@ def run(
     baselines = [Baseline(module) for module in modules]
     events: dict[str, playbook.Event] = {}
     found: list[tuple[Cell | Baseline, str | None]] = []
-    for cell, event, wrong in cell_runs.events(
-        folder / "baseline", sandbox, baselines, PATIENCE, collections
-    ):
+    for cell, event, wrong in cell_runs.events(folder / "baseline", sandbox, baselines, PATIENCE):
         events[cell.module] = event
         found.append((cell, wrong))
     chosen = [cell for module in modules for cell in cells(events[module], module)]
     if sampled:
         chosen = sample(chosen)
-    return [*found, *cell_runs.run(folder, sandbox, chosen, PATIENCE, collections)]
+    return [*found, *cell_runs.run(folder, sandbox, chosen, PATIENCE)]
 
 
 def cells(event: playbook.Event, module: str) -> list[Cell]:
@@ -185,9 +182,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix. Return the exit status: 0 if no cell fails."""
 
     def module_run(
-        folder: Path, sandbox: Sandbox, module: str, collections: Path
+        folder: Path, sandbox: Sandbox, module: str
     ) -> list[tuple[Cell | Baseline, str | None]]:
-        return run(folder, sandbox, [module], collections)
+        return run(folder, sandbox, [module])
 
     return cell_runs.print_all("tests.faults.heads", MODULES, module_run, arguments)
 

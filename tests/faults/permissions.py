@@ -79,7 +79,9 @@ class Operation:
         """Map each permission to the kind of error without it; empty if the task succeeds
         nevertheless.
         """
-        declared = [name for one in self._accesses for name in (*one.needs, *one.unforeseen)]
+        declared = [
+            name for access in self._accesses for name in (*access.needs, *access.unforeseen)
+        ]
         kinds = dict.fromkeys(UNSEEN, "not_found") | self.row.get("kinds", {})
         return {
             name: kinds.get(name, "permission")
@@ -89,7 +91,7 @@ class Operation:
     @property
     def unforeseen(self) -> set[str]:
         """Return the permissions whose absence check mode does not report."""
-        declared = {name for one in self._accesses for name in one.unforeseen}
+        declared = {name for access in self._accesses for name in access.unforeseen}
         foreseen = set(self.row.get("foreseen", ()))
         return (declared | set(self.row.get("unforeseen", ()))) - foreseen
 
@@ -183,4 +185,4 @@ def play(
     given = {**operation.given(sandbox.urls[service], folder), "_ansible_check_mode": check}
     result = in_process.run(operation.module, given)
     written = sandbox.requests(service, writes=True, since=mark)
-    return Played(result, [one for one in written if (one["served"] or 500) < 400])
+    return Played(result, [record for record in written if (record["served"] or 500) < 400])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, forked, playbook
 from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments
 from tests.helpers.sentences import assert_one_sentence
 
@@ -238,12 +238,7 @@ def refused(
     for what, (module, arguments, _words) in OPTIONS.items():
         tasks.append(playbook.task(module, arguments, what))
     play = playbook.play(tasks, module_defaults=connections.module_defaults(sandbox.urls))
-    return playbook.run(
-        tmp_path_factory.mktemp("input"),
-        [play],
-        controls={"localhost": sandbox.control},
-        arguments=["-vvv"],
-    )
+    return forked.run(tmp_path_factory.mktemp("input"), play, sandbox)
 
 
 def _assert_refused(event: playbook.Event, words: str) -> None:

@@ -2,7 +2,7 @@
 """Test every module with misbehaving servers: right kind of error, no repeated write, no partial
 change.
 
-One playbook runs all faults of a module. First come the faults of every request, one after the
+One play has all faults of a module. First come the faults of every request, one after the
 other. Then come the faults of its write, each from the state of the seeds.
 """
 
@@ -18,9 +18,8 @@ import pytest
 
 from sandbox.client import Sandbox
 from tests.faults.writes import WRITERS, arguments
-from tests.helpers import connections, playbook
+from tests.helpers import connections, forked, playbook
 from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, seed, settings
-from tests.helpers.selection import parameters
 from tests.helpers.sentences import assert_one_sentence
 
 FLAVOUR = "real"
@@ -178,28 +177,18 @@ def _play(module: str, urls: Mapping[str, str]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def troubled(
-    request: pytest.FixtureRequest,
-    fresh: Callable[[str], Sandbox],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Troubled:
+def troubled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory) -> Troubled:
     """Return a function: `troubled("wiki_page")` returns the run with all faults of that module. It
-    runs once per session, in one command with the other modules of its service.
+    runs once per session.
     """
     folder = tmp_path_factory.mktemp("faults")
-    wanted = parameters(request.session, "module")
     runs: dict[str, playbook.Run] = {}
 
     def once(module: str) -> playbook.Run:
         if module not in runs:
-            sandbox, service = fresh(FLAVOUR), CASES[module]["service"]
-            chosen = [each for each in MODULES if CASES[each]["service"] == service]
-            plays = {each: _play(each, sandbox.urls) for each in chosen if each in wanted}
-            (folder / service).mkdir()
-            controls = {"localhost": sandbox.control}
-            runs.update(
-                playbook.run_each(folder / service, plays, controls=controls, arguments=["-vvv"])
-            )
+            sandbox = fresh(FLAVOUR)
+            (folder / module).mkdir()
+            runs[module] = forked.run(folder / module, _play(module, sandbox.urls), sandbox)
         return runs[module]
 
     return once

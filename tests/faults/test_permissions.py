@@ -64,9 +64,11 @@ def test_without_a_permission(
 
 def test_every_operation_that_writes_is_run_without_its_permissions() -> None:
     run = {
-        (one.module, access)
-        for one in OPERATIONS.values()
-        for access in map(DESCRIPTORS[one.module].operations.__getitem__, one.row["operations"])
+        (operation.module, access)
+        for operation in OPERATIONS.values()
+        for access in map(
+            DESCRIPTORS[operation.module].operations.__getitem__, operation.row["operations"]
+        )
     }
     declared = {
         (module, access)

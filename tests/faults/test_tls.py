@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import trustme
 
-from tests.helpers import connections, playbook
+from tests.helpers import connections, forked, playbook
 from tests.helpers.cases import MODULES, first_arguments
 from tests.helpers.sentences import assert_one_sentence
 
@@ -140,7 +140,7 @@ def tried(
     ]
     urls = dict.fromkeys(connections.LOGINS, "https://127.0.0.1:1")
     play = playbook.play(tasks, module_defaults=connections.module_defaults(urls))
-    return playbook.run(folder, [play])
+    return forked.run(folder, play)
 
 
 @pytest.mark.parametrize("name", TRUSTLESS)

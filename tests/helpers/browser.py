@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tools import debian
+from tests.helpers import installed
 
 PROGRAM = "chromium-headless-shell"
 _SECONDS = 60
@@ -125,7 +125,7 @@ class Browser:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """Run Chromium until the block ends."""
-    program = debian.program(PROGRAM)
+    program = installed.program(PROGRAM)
     assert program is not None, f"{PROGRAM} is not there"
     to_browser, from_browser = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="toolchain-browser-") as folder:
@@ -138,7 +138,7 @@ def browser() -> Iterator[Browser]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **debian.environment(), "HOME": folder},
+            env={**os.environ, **installed.environment(), "HOME": folder},
         )
         os.close(to_browser[0])
         os.close(from_browser[1])

@@ -53,7 +53,7 @@ class Ci:
 
     def writes(self, since: Any = None) -> list[str]:
         asked = self.sandbox.requests("ci", since=since) if since else self.sandbox.requests("ci")
-        return [f"{each['method']} {each['path']}" for each in asked if each["write"]]
+        return [f"{record['method']} {record['path']}" for record in asked if record["write"]]
 
     def text(self, path: str, method: str = "GET", **parts: Any) -> str:
         """Send a request without our client, and return the response."""

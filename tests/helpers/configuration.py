@@ -23,7 +23,7 @@ def seed() -> dict[str, Any]:
                 {"name": f"role {n}", "permissions": ["create_project"]} for n in range(ROLES)
             ],
             "projects": [
-                {"name": f"project {n}", "modules": [_module(each) for each in range(MODULES)]}
+                {"name": f"project {n}", "modules": [_module(index) for index in range(MODULES)]}
                 for n in range(PROJECTS)
             ],
         }

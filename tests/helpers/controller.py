@@ -83,19 +83,19 @@ class Store:
 
     def named(self, kind: str, name: str) -> dict[str, Any]:
         """Return the only object with this name."""
-        (found,) = [each for each in self.objects[kind].values() if each["name"] == name]
+        (found,) = [record for record in self.objects[kind].values() if record["name"] == name]
         return found
 
     def names(self, kind: str) -> list[str]:
-        return [each["name"] for each in self.objects[kind].values()]
+        return [record["name"] for record in self.objects[kind].values()]
 
     def find(self, kind: str, wanted: Mapping[str, str]) -> list[dict[str, Any]]:
         kinds = _UNIFIED if kind == "unified_job_templates" else (kind,)
         return [
-            each
+            record
             for one in kinds
-            for each in self.objects[one].values()
-            if all(str(each.get(name)) == value for name, value in wanted.items())
+            for record in self.objects[one].values()
+            if all(str(record.get(name)) == value for name, value in wanted.items())
         ]
 
     def answer(self, method: str, path: str, wanted: Mapping[str, str], data: Any) -> Response:

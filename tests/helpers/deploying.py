@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Deploy sources in a separate process, one after the other, and report the cost of each.
+"""Deploy sources sequentially in a separate process, and report their costs.
 
-python -m tests.helpers.deploying URL SOURCE...    prints a line of JSON for each source
+python -m tests.helpers.deploying URL SOURCE...    prints a line of JSON per source
 """
 
 from __future__ import annotations

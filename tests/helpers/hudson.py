@@ -20,11 +20,10 @@ from pathlib import Path
 
 import requests
 
-from tests.helpers import passing_on, programs
-from tools import debian, maven
+from tests.helpers import installed, passing_on, programs
 
 USER, PASSWORD = "builder", "builder-password"
-_STARTER = maven.PROJECTS / "hudson" / "Hudson.java"
+_STARTER = installed.JAVA_CLIENTS / "hudson" / "Hudson.java"
 _APPLICATION = "hudson-war-3.3.2"
 # Hudson was written for Java 7. Later versions close these packages to reflection.
 _OPENED = (
@@ -99,18 +98,18 @@ class Hudson:
 @contextmanager
 def running(folder: Path) -> Iterator[Hudson]:
     """Start a server that keeps its data in `folder`."""
-    files = maven.fetched("hudson")
+    files = installed.java_files("hudson")
     assert files is not None
     application = files / _APPLICATION
     command: list[str | Path] = [
-        *(maven.command("java"), "-Xmx256m", "-XX:TieredStopAtLevel=1"),
+        *(installed.program("java") or "java", "-Xmx256m", "-XX:TieredStopAtLevel=1"),
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
         *(f"-D{name}={value}" for name, value in _SETTINGS.items()),
         *(f"-DHUDSON_HOME={_home(folder)}", "-cp", f"{application}/libs/*"),
         *(_STARTER, application),
     ]
     # Hudson uses this character set for file names.
-    variables = {**os.environ, **debian.environment(), "LC_ALL": "C.UTF-8"}
+    variables = {**os.environ, **installed.environment(), "LC_ALL": "C.UTF-8"}
     with programs.started(command, folder, variables) as program:
         port = program.until(lambda: re.search(r"^port (\d+)$", _read(program.log), re.M))
         with passing_on.started(int(port[1]), _without_ranges, _VERSION) as url:

@@ -12,12 +12,12 @@ from typing import Any
 
 from tests.unit.arguments import given_to_a_module
 
-_MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
+_PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 
 
 def run(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Run a module with these arguments and return the result that it prints."""
-    module = importlib.import_module(f"{_MODULES}.{name}")
+    module = loaded(name)
     printed = io.StringIO()
     with (
         given_to_a_module(arguments),
@@ -27,3 +27,9 @@ def run(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         module.main()
     result: dict[str, Any] = json.loads(printed.getvalue())
     return result
+
+
+def loaded(name: str) -> Any:
+    """Import a module, and the library that it loads with its first request."""
+    importlib.import_module(f"{_PLUGINS}.module_utils.core.http.connections")
+    return importlib.import_module(f"{_PLUGINS}.modules.{name}")

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.helpers import programs
-from tools import debian
+from tests.helpers import installed, programs
 
-PROGRAM = debian.program("nginx")
+PROGRAM = installed.program("nginx")
 USER, PASSWORD = "deployer", "deployer-password"
 _CONFIGURATION = """
 daemon off;
@@ -64,6 +63,6 @@ def running(folder: Path) -> Iterator[Store]:
     configuration.write_text(_CONFIGURATION.format(folder=folder, port=port), encoding="utf-8")
     (folder / "users").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n", encoding="utf-8")
     command = (PROGRAM, "-p", folder, "-e", folder / "error.log", "-c", configuration)
-    with programs.started(command, folder, debian.environment()) as program:
+    with programs.started(command, folder, installed.environment()) as program:
         program.until_listening(port)
         yield Store(f"http://127.0.0.1:{port}", files, folder / "access.log")

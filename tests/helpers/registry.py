@@ -10,8 +10,7 @@ from pathlib import Path
 
 import requests
 
-from tests.helpers import passing_on, programs
-from tools import debian
+from tests.helpers import installed, passing_on, programs
 
 _CONFIGURATION = """
 version: 0.1
@@ -63,7 +62,7 @@ def running(program: Path, folder: Path) -> Iterator[Registry]:
     configuration = folder / "registry.yml"
     configuration.write_text(_CONFIGURATION.format(folder=folder, port=port), encoding="utf-8")
     command = (program, "serve", configuration)
-    with programs.started(command, folder, debian.environment()) as registry:
+    with programs.started(command, folder, installed.environment()) as registry:
         registry.until_listening(port)
         with passing_on.started(port, _without_key) as url:
             yield Registry(f"http://127.0.0.1:{port}", url)

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.helpers import cases, operations
+from tools import generated
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "requests.md"
 _HEAD = """\
 # Requests of an operation
 
-What a task asks of a server. The tests count the same figures in the log of the sandbox, exactly. Where its flavours differ (a
-server as the written interfaces have it, and as the real ones are) each has its figure.
+The requests that a task sends. The tests count exactly these requests in the log of the sandbox. If the two flavours of the sandbox
+(a server with the written interfaces only, and a real server) differ, the table has both numbers.
 `python -m tests.helpers.request_table` writes this page from them.
 
 | operation | module | requests | of them writes |
@@ -35,8 +36,12 @@ _WORDS = {
 }
 
 
-def page() -> str:
-    """Return the expected content of the page."""
+def files() -> dict[Path, str]:
+    """Return the path and content of the page."""
+    return {TABLE: _page()}
+
+
+def _page() -> str:
     return _HEAD + "".join(f"| {row} |\n" for row in (*_promised(), *_cases()))
 
 
@@ -69,4 +74,4 @@ def _figure(figure: int | dict[str, int]) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(page(), encoding="utf-8")
+    generated.write(files())

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import debian
+from tests.helpers import installed
 
-PROGRAM = debian.program("skopeo")
+PROGRAM = installed.program("skopeo")
 LOGIN = ("deployer", "deployer-password")
 INDEX = "application/vnd.oci.image.index.v1+json"
 IMAGE = "application/vnd.oci.image.manifest.v1+json"
@@ -37,7 +37,12 @@ def run(*arguments: str | Path, home: Path, check: bool = True) -> str:
     assert PROGRAM is not None
     finished = subprocess.run(
         [PROGRAM, "--insecure-policy", *arguments],
-        env={**os.environ, **debian.environment(), "HOME": str(home), "XDG_RUNTIME_DIR": str(home)},
+        env={
+            **os.environ,
+            **installed.environment(),
+            "HOME": str(home),
+            "XDG_RUNTIME_DIR": str(home),
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tools import debian
+from tests.helpers import installed
 
 ROOT = Path(__file__).resolve().parents[2]
 _START_SECONDS = 60.0
@@ -66,7 +66,7 @@ class SshServer:
         self.folder = Path(self._place.name)
         self.seed_file = self.folder / "seed.json"
         self.seed(seed)
-        self.environment = {**os.environ, **debian.environment()}
+        self.environment = {**os.environ, **installed.environment()}
         for name in ("host_key", "key", "other_key"):
             self._make_key(self.folder / name)
         (self.folder / "authorized_keys").write_bytes((self.folder / "key.pub").read_bytes())
@@ -119,7 +119,7 @@ class SshServer:
         raise RuntimeError((self.folder / "errors").read_text(encoding="utf-8", errors="replace"))
 
     def _make_key(self, file: Path) -> None:
-        program = debian.program("ssh-keygen")
+        program = installed.program("ssh-keygen")
         subprocess.run(
             [str(program), "-q", "-t", "ed25519", "-N", "", "-f", str(file)],
             env=self.environment,

@@ -13,17 +13,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools import debian, maven, npm
+from tests.helpers import installed
 
 _SECONDS = 120
 
 
 def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
     """Return the result of each step as a string."""
-    files = maven.fetched(client)
+    files = installed.java_files(client)
     assert files is not None
-    source = maven.PROJECTS / client / "Client.java"
-    command = (maven.command("java"), "-XX:TieredStopAtLevel=1", "-cp", f"{files}/*", source)
+    source = installed.JAVA_CLIENTS / client / "Client.java"
+    java = installed.program("java") or "java"
+    command = (java, "-XX:TieredStopAtLevel=1", "-cp", f"{files}/*", source)
     return _steps([*command, url, user, secret])
 
 
@@ -31,12 +32,12 @@ def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -
     """Return the result of each step. Node.js looks for packages next to the program, hence
     `folder`.
     """
-    packages = npm.installed()
+    packages = installed.node_modules()
     assert packages is not None
-    for program in npm.CLIENTS.glob("*.mjs"):
+    for program in installed.NODE_CLIENTS.glob("*.mjs"):
         shutil.copy(program, folder)
-    (folder / "node_modules").symlink_to(packages / "node_modules")
-    command = (npm.node() or "node", folder / f"{client}.mjs")
+    (folder / "node_modules").symlink_to(packages)
+    command = (installed.node() or "node", folder / f"{client}.mjs")
     steps = _steps([*command, url, user, secret])
     return {name: json.loads(value) for name, value in steps.items()}
 
@@ -44,7 +45,7 @@ def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -
 def _steps(command: Sequence[str | Path]) -> dict[str, str]:
     finished = subprocess.run(
         command,
-        env={**os.environ, **debian.environment()},
+        env={**os.environ, **installed.environment()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

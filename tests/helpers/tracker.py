@@ -47,7 +47,11 @@ class Done:
 
     @property
     def writes(self) -> list[str]:
-        return [f"{each['method']} {each['path']}" for each in self.requests if each["write"]]
+        return [
+            f"{request['method']} {request['path']}"
+            for request in self.requests
+            if request["write"]
+        ]
 
 
 @dataclass

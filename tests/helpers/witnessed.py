@@ -25,17 +25,17 @@ _AROUND = re.compile(r"GET /crumbIssuer/|POST /(job/.*/)?$")
 #: Operations whose response contains their effect.
 TOLD = ("ci_script.run", "ci_job_build.log")
 
-#: Operations whose effect a later change hides, so that only the next request can verify it.
+#: Operations with an effect that a later change hides: only the next request can verify it.
 SWITCHED = ("ci_job.enable and disable", "ci_plugin.enable and disable")
 
 
 @cache
 def _claims() -> Mapping[tuple[str, str], Collection[str]]:
     return {
-        (one.file, test): operations
-        for one in witnesses.witnesses(witnesses.load())
-        if one.kind == "clients"
-        for test, operations in one.tests.items()
+        (witness.file, test): operations
+        for witness in witnesses.witnesses(witnesses.load())
+        if witness.kind == "clients"
+        for test, operations in witness.tests.items()
     }
 
 
@@ -64,8 +64,10 @@ def _looked(asked: Sequence[Mapping[str, Any]], found: list[int], *, at_once: bo
     if not asked[found[-1]]["write"]:
         return True
     if at_once:
-        return any(not each["write"] for number in found for each in asked[number + 1 : number + 2])
-    return any(not each["write"] for each in asked[found[-1] + 1 :])
+        return any(
+            not record["write"] for number in found for record in asked[number + 1 : number + 2]
+        )
+    return any(not record["write"] for record in asked[found[-1] + 1 :])
 
 
 def _is(operation: str, entry: Mapping[str, Any]) -> bool:

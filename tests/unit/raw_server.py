@@ -58,7 +58,7 @@ def raw_server(
     pause: float = 0,
     close_notify: bool = False,
 ) -> Iterator[RawServer]:
-    """Send one response to each connection and close it (TLS without `close_notify`)."""
+    """Send a response to every connection, then close it (TLS without `close_notify`)."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}/base"
         url = f"http{'s' if tls else ''}://{address}"

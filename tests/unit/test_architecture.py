@@ -38,7 +38,15 @@ CORE = f"{UTILS}.core"
 RUNNER = f"{CORE}.module.runner"
 #: Packages by group, in order: a file may import its own package and the packages before it.
 ROOMS = {
-    "core": ("core", "core/connection", "core/http", "core/plans", "core/module", "core/export"),
+    "core": (
+        "core",
+        "core/paths",
+        "core/connection",
+        "core/http",
+        "core/plans",
+        "core/module",
+        "core/export",
+    ),
     "local": ("local",),
     "repo": (
         "repo",
@@ -294,9 +302,7 @@ def test_what_actions_and_lookups_share_imports_the_core_and_no_service() -> Non
 
 
 def test_private_names_of_ansible_are_in_two_files() -> None:
-    """Verify that there is one file for plugins on the controller, and one for modules, which
-    cannot import the first.
-    """
+    """Verify that only one file on the controller and one file of modules use such names."""
     assert [
         f"{shown(path)}:{line} uses {name}"
         for path in python_files("plugins", "playbooks", "extensions/eda")

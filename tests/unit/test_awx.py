@@ -19,7 +19,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import survey
 from tests.helpers import connections
 from tests.helpers.controller import inject
-from tools import awx
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,10 +43,6 @@ TYPES = {
     for each in load("playbooks/vars/awx_credential_types.yml")["awx_setup_credential_types"]
 }
 SURVEYS = load("playbooks/vars/awx_surveys.yml")["awx_setup_surveys"]
-
-
-def test_the_files_are_written_by_the_tool() -> None:
-    assert awx.main(["--check"]) == 0, "run python -m tools.awx"
 
 
 @pytest.mark.parametrize("service", options.SERVICES)

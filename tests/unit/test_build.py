@@ -125,7 +125,7 @@ def test_the_bill_of_materials_names_the_archive_and_what_it_needs(
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert whole["hashes"] == [{"alg": "SHA-256", "content": digest}]
     assert archive.name == f"{whole['group']}-{whole['name']}-{whole['version']}.tar.gz"
-    scopes = {each["name"]: each["scope"] for each in bill["components"]}
+    scopes = {component["name"]: component["scope"] for component in bill["components"]}
     assert (scopes["requests"], scopes["urllib3"], scopes["ansible-core"]) == ("required",) * 3
     assert (scopes["oauthlib"], scopes["requests-oauthlib"]) == ("optional",) * 2
     assert set(scopes).isdisjoint({"lxml", "pytest", "starlette"})
@@ -133,17 +133,17 @@ def test_the_bill_of_materials_names_the_archive_and_what_it_needs(
 
 def test_the_bill_of_materials_lists_what_it_refers_to_once(bill: dict[str, Any]) -> None:
     whole = bill["metadata"]["component"]["bom-ref"]
-    components = [each["bom-ref"] for each in bill["components"]]
+    components = [component["bom-ref"] for component in bill["components"]]
     assert len(components) == len(set(components))
-    needs = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
+    needs = {dependency["ref"]: dependency["dependsOn"] for dependency in bill["dependencies"]}
     assert sorted(needs) == sorted([whole, *components])
     reached, open_ = set(), [whole]
     while open_:
         reached.add(open_[-1])
         open_ += [each for each in needs[open_.pop()] if each not in reached]
     assert reached == {whole, *components}
-    for each in bill["components"]:
-        assert [licences.allowed(one["expression"]) for one in each["licenses"]] == [True]
+    for component in bill["components"]:
+        assert [licences.allowed(one["expression"]) for one in component["licenses"]] == [True]
 
 
 def test_the_time_is_that_of_the_commit_unless_it_is_given(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_each_service_of_the_sandbox_cites_its_facts() -> None:
 
 
 def test_what_is_no_citation_is_seen() -> None:
-    """Test the patterns themselves: each of these lines is wrong in a different form."""
+    """Test the patterns with lines that are misspelt in different forms."""
     lines = ("[repo 15]", "(written interface, 4.1)", "(contract, 1.3)", "server fact (CI 2.2)")
     for line in lines:
         assert any(pattern.search(line) for pattern in _MISSPELT), line

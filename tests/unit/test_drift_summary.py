@@ -44,7 +44,7 @@ def write(folder: Path, host: str, **changes: Any) -> Path:
 
 
 def texts(found: dict[str, Any], status: str) -> list[str]:
-    return [one["text"] for one in found["findings"] if one["status"] == status]
+    return [finding["text"] for finding in found["findings"] if finding["status"] == status]
 
 
 def test_reports_of_several_runs_are_one(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_callback_reports_a_summary(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "all/report.json").read_text("utf-8"))
     assert report["counts"] == {"ok": 2, "drift": 2, "failed": 1, "ignored": 0}
     assert (report["hosts"], report["check"]) == (["one", "two"], True)
-    assert [one["task"] for one in report["findings"]][:2] == ["Jobs", "Jobs"]
+    assert [finding["task"] for finding in report["findings"]][:2] == ["Jobs", "Jobs"]
     assert [(row["server"], row["host"], row["ok"]) for row in report["servers"]] == [
         ("", "three", 0),
         (SERVER, "", 2),

@@ -57,6 +57,15 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         {"state": "clean", "repo": "r", **CHANGED},
         ["trash r: not wanted, something of it is in the trash (delete)"],
     ),
+    "the trash of all repositories": (
+        "artifact_trash",
+        {
+            "state": "empty",
+            "changed": True,
+            "diff": {"before": {"children": ["r", "s", "t"]}, "after": {"children": ["s"]}},
+        },
+        [f"trash {key}: not wanted, something of it is in the trash (delete)" for key in "rt"],
+    ),
     "plugins": (
         "ci_plugin_info",
         PLUGINS,

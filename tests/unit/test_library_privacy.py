@@ -69,8 +69,10 @@ def violations(path: Path) -> list[str]:
         if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own:
             found.append(node.attr)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in vars(builtins):
-            strings = [each.value for each in node.args if isinstance(each, ast.Constant)]
-            found += [each for each in strings if isinstance(each, str) and _is_private(each)]
+            strings = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+            found += [
+                string for string in strings if isinstance(string, str) and _is_private(string)
+            ]
     return found
 
 

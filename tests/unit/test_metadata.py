@@ -23,9 +23,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
     settings_options,
 )
-from tests.helpers import operations, request_table
+from tests.helpers import operations
 from tests.helpers.cases import CASES, problems
-from tools import actions, lock, reference
+from tools import generated, lock
 from tools.descriptors import DESCRIPTORS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,8 +121,6 @@ def test_a_module_is_in_the_group_of_the_service_that_its_operation_declares() -
 
 def test_every_module_has_its_action_and_nothing_is_routed() -> None:
     assert "plugin_routing" not in RUNTIME
-    for path, text in actions.actions().items():
-        assert path.read_text(encoding="utf-8") == text, path.name
     assert names("plugins/action") == MODULES
 
 
@@ -146,8 +144,8 @@ def test_what_every_module_returns_is_documented_in_the_same_words() -> None:
             assert returned[key]["type"] == "dict", f"{name}: {key}"
 
 
-def test_what_follows_from_the_modules_is_written_by_the_tool() -> None:
-    assert reference.main(["--check"]) == 0, "run python -m tools.reference"
+def test_no_generated_file_is_stale() -> None:
+    assert list(generated.problems()) == []
 
 
 def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group() -> None:
@@ -411,11 +409,6 @@ def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
 def test_a_lock_names_no_host_and_no_folder(path: str) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")
     assert re.findall(r"://|--(?:extra-)?index|--find-links|file:|^/", text, re.MULTILINE) == []
-
-
-def test_the_table_of_requests_is_generated() -> None:
-    """Verify the table; `python -m tests.helpers.request_table` updates it."""
-    assert request_table.TABLE.read_text(encoding="utf-8") == request_table.page()
 
 
 def test_every_module_has_an_operation_whose_requests_are_counted() -> None:

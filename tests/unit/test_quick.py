@@ -34,4 +34,20 @@ def test_a_change_of_the_sandbox_runs_the_tests_of_its_service() -> None:
 
 def test_a_changed_test_is_run_and_a_deleted_file_is_not() -> None:
     files, modules = quick.tests({"tests/unit/test_quick.py", "tests/unit/test_gone.py"})
-    assert (files, modules) == (["tests/unit/test_quick.py"], [])
+    assert "tests/unit/test_quick.py" in files
+    assert "tests/unit/test_gone.py" not in files
+    assert modules == []
+
+
+def test_a_changed_case_is_run() -> None:
+    paths = {"tests/contract/cases/wiki_tree_cloud.yml", "tests/contract/cases/gone.yml"}
+    assert quick.tests(paths)[1] == ["wiki_tree_cloud"]
+
+
+def test_a_role_has_its_scenario_and_the_tests_that_are_named_after_it() -> None:
+    paths = {"roles/ci_baseline/tasks/main.yml"}
+    assert quick.roles(paths) == ["ci_baseline"]
+    files, _modules = quick.tests(paths)
+    assert {"tests/integration/ci/test_ci_baseline_role.py", "tests/unit/test_roles.py"} <= set(
+        files
+    )

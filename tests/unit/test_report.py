@@ -301,12 +301,14 @@ def test_an_object_is_one_finding_however_often_it_is_touched() -> None:
     add(contents, "a", before=2, after=3)
     add(contents, "b", "failed")
     add(contents, "b", "ok")
-    assert [(one["name"], one["before"], one["after"]) for one in contents.findings] == [
+    assert [
+        (finding["name"], finding["before"], finding["after"]) for finding in contents.findings
+    ] == [
         ("a", 1, 3),
         ("b", None, None),
     ]
     assert contents.counts == {"ok": 0, "drift": 1, "failed": 1, "ignored": 0}
-    assert [list(one) for one in contents.findings] == [list(KEYS)] * 2
+    assert [list(finding) for finding in contents.findings] == [list(KEYS)] * 2
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test what a report says about the last run, and `drift_ignore`."""
+"""Test the comparison of a report with the last run, and `drift_ignore`."""
 
 from __future__ import annotations
 
@@ -50,11 +50,14 @@ def night(folder: Path, day: int, objects: dict[str, str], **settings: Any) -> d
 
 
 def marks(report: dict[str, Any]) -> dict[str, str]:
-    return {one["name"]: f"{one['since']} {one['first_seen'][8:10]}" for one in report["findings"]}
+    return {
+        finding["name"]: f"{finding['since']} {finding['first_seen'][8:10]}"
+        for finding in report["findings"]
+    }
 
 
 def names(found: list[dict[str, Any]]) -> list[str]:
-    return [one["name"] for one in found]
+    return [record["name"] for record in found]
 
 
 def test_a_finding_is_new_then_still_there_then_mended_then_new_again(tmp_path: Path) -> None:
@@ -66,7 +69,7 @@ def test_a_finding_is_new_then_still_there_then_mended_then_new_again(tmp_path: 
     assert marks(second) == {"a": "still 01", "b": "new 02"}
     assert (marks(third), names(third["mended"])) == ({"b": "still 02"}, ["a"])
     assert (marks(fourth), names(fourth["mended"])) == ({"a": "new 04"}, ["b"])
-    ids = {one["id"] for report in (first, second, fourth) for one in report["findings"]}
+    ids = {finding["id"] for report in (first, second, fourth) for finding in report["findings"]}
     assert len(ids) == 2
     assert [report["result"] for report in (first, third)] == ["differs", "failed"]
 
@@ -110,18 +113,18 @@ def test_every_file_names_new_still_mended_and_ignored(tmp_path: Path) -> None:
     objects = {"a": "drift", "b": "ok", "c": "drift", "tried": "drift"}
     report = night(tmp_path, 2, objects, whole=True, drift_ignore=accept)
     assert report["counts"] == {"ok": 1, "drift": 2, "failed": 0, "ignored": 1}
-    assert [one["status"] for one in report["findings"]] == ["drift", "drift", "ignored"]
+    assert [finding["status"] for finding in report["findings"]] == ["drift", "drift", "ignored"]
     markdown = (tmp_path / "report.md").read_text("utf-8")
     assert "1 new, 1 still, 2 mended" in markdown
     for words in ("| still, since 2026-11-01 |", "## Mended", "## Ignored", "a trial"):
         assert words in markdown
     suites = ElementTree.parse(tmp_path / "report.xml").getroot()
     assert (suites.get("tests"), suites.get("failures"), suites.get("skipped")) == ("5", "2", "1")
-    assert [one.text for one in suites.iter("system-out")] == [
+    assert [element.text for element in suites.iter("system-out")] == [
         "mended: job b: drift",
         "mended: job gone: delete",
     ]
-    assert [one.get("message") for one in suites.iter("skipped")] == [
+    assert [element.get("message") for element in suites.iter("skipped")] == [
         "ignored until 2026-12-31: a trial"
     ]
     page = (tmp_path / "report.html").read_text("utf-8")
@@ -208,4 +211,4 @@ def problem_of(terms: list[Any], **options: Any) -> list[str]:
 
 
 def names_of(entries: list[ignored.Ignored]) -> list[str]:
-    return [one.patterns["name"] for one in entries]
+    return [entry.patterns["name"] for entry in entries]

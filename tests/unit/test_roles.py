@@ -15,11 +15,9 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     role_variables,
 )
 from tests.unit import test_slips
-from tools import role_readme
+from tools.tree import ROOT
 
-ROLES = sorted(
-    path.parent.parent for path in role_readme.ROOT.glob("roles/*/meta/argument_specs.yml")
-)
+ROLES = sorted(path.parent.parent for path in ROOT.glob("roles/*/meta/argument_specs.yml"))
 FREE_FORM = {"arguments", "parameters", "permissions", "properties", "settings"}
 #: Mappings from names to actions, in the resources of a permission.
 ACTIONS_BY_NAME = {"users", "groups"}
@@ -41,7 +39,7 @@ MODULE_OF_LIST = {
     "repo_housekeeping_rules": "artifact_cleanup.rules",
     "repo_housekeeping_trash": "artifact_trash",
 }
-DESIRED_STATE = role_readme.ROOT / "roles" / "desired_state"
+DESIRED_STATE = ROOT / "roles" / "desired_state"
 KINDS = yaml.safe_load((DESIRED_STATE / "vars/main.yml").read_text("utf-8"))["desired_state_kinds"]
 MODULE_OF_LIST |= {
     f"desired_state_{kind['list']}": kind["module"] + (".entries" if kind.get("at_once") else "")
@@ -70,7 +68,7 @@ def options_of(role: Path) -> dict[str, Any]:
 
 
 def test_every_role_has_argument_specs() -> None:
-    folders = {path for path in (role_readme.ROOT / "roles").iterdir() if path.is_dir()}
+    folders = {path for path in (ROOT / "roles").iterdir() if path.is_dir()}
     assert folders == set(ROLES)
     assert len(ROLES) >= 4
 
@@ -90,11 +88,6 @@ def test_a_role_refuses_misspelt_variables_before_anything_else(role: Path) -> N
     for name in role_variables.left_by(role.name):
         (told,) = role_variables.unknown(role.name, [f"{name}x"])
         assert f"is {name} meant?" not in told, "nobody sets what the role sets itself"
-
-
-@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
-def test_readme_is_written_from_the_specs(role: Path) -> None:
-    assert (role / "README.md").read_text(encoding="utf-8") == role_readme.readme(role)
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
@@ -140,7 +133,7 @@ def test_entries_of_lists_are_options_of_the_module(role: Path) -> None:
 
 @pytest.mark.parametrize(("name", "module"), MODULE_OF_ROLE.items())
 def test_a_role_takes_every_option_of_its_module(name: str, module: str) -> None:
-    role = role_readme.ROOT / "roles" / name
+    role = ROOT / "roles" / name
     taken = {option.removeprefix(f"{name}_"): said for option, said in options_of(role).items()}
     known = test_slips.options_of(module)
     assert set(taken) == set(known)

@@ -28,7 +28,7 @@ PLACE = ("CiJobOptions", SERVER)
 
 
 class Whole:
-    """An operation whose plan is written as a whole."""
+    """An operation with an indivisible plan."""
 
 
 @dataclass

@@ -76,10 +76,10 @@ def require_one_build(text: str) -> None:
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a value of `build` matches all builds or any of the given builds."""
     text = build_name(value).casefold()
-    names = [str(each.get("name")).casefold() for each in builds]
+    names = [str(record.get("name")).casefold() for record in builds]
     if value.startswith("+"):
         return text in names
-    numbers = [str(each.get("id")) for each in builds]
+    numbers = [str(record.get("id")) for record in builds]
     if text in _ANY_BUILD or text in numbers:
         return True
     pattern = re.compile(".*".join(map(re.escape, text.split("*"))))

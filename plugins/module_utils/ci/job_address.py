@@ -22,6 +22,9 @@ _ENCODED_IN_NAMES = re.compile(r"[/?#\[\]\\]|%(?!23|25|2F|3F|5B|5C|5D)")
 #: Characters that no job has, not even one that is named after a branch.
 _IMPOSSIBLE = re.compile(r"[*^:\x00-\x1f\x7f]")
 
+#: A number of a build, or a permalink such as `lastBuild`.
+_BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
+
 #: Type of an option that names a job.
 JobName = Annotated[Any, Option(values="text")]
 
@@ -58,6 +61,16 @@ def job_of(given: object, base_url: str) -> Job:
 
 def build_path(job: Job, number: int) -> str:
     return f"{job.path}/{number}"
+
+
+def build_segment(given: str) -> str:
+    """Return the last segment of a build's address: its number or a permalink. Raises `invalid` for
+    anything else.
+    """
+    text = given.strip()
+    if _BUILD.fullmatch(text) is None:
+        raise invalid(f"build is '{text}': give a number, or a permalink such as lastBuild")
+    return text
 
 
 def _of_names(names: list[str]) -> Job:

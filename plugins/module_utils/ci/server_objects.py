@@ -32,7 +32,7 @@ class ServerObjects:
         response = self._server.read(what, path, query=query, expect=(200, 404))
         if response.status != 404:
             return response
-        # server fact [ci-3]: every response has one of these
+        # server fact [ci-3]: a response without these headers comes from a proxy
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
                 "not_found", "the server returned 404, and is not a CI server: check url"

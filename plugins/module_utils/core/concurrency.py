@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Done = TypeVar("Done")
 
 
-class Beside:
+class BackgroundThread:
     """A background thread that runs one call at a time. The first call starts the thread; leaving
     the context manager waits for the last call.
     """
@@ -38,7 +38,7 @@ class Beside:
         if last is not None:
             last.result()
 
-    def __enter__(self) -> Beside:
+    def __enter__(self) -> BackgroundThread:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -215,15 +215,15 @@ def error_text(body: str) -> str:
     """
     if looks_like_html(body):
         # masked first: a secret that contains a tag or two blanks is not recognisable afterwards
-        return shorten(_words_of_html(hidden.mask(body)))
+        return shorten(_text_of_html(hidden.mask(body)))
     try:
-        found = list(dict.fromkeys(text for text in _words_of_json(json_text.loads(body)) if text))
+        found = list(dict.fromkeys(filter(None, _messages_of_json(json_text.loads(body)))))
     except ValueError:
         return shorten(body)
     return shorten("; ".join(found) if found else body)
 
 
-def _words_of_html(body: str) -> str:
+def _text_of_html(body: str) -> str:
     parts = [_TAG.sub(" ", text) for text in _html_parts(body)]
     lines = [" ".join(html.unescape(part).split()) for part in parts]
     return (
@@ -233,40 +233,40 @@ def _words_of_html(body: str) -> str:
 
 def _html_parts(body: str) -> Iterator[str]:
     """Yield the content of the elements that contain the reason."""
-    marks = list(_HTML_MARK.finditer(body))
-    last_end = {mark[2].lower(): mark.start() for mark in marks if mark[1]}
+    tags = list(_HTML_MARK.finditer(body))
+    last_end = {tag[2].lower(): tag.start() for tag in tags if tag[1]}
     name, begin = "", 0
-    for mark in marks:
-        found = mark[2].lower()
-        if name == "" and not mark[1] and last_end.get(found, 0) > mark.start():
-            name, begin = found, mark.end()
-        elif found == name and mark[1]:
-            yield body[begin : mark.start()]
+    for tag in tags:
+        found = tag[2].lower()
+        if name == "" and not tag[1] and last_end.get(found, 0) > tag.start():
+            name, begin = found, tag.end()
+        elif found == name and tag[1]:
+            yield body[begin : tag.start()]
             name = ""
 
 
-def _words_of_json(value: Any) -> Iterator[str]:
+def _messages_of_json(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value.strip()
     elif isinstance(value, list):
         for entry in value:
-            yield from _words_of_json(entry)
+            yield from _messages_of_json(entry)
     elif isinstance(value, Mapping):
-        yield from _words_of_object(value)
+        yield from _messages_of_object(value)
 
 
-def _words_of_object(value: Mapping[str, Any]) -> Iterator[str]:
+def _messages_of_object(value: Mapping[str, Any]) -> Iterator[str]:
     for member in _LIST_MEMBERS:
         entries = value.get(member)
         if isinstance(entries, Mapping):
             yield from (f"{name}: {text}" for name, text in entries.items())
         elif entries is not None:
-            yield from _words_of_json(entries)
+            yield from _messages_of_json(entries)
     for member in _MESSAGE_MEMBERS:
         text = value.get(member)
         if isinstance(text, (str, Mapping)):
-            yield from _words_of_json(text)
+            yield from _messages_of_json(text)
     if isinstance(value.get("data"), Mapping):
-        yield from _words_of_json(value["data"])
+        yield from _messages_of_json(value["data"])
     if isinstance(value.get("code"), str) and not any(map(value.get, _MESSAGE_MEMBERS)):
         yield value["code"]

@@ -90,7 +90,7 @@ def read_text(path: str, what: str) -> str:
     :param what: name of the file in the error `invalid`, such as "the script"
     """
     try:
-        # like a file in text mode, which turns each line break into one character
+        # like a file in text mode: `\r\n` and `\r` become `\n`
         return re.sub("\r\n?", "\n", read_bytes(path, what).decode("utf-8"))
     except UnicodeDecodeError:
         raise invalid(f"{what} {os.path.abspath(path)} is not UTF-8 text") from None

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from .progress import last_words
+from .progress import show_last_line
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -25,22 +25,22 @@ def interruptible() -> Iterator[Callable[[str], None]]:
     after the block, and exits: it must not continue with the next item of a loop.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield last_words
+        yield show_last_line
         return
     caught: list[int] = []
-    before = {each: signal.getsignal(each) for each in _SIGNALS}
+    before = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
     ours = [each for each, handler in before.items() if handler not in (None, signal.SIG_IGN)]
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in ours:
-            signal.signal(each, signal.SIG_IGN)
+        for signal_ in ours:
+            signal.signal(signal_, signal.SIG_IGN)
         caught.append(number)
         raise KeyboardInterrupt
 
     try:
         for each in ours:
             signal.signal(each, interrupt)
-        yield last_words
+        yield show_last_line
     finally:
         for each in ours:
             signal.signal(each, before[each])

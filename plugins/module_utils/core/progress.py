@@ -22,7 +22,7 @@ def progress(line: str) -> None:
         listener(line)
 
 
-def last_words(line: str) -> None:
+def show_last_line(line: str) -> None:
     """Show a line after Ctrl-C, when Ansible's display is silent."""
     for listener in _last_listeners:
         listener(line)
@@ -38,8 +38,8 @@ def progress_to(listener: Listener, last: Listener | None = None) -> Iterator[No
         yield
     finally:
         _listeners.remove(listener)
-        for each in last_listeners:
-            _last_listeners.remove(each)
+        for last_listener in last_listeners:
+            _last_listeners.remove(last_listener)
 
 
 class ProgressCounter:

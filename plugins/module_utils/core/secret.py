@@ -102,10 +102,10 @@ def _lines(text: str) -> Iterator[str]:
     """Yield the long lines of a multi-line secret, such as a key: output may wrap it elsewhere."""
     lines = text.split("\n")
     if len(lines) > 1:
-        yield from (line for line in map(str.strip, lines) if _is_telling(line))
+        yield from (line for line in map(str.strip, lines) if _is_secret_line(line))
 
 
-def _is_telling(line: str) -> bool:
+def _is_secret_line(line: str) -> bool:
     return len(line) >= _SHORTEST_LINE and not line.startswith("-----")
 
 

@@ -12,9 +12,9 @@ from ..core import address
 from ..core.errors import ToolchainError, invalid, looks_like_html
 from ..core.http.messages import Response, unexpected_body
 from ..core.module.task import Task
+from ..core.paths.globs import has_wildcards
 from .dialect import JFROG, Dialect, dialect_of, generic, tells_jfrog
 from .error_text import describe, errors_in, messages_of
-from .globs import has_wildcards
 
 #: Keys of the session's memory, and the address that only one dialect has [repo-5].
 _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"

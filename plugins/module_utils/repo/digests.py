@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import IO
 
-from ..core.concurrency import Beside
+from ..core.concurrency import BackgroundThread
 
 _BLOCK = 2 * 1024 * 1024
 #: Most files are shorter, and allocating a whole block would take longer than reading them.
@@ -43,10 +43,10 @@ def digests_of(stream: IO[bytes]) -> Digests:
         sha1.update(block)
         size += len(block)
         block = stream.read(_BLOCK)
-    with Beside() as one, Beside() as other:
+    with BackgroundThread() as first, BackgroundThread() as second:
         while block:
-            one.do(sha256.update, block)
-            other.do(sha1.update, block)
+            first.do(sha256.update, block)
+            second.do(sha1.update, block)
             size += len(block)
             block = stream.read(_BLOCK)
     return Digests(size, sha256.hexdigest(), sha1.hexdigest())

@@ -59,7 +59,7 @@ def errors_in(body: str) -> str:
     if not isinstance(decoded, Mapping):
         return ""
     said = _messages(decoded)
-    found = [one["message"] for one in said if one["level"] == "ERROR"]
+    found = [record["message"] for record in said if record["level"] == "ERROR"]
     if found:
         return "; ".join(filter(None, found)) or "an error without a message"
     return errors.error_text(body) if decoded.get("errors") else ""

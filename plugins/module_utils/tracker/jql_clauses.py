@@ -96,7 +96,7 @@ def _parts(clauses: Any, join: str) -> list[str]:
             return [_explicit(clauses)]
         return [_entry(str(key), value) for key, value in clauses.items()]
     if isinstance(clauses, Sequence):
-        return [_element(one, join) for one in clauses]
+        return [_element(clause, join) for clause in clauses]
     raise invalid(f"clauses of a query are a dict, a list or a text, not {clauses!r}")
 
 
@@ -238,7 +238,7 @@ def _call(value: Mapping[str, Any], place: Place) -> str:
         arguments = []
     elif not isinstance(arguments, (list, tuple)):
         arguments = [arguments]
-    return f"{name}({', '.join(_value(each, place) for each in arguments)})"
+    return f"{name}({', '.join(_value(argument, place) for argument in arguments)})"
 
 
 def _field(name: str) -> str:

@@ -5,7 +5,7 @@ requested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ Issue = dict[str, Any]
 _MOST_PAGES = 10_000
 #: Maximum number of consecutive empty pages with a successor.
 _MOST_EMPTY = 3
-_MOST_REREADS = 3
 
 
 @dataclass(frozen=True)
@@ -90,9 +89,8 @@ class CollectedIssues:
                 if self.first <= self.seen and (self.last is None or self.seen < self.last):
                     keep(issue)
                 self.seen += 1
-        said = response.get("warningMessages")
-        lines = [said] if isinstance(said, str) else said
-        self.warnings += map(str, lines) if isinstance(lines, list) else []
+        messages = response.get("warningMessages")
+        self.warnings += map(str, messages) if isinstance(messages, list) else []
         return self.seen - before
 
 
@@ -104,28 +102,22 @@ class OffsetPage:
     response: Mapping[str, Any]
 
     @property
-    def count(self) -> int:
-        return len(self.response["issues"])
+    def issues(self) -> list[Issue]:
+        found: list[Issue] = self.response["issues"]
+        return found
 
     @property
     def end(self) -> int:
-        return self.start + self.count
+        return self.start + len(self.issues)
 
     @property
     def total(self) -> int | None:
-        """Return the number of matches; `None` if the page itself has more issues."""
-        told = _number(self.response, "total")
-        return None if told is not None and self.count and self.end > told else told
-
-    def begins_like(self, other: OffsetPage) -> bool:
-        mine, others = self.response["issues"][:1], other.response["issues"][:1]
-        return bool(mine) and list(map(identity_of, mine)) == list(map(identity_of, others))
-
-
-def _number(response: Mapping[str, Any], name: str) -> int | None:
-    """Return a number that may be a string; `None` for anything else, or a negative number."""
-    text = str(response.get(name))
-    return int(text) if text.isdecimal() else None
+        """Return the number of matches; `None` if it is missing, or if the page itself has more
+        issues.
+        """
+        total = self.response.get("total")
+        known = isinstance(total, int) and not (self.issues and self.end > total)
+        return total if known else None
 
 
 def _broken(what: str, message: str) -> ToolchainError:
@@ -133,8 +125,8 @@ def _broken(what: str, message: str) -> ToolchainError:
 
 
 class OffsetPages:
-    """Read pages by offset: concurrently if the server sends the number of matches, otherwise in
-    sequence.
+    """Read pages by offset [tracker-9]: concurrently if the server sends the number of matches,
+    otherwise in sequence.
 
     :param ask: reads a page by start and size
     :param take: receives the issues one by one, instead of a list of all
@@ -150,47 +142,38 @@ class OffsetPages:
     ) -> None:
         self._ask, self._asked, self._parallel, self._what = ask, asked, parallel, what
         self._found = CollectedIssues(last=asked.count, take=take)
-        self._total: int | None = None
+        #: The latest number of matches.
+        self._total = 0
         self._lost = False
 
     def read(self) -> FoundIssues:
-        asked = self._asked
+        asked, found = self._asked, self._found
         first = self._page(asked.start, asked.size_at(asked.start))
         self._take(first)
-        if asked.count == 0:
-            return self._result(False)
         if first.total is None:
-            return self._result(first.count == 0 or self._one_by_one(first))
-        if first.count > 0:
+            at_end = asked.count != 0 and (not first.issues or self._one_by_one(first))
+            return FoundIssues(found.issues, found.count, None, at_end, found.warnings)
+        if first.issues:
             self._read_announced(first)
-        missing = self._end() - asked.start - self._found.seen
+        missing = self._end() - asked.start - found.seen
         if missing > 0:
-            self._found.warnings.append(
-                f"the server says that {self._total} issues match, but gave {missing} fewer than"
-                " that: the result is not complete"
+            found.warnings.append(
+                f"the server reports {self._total} matches, but has sent {missing} issues less: the"
+                " result is not complete"
             )
-        return self._result(not self._lost)
-
-    def _result(self, at_end: bool) -> FoundIssues:
-        """Return the result. `at_end`: the last page was read; a known number of matches takes
-        precedence.
-        """
-        found = self._found
-        reached = self._asked.start + found.count
-        complete = at_end if self._total is None else reached >= self._total and not self._lost
+        if self._lost:
+            found.warnings.append(
+                "issues ceased to match while the pages were read: others may be missing"
+            )
+        complete = asked.start + found.count >= self._total and not self._lost
         return FoundIssues(found.issues, found.count, self._total, complete, found.warnings)
 
     def _page(self, start: int, size: int) -> OffsetPage:
-        response = self._ask(start, size)
-        page, echo = OffsetPage(start, response), _number(response, "startAt")
-        if echo not in (None, start) and page.count > 0:
-            raise _broken(
-                self._what, f"the server was asked for issues from {start} on and gave {echo}"
-            )
-        if page.count == 0 and size > 0 and (page.total or 0) > start:
+        page = OffsetPage(start, self._ask(start, size))
+        if not page.issues and size > 0 and (page.total or 0) > start:
             raise _broken(
                 self._what,
-                f"the server says that {page.total} issues match, but gives none from {start} on",
+                f"the server reports {page.total} matches, but sends none from {start} on",
             )
         return page
 
@@ -202,43 +185,33 @@ class OffsetPages:
 
     def _end(self) -> int:
         """Return the end of the last page, by the latest number of matches."""
-        total = self._total or 0
-        return total if self._asked.end is None else min(total, self._asked.end)
+        return self._total if self._asked.end is None else min(self._total, self._asked.end)
 
     def _read_announced(self, first: OffsetPage) -> None:
         """Read the remaining announced issues, and issues that were added meanwhile."""
-        step, end = first.count, self._end()
-        starts = range(first.end, end, step)
-        chunks = ((start, min(start + step, end)) for start in starts)
-        last, new, again = first, 0, False
-        for page in self._in_order(chunks, end, step):
+        last, seen, repeated = first, self._found.seen, False
+        for page in self._in_order(first.end, len(first.issues)):
             self._read_slipped(last, page)
-            new += self._take(page)
-            again |= page.begins_like(first)
+            self._take(page)
+            repeated |= page.issues[:1] == first.issues[:1]
             last = page
-        if again and new == 0:
-            raise _broken(
-                self._what,
-                f"the server says that {self._total} issues match, but gives the same"
-                f" {first.count} for every page",
-            )
+        if repeated and self._found.seen == seen:
+            raise _broken(self._what, "the server sends the same issues for every page")
 
-    def _in_order(
-        self, chunks: Iterable[tuple[int, int]], end: int, step: int
-    ) -> Iterator[OffsetPage]:
-        left = end + _MOST_PAGES
+    def _in_order(self, start: int, step: int) -> Iterator[OffsetPage]:
+        end = self._end()
+        chunks = ((begin, min(begin + step, end)) for begin in range(start, end, step))
         for pages in bounded(self._parallel, self._chunk, chunks):
-            left -= len(pages)
             yield from pages
-        while self._end() > end:
-            pages = self._chunk((end, min(end + step, self._end())))
-            left -= len(pages)
-            yield from pages
-            if pages[-1].count == 0:
+        for _number in range(_MOST_PAGES):
+            if self._end() <= end:
                 return
-            if left < 0:
-                raise _broken(self._what, "the number of matches grows faster than it is read")
+            pages = self._chunk((end, min(end + step, self._end())))
+            yield from pages
+            if not pages[-1].issues:
+                return
             end = pages[-1].end
+        raise _broken(self._what, "the number of matches grows faster than it is read")
 
     def _chunk(self, chunk: tuple[int, int]) -> list[OffsetPage]:
         """Return the page, or several pages if the server returns fewer issues than requested."""
@@ -248,7 +221,7 @@ class OffsetPages:
             page = self._page(start, end - start)
             pages.append(page)
             start = page.end
-            if page.count == 0 or (page.total is not None and start >= page.total):
+            if not page.issues or (page.total is not None and start >= page.total):
                 break
         return pages
 
@@ -258,49 +231,39 @@ class OffsetPages:
         If issues stop matching between two pages, all later issues move up, and as many are on
         neither page.
         """
-        newest = after.total
-        for _attempt in range(_MOST_REREADS):
-            if before.total is None or newest is None or newest >= before.total:
-                return
-            start = max(self._asked.start, after.start - (before.total - newest))
-            seen = newest
-            for page in self._chunk((start, min(after.start, newest))):
-                self._take(page)
-                seen = seen if page.total is None else min(seen, page.total)
-            if seen == newest:
-                return
-            newest = seen
-        self._lost = True
-        self._found.warnings.append(
-            "issues ceased to match while the pages were read: some of the others may be missing"
-        )
+        if before.total is None or after.total is None or after.total >= before.total:
+            return
+        start = max(self._asked.start, after.start - (before.total - after.total))
+        for page in self._chunk((start, min(after.start, after.total))):
+            self._take(page)
+            self._lost |= page.total is not None and page.total < after.total
 
     # -- unknown number of matches ---------------------------------------------------------------
 
     def _one_by_one(self, page: OffsetPage) -> bool:
         """Read until a page is empty; return whether the end was reached."""
-        repeated = 0
         for _number in range(_MOST_PAGES):
             if self._asked.end is not None and page.end >= self._asked.end:
                 return False
             size = self._asked.size_at(page.end)
             page = self._page(page.end, size)
-            if page.count == 0:
+            if not page.issues:
                 return True
-            repeated = 0 if self._take(page) else repeated + 1
-            if repeated and page.count < size:
-                self._found.warnings.append(
-                    "the server gives the same issues for every page and does not say how many"
-                    " match: there may be more"
-                )
-                return False
-            if repeated == _MOST_EMPTY:
-                raise _broken(self._what, "the server gives the same issues for every page")
+            if self._take(page):
+                continue
+            if len(page.issues) == size:
+                raise _broken(self._what, "the server sends the same issues for every page")
+            self._found.warnings.append(
+                "the server sends the same issues for every page, and no number of matches: there"
+                " may be more"
+            )
+            return False
         raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
 
 
 class TokenPages:
-    """Read pages that contain the token of the next page, without a number of matches.
+    """Read pages that contain the token of the next page, without a number of matches
+    [tracker-11].
 
     :param ask: reads a page by token (`None`: the first page) and size
     :param take: receives the issues one by one, instead of a list of all
@@ -322,43 +285,37 @@ class TokenPages:
         return FoundIssues(found.issues, found.count, None, complete and not cut, found.warnings)
 
     def _to_the_end(self) -> bool:
-        """Read the requested issues; return whether the last page was reached."""
+        """Read the requested issues; return whether the last page was reached.
+
+        The token ends the result: `isLast` is not always correct. A token with an empty page, and
+        a repeated token, occur.
+        """
+        asked, found = self._asked, self._found
         token: str | None = None
         seen: set[str] = set()
         empty = 0
         for _number in range(_MOST_PAGES):
-            size = max(1, self._size())
-            response = self._ask(token, size)
-            empty = 0 if self._found.add(response) else empty + 1
-            token = response.get("nextPageToken")
-            if not token or (not response["issues"] and response.get("isLast") is True):
+            # Issues before the start are read as well: there is no offset.
+            left = asked.page_size if asked.end is None else asked.end - found.seen
+            response = self._ask(token, max(1, min(asked.page_size, left)))
+            empty = 0 if found.add(response) else empty + 1
+            if not response.get("nextPageToken"):
                 return self._is_end(response)
-            if isinstance(token, (dict, list)):
-                raise _broken(self._what, "what the server gave for the next page is no token")
-            token = str(token)
+            token = str(response["nextPageToken"])
+            if not response["issues"] and response.get("isLast") is True:
+                return True
             if token in seen:
-                raise _broken(self._what, "the server gave the same page token twice")
+                raise _broken(self._what, "the server sent the same page token twice")
             if empty == _MOST_EMPTY:
-                raise _broken(self._what, "the server goes on with pages that bring nothing new")
-            if self._asked.end is not None and self._found.seen >= self._asked.end:
+                raise _broken(self._what, "the server continues with pages without new issues")
+            if asked.end is not None and found.seen >= asked.end:
                 return False
             seen.add(token)
         raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
 
-    def _size(self) -> int:
-        """Return the page size. Issues before the start are read as well: there is no offset."""
-        end = self._asked.end
-        left = None if end is None else end - self._found.seen
-        return self._asked.page_size if left is None else min(self._asked.page_size, left)
-
     def _is_end(self, response: Mapping[str, Any]) -> bool:
-        """Return whether the result ends without a token; warn if the server announces
-        more issues.
-        """
-        total = _number(response, "total")
-        more = response.get("isLast") is False or (total or 0) > self._found.seen
-        if more:
-            self._found.warnings.append(
-                "the server says that there are more issues, but gives no token to read them with"
-            )
-        return not more
+        """Return whether a page without a token is the last; warn if the server denies it."""
+        if response.get("isLast") is not False:
+            return True
+        self._found.warnings.append("the server announces more issues, but sends no page token")
+        return False

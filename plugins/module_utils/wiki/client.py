@@ -150,6 +150,16 @@ class WikiClient:
         """Return the id of the home page of a space. Raises `not_found`."""
         return self._read(lambda pages: pages.home(key))
 
+    def space(self, key: str) -> dict[str, Any] | None:
+        """Return `id`, `name`, `description` and `home_page` (title) of a space; None if it is
+        missing. Raises `not_found` if there is no wiki at this address.
+        """
+        return self._read(lambda pages: pages.space(key))
+
+    def count_pages(self, key: str) -> int:
+        """Return the number of pages of a space, at most 200."""
+        return self._read(lambda pages: pages.count_pages(key))
+
     def children(self, what: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies; only where `descendants()` returns
         None.
@@ -175,9 +185,14 @@ class WikiClient:
         return self._pages.replace(what, page, content, verify)
 
     @property
+    def version(self) -> int:
+        """Return the version of the interface [wiki-30]."""
+        return self._exchange.version
+
+    @property
     def creates_properties(self) -> bool:
         """Return whether a new page has its properties at once [wiki-30]."""
-        return self._exchange.version == 1
+        return self.version == 1
 
     def trash(self, what: str, page_id: str, verify: Verify) -> None:
         self._pages.trash(what, page_id, verify)

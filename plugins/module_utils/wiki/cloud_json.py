@@ -50,7 +50,7 @@ def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
         found["labels"] = {"results": member(labels, "results")}
     if isinstance(member(properties, "results"), list) and _is_whole(properties):
         entries = member(properties, "results")
-        found["properties"] = {str(member(one, "key")): one for one in entries}
+        found["properties"] = {str(member(entry, "key")): entry for entry in entries}
     return found
 
 

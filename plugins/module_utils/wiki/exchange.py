@@ -229,6 +229,17 @@ def results_of(response: Response, wanted: str) -> list[Any]:
     return results
 
 
+def space_of(response: Response, shown: Any, home: Any, description: Any) -> dict[str, Any]:
+    """Return id, name, description and title of the home page of a space. Raise `protocol` for
+    anything else.
+    """
+    name, number = member(shown, "name"), member(shown, "id")
+    if not isinstance(name, str) or number is None:
+        raise unexpected_body(response, "a space")
+    text = str(description or "")
+    return {"id": str(number), "name": name, "description": text, "home_page": home}
+
+
 def place_of(page_id: str, *below: str) -> str:
     """Return the path of a page in version 1, or of a resource below it."""
     return "/".join((CONTENT, path(page_id, *below)))

@@ -97,7 +97,9 @@ def number(value: Any) -> int | None:
 
 def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
     """Return the sorted global labels; personal and team labels have another prefix."""
-    found = [member(one, "name") for one in entries if member(one, "prefix") in (None, "global")]
+    found = [
+        member(entry, "name") for entry in entries if member(entry, "prefix") in (None, "global")
+    ]
     return tuple(sorted(name for name in found if isinstance(name, str)))
 
 

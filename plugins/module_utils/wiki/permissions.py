@@ -17,7 +17,9 @@ def require(what: str, page: Page, operation: Literal["update", "delete"]) -> No
     """
     told = member(page.content, "operations")
     entries = told if isinstance(told, list) else []
-    known = [member(one, "operation") for one in entries if member(one, "targetType") == page.type]
+    known = [
+        member(entry, "operation") for entry in entries if member(entry, "targetType") == page.type
+    ]
     if "read" in known and operation not in known:
         reason = f"the account may not {operation} the page '{page.title}' ({page.id})"
         raise ToolchainError("permission", f"{what}: {reason}")

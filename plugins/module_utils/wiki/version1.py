@@ -14,7 +14,7 @@ from ..core import errors
 from ..core.address import path
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
-from .exchange import CONTENT, MAX_ENTRIES, WikiExchange, place_of, results_of
+from .exchange import CONTENT, MAX_ENTRIES, WikiExchange, place_of, results_of, space_of
 from .names import composed
 from .page import Page, member, page_of
 
@@ -50,11 +50,15 @@ class PagesOfVersion1:
         response = self._read(what, place_of(page_id), {}, (200, 404))
         if response.status == 200:
             return self._exchange.page(response, response.json(), space)
+        self._require_wiki(what, response)
+        return None
+
+    def _require_wiki(self, what: str, response: Response) -> None:
+        """Raise `not_found` if a 404 is not that of a wiki."""
         if _is_no_route(response):
             listed = self._exchange.ask(what, CONTENT, {"limit": 1}, (200, 400, 404, 405))
             if not isinstance(member(json_or_none(listed.body), "results"), list):
                 raise response.error("not_found", "no wiki answers at this address: check url")
-        return None
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
         response = self._read(what, place_of(page_id), {}, (200,))
@@ -110,6 +114,22 @@ class PagesOfVersion1:
         if home is None:
             raise response.error("not_found", f"the space {key} shows no home page: name a title")
         return str(home)
+
+    def space(self, key: str) -> dict[str, Any] | None:
+        what, query = f"reading the space {key}", {"expand": "homepage,description.plain"}
+        response = self._exchange.ask(what, path("rest", "api", "space", key), query, (200, 404))
+        if response.status == 404:
+            self._require_wiki(what, response)
+            return None
+        shown = response.json()
+        text = member(shown, "description", "plain", "value")
+        return space_of(response, shown, member(shown, "homepage", "title"), text)
+
+    def count_pages(self, key: str) -> int:
+        what = f"counting the pages of the space {key}"
+        place = path("rest", "api", "space", key, "content", "page")
+        response = self._exchange.ask(what, place, {"limit": _LIMIT}, (200,))
+        return len(results_of(response, "a list of pages"))
 
     def _space(self, key: str) -> Response:
         what, place = f"reading the space {key}", path("rest", "api", "space", key)

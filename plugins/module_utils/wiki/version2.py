@@ -15,13 +15,15 @@ from ..core.errors import ToolchainError
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
 from .cloud_json import attachment_of, content_of, next_cursor, parents_of, sent
-from .exchange import MAX_ENTRIES, WikiExchange, results_of
+from .exchange import MAX_ENTRIES, WikiExchange, results_of, space_of
 from .names import composed
 from .page import Page, member
 
 _PAGES, _SPACES, _FOLDERS = "api/v2/pages", "api/v2/spaces", "api/v2/folders"
 #: Maximum number of entries in a part of a list, and of levels in a list of descendants.
 _LIMIT, _LEVELS = 250, 5
+#: Maximum number of pages that a count tells.
+_COUNTED = 200
 #: Members to expand in version 1, and the parameter that includes them here.
 _INCLUDED = {
     "metadata.labels": "include-labels",
@@ -126,6 +128,28 @@ class PagesOfVersion2:
             said = f"the space {key} shows no home page: name a title"
             raise ToolchainError("not_found", f"reading the space {key}: {said}")
         return str(home)
+
+    def space(self, key: str) -> dict[str, Any] | None:
+        what = f"reading the space {key}"
+        query = {"keys": key, "description-format": "plain"}
+        response = self._exchange.ask(what, _SPACES, query, (200,))
+        listed = results_of(response, "a list of spaces")
+        shown = next((one for one in listed if str(one.get("key")).lower() == key.lower()), None)
+        if shown is None:
+            return None
+        self._remember(listed, key)
+        home = member(shown, "homepageId")
+        what = f"reading the home page of the space {key}"
+        page = None if home is None else self.get(what, str(home), key)
+        text = member(shown, "description", "plain", "value")
+        return space_of(response, shown, page and page.title, text)
+
+    def count_pages(self, key: str) -> int:
+        self.require_space(key)
+        what = f"counting the pages of the space {key}"
+        place = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
+        response = self._exchange.ask(what, place, {"limit": _COUNTED}, (200,))
+        return len(results_of(response, "a list of pages"))
 
     def descendants(self, what: str, page_id: str) -> list[tuple[str, str]]:
         """Return the ids of all current pages below a page, each with its parent; parents first.
@@ -241,25 +265,27 @@ class PagesOfVersion2:
 
     def _space(self, key: str | None = None, space_id: str | None = None) -> Any:
         """Return a space by key or id, or None. It is read once for a connection."""
+        found = self._remember([], key, space_id)
+        if found is not None:
+            return found
+        what = f"reading the space {key or space_id}"
+        query = {"ids": space_id} if key is None else {"keys": key}
+        response = self._exchange.ask(what, _SPACES, query, (200,))
+        return self._remember(results_of(response, "a list of spaces"), key, space_id)
+
+    def _remember(self, listed: Sequence[Any], key: str | None, space_id: str | None = None) -> Any:
+        """Keep spaces for the connection; return the one with this key or id, or None."""
         known: dict[str, Any] = self._exchange.memory.setdefault(_KNOWN, {})
-
-        def found() -> Any:
-            return next(
-                (
-                    one
-                    for one in list(known.values())
-                    if str(one.get("key")).lower() == str(key).lower() or one["id"] == space_id
-                ),
-                None,
-            )
-
-        if found() is None:
-            what = f"reading the space {key or space_id}"
-            query = {"ids": space_id} if key is None else {"keys": key}
-            response = self._exchange.ask(what, _SPACES, query, (200,))
-            for one in results_of(response, "a list of spaces"):
-                known[str(one.get("id"))] = {**one, "id": str(one.get("id"))}
-        return found()
+        for one in listed:
+            known[str(one.get("id"))] = {**one, "id": str(one.get("id"))}
+        return next(
+            (
+                one
+                for one in list(known.values())
+                if str(one.get("key")).lower() == str(key).lower() or one["id"] == space_id
+            ),
+            None,
+        )
 
     def _page(self, response: Response, shown: Any, space: str | None) -> Page:
         space_id = member(shown, "spaceId")

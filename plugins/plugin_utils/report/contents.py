@@ -126,13 +126,15 @@ class Contents:
             place: found._marked(one, last, accepted) for place, one in self._objects.items()
         }
         read = Read(
-            {one["id"] for one in found.objects if one["status"] == "ok"}, self._whole, self._broken
+            {obj["id"] for obj in found.objects if obj["status"] == "ok"}, self._whole, self._broken
         )
         if summarised is not None:
             read.fresh, read.unread = frozenset(summarised["hosts"]), set(summarised["unread"])
-        found.mended, found.unread = split(last, (one["id"] for one in found.findings), read)
+        found.mended, found.unread = split(
+            last, (finding["id"] for finding in found.findings), read
+        )
         found.last_finished = last.finished
-        again = {one["id"] for one in found.findings}
+        again = {finding["id"] for finding in found.findings}
         found.mended_earlier = [own for own in last.mended if own not in again]
         return found
 
@@ -167,7 +169,7 @@ class Contents:
 
     @property
     def findings(self) -> list[Object]:
-        return [one for one in self._objects.values() if one["status"] != "ok"]
+        return [obj for obj in self._objects.values() if obj["status"] != "ok"]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -209,8 +211,8 @@ class Contents:
     def rows(self) -> list[Row]:
         """Return the counts of each server, sorted by service."""
         places: dict[tuple[str, str, str], list[Object]] = {place: [] for place in self._unnamed}
-        for one in self._objects.values():
-            places.setdefault(place_of(one), []).append(one)
+        for obj in self._objects.values():
+            places.setdefault(place_of(obj), []).append(obj)
         rows = []
         for place in sorted(places):
             found = _counted(places[place])
@@ -237,7 +239,7 @@ class Contents:
         """Return what is new, still there and mended since the last run, "" after the first run."""
         if not self.last_finished:
             return ""
-        marks = [one["since"] for one in self.findings if one["status"] != "ignored"]
+        marks = [finding["since"] for finding in self.findings if finding["status"] != "ignored"]
         new, still = marks.count("new"), marks.count("still")
         numbers = f"{new:,} new, {still:,} still, {len(self.mended):,} mended"
         return f"Since the last run ({self.last_finished}): {numbers}."
@@ -254,8 +256,8 @@ def _many(number: int, noun: str) -> str:
 
 def _counted(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     found = dict.fromkeys(_COUNTS, 0)
-    for one in objects:
-        found[one["status"]] += 1
+    for obj in objects:
+        found[obj["status"]] += 1
     return found
 
 

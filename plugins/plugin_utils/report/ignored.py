@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 from typing import Any
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.paths.globs import matcher
 
 _PATTERNS = ("id", "service", "server", "kind", "name")
 _KEYS = (*_PATTERNS, "until", "reason")
-_WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 class IgnoreError(Exception):
@@ -34,8 +33,7 @@ class Ignored:
     def matches(self, one: Mapping[str, Any]) -> bool:
         """Return whether all patterns match a finding."""
         return all(
-            _expression(pattern).fullmatch(str(one.get(key) or ""))
-            for key, pattern in self.patterns.items()
+            matcher(pattern)(str(one.get(key) or "")) for key, pattern in self.patterns.items()
         )
 
     def warning(self, today: date) -> str:
@@ -93,10 +91,3 @@ def _day(place: str, value: Any) -> date | None:
     except ValueError:
         wanted = "write the last day as 2026-12-31"
         raise IgnoreError(f"{place}.until is no date: '{value}'; {wanted}") from None
-
-
-@lru_cache(maxsize=1024)
-def _expression(glob: str) -> re.Pattern[str]:
-    """Compile a glob: `*` and `?` match within a segment, `**` across segments."""
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
-    return re.compile("".join(_WILDCARDS.get(part, re.escape(part)) for part in parts), re.DOTALL)

@@ -61,14 +61,14 @@ def differing(module: str, result: Result) -> list[Finding]:
         found = compared(module, result, result, module)
     # `ci_java` is no module: the role `ci_baseline` reads the Java version with `ci_script`
     service = "ci" if module == "ci_java" else descriptor_of(module).service
-    return [{"service": service, **one} for one in found if one["status"] != "ok"]
+    return [{"service": service, **record} for record in found if record["status"] != "ok"]
 
 
 def failed(module: str, result: Result, options: Mapping[str, Any], task: str) -> list[Finding]:
     """Return the objects that a failed task had planned, and the failure."""
     text = _message_of(result)
     planned = [] if "censored" in result else _planned_before(module, result, options)
-    if any(one["status"] == "failed" for one in planned):
+    if any(record["status"] == "failed" for record in planned):
         return planned
     kind, name = object_of(module, options, result, task)
     return [*planned, findings.failed(kind, name, text)]
@@ -152,11 +152,11 @@ def _of_row(kind: str, name: str, row: Mapping[str, Any]) -> Finding:
     if action in _DONE:
         return findings.wanted(kind, name)
     changes = row.get("changes")
-    is_listed = isinstance(changes, list) and all(isinstance(one, Mapping) for one in changes)
+    is_listed = isinstance(changes, list) and all(isinstance(change, Mapping) for change in changes)
     before, after = row.get("before"), row.get("after")
     if is_listed:
-        before = {one.get("field"): one.get("before") for one in changes or ()}
-        after = {one.get("field"): one.get("after") for one in changes or ()}
+        before = {change.get("field"): change.get("before") for change in changes or ()}
+        after = {change.get("field"): change.get("after") for change in changes or ()}
     if action in _MADE:
         return findings.missing(kind, name, after)
     if action in _GONE:

@@ -38,7 +38,7 @@ def html(contents: Contents, history: list[dict[str, Any]]) -> str:
     data = {
         "report": report,
         "history": history,
-        "links": [link(one) for one in report["findings"]],
+        "links": [link(finding) for finding in report["findings"]],
     }
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}';"

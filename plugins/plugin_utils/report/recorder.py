@@ -67,7 +67,7 @@ class Recorder:
         self._hosts: set[str] = set()
         #: The folder of the report, if it is a summary of other reports.
         self.folder: Path | None = None
-        #: What the summarised reports say about their hosts, see `Contents.since`.
+        #: `Contents.since` of the summarised reports.
         self.summarised: dict[str, Any] | None = None
         #: The sealed plan of the run.
         self.plan: dict[str, Any] | None = None
@@ -107,7 +107,7 @@ class Recorder:
         skipped = result.get("plan_skipped") or ()
         self.contents.skipped += len(skipped)
         if skipped and not result.get("changed"):
-            found = [one for one in found if one["status"] != "drift"]
+            found = [record for record in found if record["status"] != "drift"]
         found = _with_digests(found, result.get("plan_digests") or [])
         if module and found:
             self._checks.add(boolean(task.check_mode or False, strict=False))
@@ -156,9 +156,9 @@ class Recorder:
         self._checks.add(summary["check"])
         self._hosts.update(summary["hosts"])
         self.summarised = {"hosts": summary["hosts"], "unread": summary["unread"]}
-        for one in summary["findings"]:
-            places = (one["host"], one["service"], one["server"], one["task"])
-            self._add([one], *map(self._line, places))
+        for finding in summary["findings"]:
+            places = (finding["host"], finding["service"], finding["server"], finding["task"])
+            self._add([finding], *map(self._line, places))
         for row in summary["unchanged"]:
             place = (row["service"], row["server"], row["host"])
             self.contents.add_unnamed(place, row["ok"])
@@ -166,21 +166,21 @@ class Recorder:
     def _add(
         self, found: Iterable[Mapping[str, Any]], host: str, service: str, server: str, task: str
     ) -> None:
-        for one in found:
+        for record in found:
             self.contents.add(
                 host=host,
                 service=service,
                 server=server,
-                kind=self._line(one["kind"]),
-                name=self._line(one["name"]),
-                action=one["action"],
-                text=printable(self._mask(one["text"]), _TEXT),
-                before=self._masked(one.get("before")),
-                after=self._masked(one.get("after")),
+                kind=self._line(record["kind"]),
+                name=self._line(record["name"]),
+                action=record["action"],
+                text=printable(self._mask(record["text"]), _TEXT),
+                before=self._masked(record.get("before")),
+                after=self._masked(record.get("after")),
                 task=self._line(task),
-                status=one["status"],
-                digests=one.get("digests"),
-                **{key: self._line(one[key]) for key in _SUMMARISED if key in one},
+                status=record["status"],
+                digests=record.get("digests"),
+                **{key: self._line(record[key]) for key in _SUMMARISED if key in record},
             )
 
     def _line(self, text: Any) -> str:

@@ -52,7 +52,11 @@ def last_run(folder: Path | None) -> Last:
     file = folder / _REPORT
     try:
         report = json.loads(file.read_text("utf-8"))
-        found = [one for one in report["findings"] if report["check"] or one["status"] == "failed"]
+        found = [
+            finding
+            for finding in report["findings"]
+            if report["check"] or finding["status"] == "failed"
+        ]
         found += report.get("unread") or []
         finished = str(report["finished"])
         # a report of version 1.0.0 has neither of them
@@ -74,7 +78,7 @@ def last_run(folder: Path | None) -> Last:
 
 @dataclass
 class Read:
-    """What a run has read, to tell a mended finding from one that was not looked at.
+    """Objects that a run has read. Only their findings can be mended.
 
     :param ok: ids of the objects that are as wanted
     :param whole: host and task of results that list every object, unchanged ones included
@@ -108,5 +112,5 @@ def split(last: Last, found: Iterable[str], read: Read) -> tuple[list[Finding], 
     """Return the findings of the last run that are mended, and those that were not read."""
     present = set(found)
     gone = [one for own, one in last.findings.items() if own not in present]
-    mended = [one for one in gone if read.mended(one)]
-    return mended, [one for one in gone if not read.mended(one)][:MAX_UNREAD]
+    mended = [record for record in gone if read.mended(record)]
+    return mended, [record for record in gone if not read.mended(record)][:MAX_UNREAD]

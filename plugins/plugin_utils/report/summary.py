@@ -36,11 +36,11 @@ def report_folders(place: Path, excluded: Path) -> list[Path]:
     :raises SummaryError: if there is no such folder
     """
     try:
-        found = sorted(each for each in place.iterdir() if each.is_dir())
+        found = sorted(path for path in place.iterdir() if path.is_dir())
     except OSError as error:
         raise SummaryError(f"cannot read the folder {place}: {error.strerror}") from error
     excluded = excluded.resolve()
-    return [one for one in found if one.name[0] != "." and one.resolve() != excluded]
+    return [path for path in found if path.name[0] != "." and path.resolve() != excluded]
 
 
 def read(
@@ -75,7 +75,7 @@ def read(
         summary["check"] = summary["check"] and bool(report.get("check"))
         summary["hosts"] = sorted({*summary["hosts"], *hosts})
         summary["findings"] += report["findings"]
-        summary["unread"] += [finding_id(one) for one in _mappings(report.get("unread"))]
+        summary["unread"] += [finding_id(mapping) for mapping in _mappings(report.get("unread"))]
         summary["unchanged"] += _unchanged(report)
     for host in sorted(set(expected) - set(summary["hosts"])):
         text = "is in no report; check that its run ended and where it wrote"
@@ -101,7 +101,7 @@ def _read(place: Path) -> dict[str, Any]:
         )
     if not _is_report(report):
         raise _UnusableError("cannot be read: it is not a report; run drift again")
-    return {**report, "findings": [_finding(one) for one in report["findings"]]}
+    return {**report, "findings": [_finding(finding) for finding in report["findings"]]}
 
 
 def _is_report(report: Any) -> bool:
@@ -112,7 +112,9 @@ def _is_report(report: Any) -> bool:
         and isinstance(report.get("findings"), list)
         and isinstance(report.get("counts"), dict)
         and _is_count(report["counts"].get("ok"))
-        and all(isinstance(one, Mapping) and _is_finding(one) for one in report["findings"])
+        and all(
+            isinstance(finding, Mapping) and _is_finding(finding) for finding in report["findings"]
+        )
     )
 
 

@@ -76,24 +76,24 @@ def _listed(contents: Contents) -> Iterator[Line]:
     several.
     """
     found = sorted(
-        (one for one in contents.findings if one["status"] != "ignored"),
+        (finding for finding in contents.findings if finding["status"] != "ignored"),
         key=lambda one: (place_of(one), one["kind"]),
     )
     several = len(contents.hosts) > 1
     last = None
-    for one in found[:MAX_SHOWN]:
-        place = place_of(one)
+    for record in found[:MAX_SHOWN]:
+        place = place_of(record)
         if place != last:
             yield Line(" ".join(title_of(place)))
             last = place
-        host = f" (host {one['host']})" if several and place[1] else ""
-        seen = f" ({one['since']})" if one["since"] and contents.last_finished else ""
-        yield _line(_sign(one), f"{one['text']}{host}{seen}")
+        host = f" (host {record['host']})" if several and place[1] else ""
+        seen = f" ({record['since']})" if record["since"] and contents.last_finished else ""
+        yield _line(_sign(record), f"{record['text']}{host}{seen}")
     if len(found) > MAX_SHOWN:
         yield Line(f"and {len(found) - MAX_SHOWN:,} more")
     if found:
         yield Line("")
-    aside = [one for one in contents.findings if one["status"] == "ignored"]
+    aside = [finding for finding in contents.findings if finding["status"] == "ignored"]
     for one in aside[:MAX_SHOWN]:
         yield _line(_IGNORED, f"{one['text']} ({accepted(one)})")
     if aside:
@@ -111,9 +111,9 @@ def _line(sign: tuple[str, str], text: str) -> Line:
 def _totals(contents: Contents) -> str:
     """Return how many objects would be, or were, created, updated and deleted."""
     counts = dict.fromkeys(_SIGNS, 0)
-    for one in contents.findings:
-        if one["status"] == "drift":
-            counts[one["action"]] += 1
+    for finding in contents.findings:
+        if finding["status"] == "drift":
+            counts[finding["action"]] += 1
     if contents.check:
         return f"Plan: {', '.join(f'{count:,} to {verb}' for verb, count in counts.items())}."
     done = ", ".join(f"{count:,} {verb}d" for verb, count in counts.items())
@@ -128,8 +128,12 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def github(contents: Contents) -> list[Line]:
-    """Return a workflow command of GitHub for each finding, without ignored ones."""
-    return [Line(_annotation(one)) for one in contents.findings if one["status"] != "ignored"]
+    """Return a GitHub workflow command per finding that is not ignored."""
+    return [
+        Line(_annotation(finding))
+        for finding in contents.findings
+        if finding["status"] != "ignored"
+    ]
 
 
 def _annotation(one: Object) -> str:

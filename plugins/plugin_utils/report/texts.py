@@ -28,11 +28,13 @@ def junit(contents: Contents) -> str:
     suites: dict[tuple[str, str, str], list[Object]] = {}
     for place, count in contents.unnamed().items():
         suites.setdefault(place, []).append(_unnamed(place, count))
-    mended = {one["id"]: {**one, "status": "ok", "since": "mended"} for one in contents.mended}
-    for one in contents.objects:
-        suites.setdefault(place_of(one), []).append(mended.pop(one["id"], one))
-    for one in mended.values():  # unwanted objects that are gone
-        suites.setdefault(place_of(one), []).append(one)
+    mended = {
+        record["id"]: {**record, "status": "ok", "since": "mended"} for record in contents.mended
+    }
+    for obj in contents.objects:
+        suites.setdefault(place_of(obj), []).append(mended.pop(obj["id"], obj))
+    for record in mended.values():  # unwanted objects that are gone
+        suites.setdefault(place_of(record), []).append(record)
     for place in sorted(suites):
         root.append(_suite(" ".join(title_of(place)), suites[place], contents.finished))
     for key in ("tests", "failures", "errors", "skipped"):
@@ -54,7 +56,7 @@ def _unnamed(place: tuple[str, str, str], count: int) -> Object:
 
 
 def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Element:
-    statuses = [one["status"] for one in objects]
+    statuses = [obj["status"] for obj in objects]
     suite = ElementTree.Element(
         "testsuite",
         name=_xml(name),
@@ -64,12 +66,12 @@ def _suite(name: str, objects: Sequence[Object], time: str) -> ElementTree.Eleme
         skipped=str(statuses.count("ignored")),
         timestamp=time.rstrip("Z"),
     )
-    for one in objects:
-        words = filter(None, (one["service"] or "playbook", one["host"], one["kind"]))
+    for obj in objects:
+        words = filter(None, (obj["service"] or "playbook", obj["host"], obj["kind"]))
         case = ElementTree.SubElement(
-            suite, "testcase", classname=_xml(".".join(words)), name=_xml(one["name"])
+            suite, "testcase", classname=_xml(".".join(words)), name=_xml(obj["name"])
         )
-        _add_result(case, one)
+        _add_result(case, obj)
     return suite
 
 
@@ -127,8 +129,8 @@ def markdown(contents: Contents) -> str:
     titles, *cells = overview(contents)
     lines += [f"| {' | '.join(titles)} |", f"|---|---|{'--:|' * (len(titles) - 2)}"]
     lines += [f"| {' | '.join(map(escaped, row))} |" for row in cells]
-    listed = [one for one in contents.findings if one["status"] != "ignored"]
-    aside = [one for one in contents.findings if one["status"] == "ignored"]
+    listed = [finding for finding in contents.findings if finding["status"] != "ignored"]
+    aside = [finding for finding in contents.findings if finding["status"] == "ignored"]
     titles = ("host", "object", "action", "seen")
     lines += _rows("", titles, listed, lambda one: (_action(one), _seen(one)))
     lines += _rows("Mended", titles[:3], contents.mended, lambda one: (_action(one),))
@@ -147,8 +149,8 @@ def _rows(
         return
     yield from ["", f"## {heading}"] if heading else []
     yield from ["", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
-    for one in found[:MAX_LISTED]:
-        cells = (one["host"], one["text"], *more(one))
+    for record in found[:MAX_LISTED]:
+        cells = (record["host"], record["text"], *more(record))
         yield f"| {' | '.join(map(escaped, cells))} |"
     if len(found) > MAX_LISTED:
         yield from ["", f"{len(found) - MAX_LISTED:,} more are in report.json."]
@@ -181,7 +183,8 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
     The body contains no time, so that a new version of the page means other findings.
     """
     failed, aside = (
-        sum(1 for one in findings if one["status"] == status) for status in ("failed", "ignored")
+        sum(1 for finding in findings if finding["status"] == status)
+        for status in ("failed", "ignored")
     )
     counts = f"Differences: {len(findings) - failed - aside:,}."
     counts += f" Failures: {failed:,}." if failed else ""
@@ -190,8 +193,11 @@ def storage(findings: Sequence[Mapping[str, Any]]) -> str:
     if findings:
         rows = [_cells("th", ("Host", "Service", "Object", "Action"))]
         rows += [
-            _cells("td", (one.get("host", ""), one["service"], one["text"], _action(one)))
-            for one in findings[:MAX_LISTED]
+            _cells(
+                "td",
+                (finding.get("host", ""), finding["service"], finding["text"], _action(finding)),
+            )
+            for finding in findings[:MAX_LISTED]
         ]
         parts.append(f"<table><tbody>{''.join(rows)}</tbody></table>")
     if len(findings) > MAX_LISTED:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the issues of a drift report: one for each finding, or for each server [C9]."""
+"""Plan the issues of a drift report, per finding or per server [C9]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ticket = dict[str, Any]
 
 def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
     """Return the issues that have to be open, with `label`, `summary` and `description`."""
-    found = [one for one in report["findings"] if one["status"] in ("drift", "failed")]
+    found = [finding for finding in report["findings"] if finding["status"] in ("drift", "failed")]
     if per == "finding":
         return [_ticket(one, f"{one['text']} on {_where(one)}", _told(one)) for one in found]
     servers: dict[str, list[Mapping[str, Any]]] = {}
@@ -29,7 +29,7 @@ def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
         _ticket(
             _of_server(ones[0]),
             f"drift on {_where(ones[0])}",
-            "\n".join(sorted(f"* {_line(one)}" for one in ones)),
+            "\n".join(sorted(f"* {_line(record)}" for record in ones)),
         )
         for ones in servers.values()
     ]
@@ -57,7 +57,7 @@ def plan(
 
     :param issues: the open issues with the label of all
     """
-    open_ = {label: one for one in issues for label in one["fields"].get("labels") or ()}
+    open_ = {label: issue for issue in issues for label in issue["fields"].get("labels") or ()}
     tickets = wanted(report, per)
     new = [ticket for ticket in tickets if ticket["label"] not in open_]
     labels = {ticket["label"] for ticket in tickets}

@@ -114,7 +114,9 @@ def _is_run(entry: Any) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("counts"), dict):
         return False
     numbers = (entry["counts"].get(name) for name in ("ok", "drift", "failed"))
-    return isinstance(entry.get("finished"), str) and all(isinstance(one, int) for one in numbers)
+    return isinstance(entry.get("finished"), str) and all(
+        isinstance(number, int) for number in numbers
+    )
 
 
 def _json(value: Any) -> str:

@@ -21,6 +21,7 @@ DEFINITION_CLASSES = {
     "password": "hudson.model.PasswordParameterDefinition",
     "multi": _MULTI + "Definition",
     "file": "hudson.model.FileParameterDefinition",
+    "run": "hudson.model.RunParameterDefinition",
 }
 VALUE_CLASSES = {
     "string": "hudson.model.StringParameterValue",
@@ -30,11 +31,17 @@ VALUE_CLASSES = {
     "password": "hudson.model.PasswordParameterValue",
     "multi": _MULTI + "Value",
     "file": "hudson.model.FileParameterValue",
+    "run": "hudson.model.RunParameterValue",
 }
 
 
 class Unacceptable(Exception):
     """Value for which the server throws an exception: status 500 [ci-7]."""
+
+
+def class_of(definition: dict[str, Any]) -> str:
+    """Return the class of a definition; that of a plugin is known by its configuration only."""
+    return str(definition.get("class") or DEFINITION_CLASSES[definition["type"]])
 
 
 def default(definition: dict[str, Any]) -> Any:
@@ -57,6 +64,8 @@ def value_of(definition: dict[str, Any], given: Any) -> dict[str, Any]:
         value = ",".join(map(as_text, given)) if isinstance(given, list) else as_text(given)
     else:
         value = as_text(given)
+    if kind == "run" and not re.fullmatch(r".+#[0-9]+", value):
+        raise Unacceptable(f"Invalid run for parameter {name}: {value}")
     if kind == "choice" and value not in definition["choices"]:
         raise Unacceptable(f"Illegal choice for parameter {name}: {value}")
     return {"name": name, "type": kind, "value": value}
@@ -84,6 +93,8 @@ def from_form(
         if definition["type"] == "file":
             if name in files:
                 found.append(file_value(name, files[name]))
+        elif definition["type"] == "run" and not (given or default(definition)):
+            continue
         elif not given:
             found.append(value_of(definition, default(definition)))
         elif definition["type"] == "multi":
@@ -132,6 +143,9 @@ def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
     if parameter["type"] == "file":
         # server fact [ci-26]: no content and no size
         fields |= constants(originalFileName=parameter["filename"])
+    elif parameter["type"] == "run":
+        job, _mark, number = str(value).rpartition("#")
+        fields |= constants(jobName=job, number=number)
     elif parameter["type"] != "password":
         fields |= constants(value=as_text(value) if as_string else value)
     return Exported(VALUE_CLASSES[parameter["type"]], fields, tuple(fields))
@@ -140,15 +154,17 @@ def shown_value(parameter: dict[str, Any], as_string: bool) -> Exported:
 def shown_definition(definition: dict[str, Any], as_string: bool) -> Exported:
     kind = definition["type"]
     value = {**definition, "value": default(definition)}
+    has_none = kind == "file" or (kind == "run" and not value["value"])
+    cls = class_of(definition)
     fields = constants(
-        defaultParameterValue=None if kind == "file" else shown_value(value, as_string),
+        defaultParameterValue=None if has_none else shown_value(value, as_string),
         description=definition.get("description") or "",
         name=definition["name"],
-        type=DEFINITION_CLASSES[kind].rpartition(".")[2],
+        type=cls.rpartition(".")[2],
     )
     if kind == "choice":
         fields |= constants(choices=list(definition["choices"]))
-    return Exported(DEFINITION_CLASSES[kind], fields, tuple(fields))
+    return Exported(cls, fields, tuple(fields))
 
 
 def queue_text(parameters: Sequence[dict[str, Any]]) -> str:

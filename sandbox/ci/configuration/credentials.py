@@ -238,10 +238,10 @@ async def _create(call: Call) -> Response:
 def _read(call: Call) -> Response:
     _where, row = _credential(call)
     root = configuration.parsed(row["xml"])
-    for each in list(root.iter(*_SECRETS)):
-        if each.text and not len(each):
-            each.text = None
-            etree.SubElement(each, _REDACTED)
+    for element in list(root.iter(*_SECRETS)):
+        if element.text and not len(element):
+            element.text = None
+            etree.SubElement(element, _REDACTED)
     etree.indent(root)
     text = etree.tostring(root, encoding="unicode")
     return Response(configuration.HEADER + text, 200, None, "application/xml")

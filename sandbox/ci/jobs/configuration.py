@@ -108,19 +108,21 @@ def _child(parent: etree._Element, name: str, text: str) -> None:
 
 
 def _definition(parent: etree._Element, parameter: dict[str, Any], save: str) -> None:
-    node = etree.SubElement(parent, parameters.DEFINITION_CLASSES[parameter["type"]])
+    if "xml" in parameter:
+        parent.append(etree.fromstring(parameter["xml"]))
+        return
+    node = etree.SubElement(parent, schema.element_name(parameters.class_of(parameter)))
     _child(node, "name", parameter["name"])
     _child(node, "description", parameter.get("description") or "")
-    if parameter["type"] == "file":
+    if parameter["type"] in ("file", "run"):
         return
     value = as_text(parameters.default(parameter))
     if parameter["type"] == "password":
         # Derive the vector from the save number: the string stays the same until the next save.
         value = ciphers.encrypt(value, f"{save}:{parameter['name']}".encode().ljust(16)[-16:])
     if parameter["type"] == "choice":
-        choices = etree.SubElement(
-            etree.SubElement(node, "choices"), "a", {"class": "string-array"}
-        )
+        holder = etree.SubElement(node, "choices", {"class": "java.util.Arrays$ArrayList"})
+        choices = etree.SubElement(holder, "a", {"class": "string-array"})
         for choice in parameter["choices"]:
             _child(choices, "string", choice)
     else:
@@ -183,7 +185,7 @@ def _read_properties(
     for child in [] if found is None else found:
         if child.tag == _PARAMETERS:
             entries = [entry for holder in child for entry in holder]
-            read = [_read_definition(entry) for entry in entries]
+            read = [_read_definition(entry, plugins) for entry in entries]
             definitions = [definition for definition in read if definition is not None]
         elif schema.is_known(str(child.tag), plugins):
             normal = schema.normalized(child, plugins)
@@ -191,24 +193,29 @@ def _read_properties(
     return texts, definitions
 
 
-def _read_definition(entry: etree._Element) -> dict[str, Any] | None:
-    types = {cls: kind for kind, cls in parameters.DEFINITION_CLASSES.items()}
-    kind = types.get(str(entry.tag))
-    if kind is None:
+def _read_definition(entry: etree._Element, plugins: schema.Plugins) -> dict[str, Any] | None:
+    """Return a definition with its XML, unless the server does not know its class [ci-31]."""
+    cls = schema.class_name(str(entry.tag))
+    kind = {cls: kind for kind, cls in parameters.DEFINITION_CLASSES.items()}.get(cls)
+    if kind is None and not schema.is_known(cls, plugins):
         return None
     found: dict[str, Any] = {
         "name": entry.findtext("name") or "",
-        "type": kind,
+        "type": kind or "string",
+        "class": cls,
         "description": entry.findtext("description") or "",
     }
     value = entry.findtext("defaultValue") or ""
+    if kind == "password":
+        secret = ciphers.decrypt(value)
+        return {**found, "default": value if secret is None else secret}
+    found["xml"] = etree.tostring(schema.normalized(entry, plugins), encoding="unicode")
     if kind == "choice":
         found["choices"] = [choice.text or "" for choice in entry.iter("string")]
     elif kind == "boolean":
         found["default"] = value.strip() == "true"
-    elif kind == "password":
-        secret = ciphers.decrypt(value)
-        found["default"] = value if secret is None else secret
+    elif kind == "run":
+        found["default"] = entry.findtext("runId") or ""
     elif kind != "file":
         found["default"] = value
     return found

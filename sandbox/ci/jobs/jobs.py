@@ -69,7 +69,7 @@ DEFAULTS: dict[str, Any] = {
     "save": 0,
     "hold_off": False,
 }
-PARAMETER_TYPES = ("string", "text", "boolean", "choice", "password", "multi", "file")
+PARAMETER_TYPES = ("string", "text", "boolean", "choice", "password", "multi", "file", "run")
 
 
 def put(context: Context, name: str, definition: dict[str, Any]) -> None:

@@ -95,6 +95,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     jobs.MULTIBRANCH: {"actions": "<actions/>"},
     jobs.ORGANIZATION: {"actions": "<actions/>"},
 }
+_DEFINITION: dict[str, str | None] = {"name": "", "description": None}
 #: Classes with known members, and the defaults (None: written only if the member was sent).
 _MEMBERS: dict[str, dict[str, str | None]] = {
     "hudson.tasks.Shell": {"command": "", "configuredLocalRules": "", "unstableReturn": None},
@@ -112,6 +113,22 @@ _MEMBERS: dict[str, dict[str, str | None]] = {
     "hudson.triggers.TimerTrigger": {"spec": ""},
     "hudson.triggers.SCMTrigger": {"spec": "", "ignorePostCommitHooks": "false"},
     "org.jenkinsci.plugins.workflow.cps.CpsFlowDefinition": {"script": "", "sandbox": "true"},
+    # server fact [ci-31]: a string has `trim`, and members that are null are omitted
+    "hudson.model.StringParameterDefinition": {
+        **_DEFINITION,
+        "defaultValue": None,
+        "trim": "false",
+    },
+    "hudson.model.TextParameterDefinition": {**_DEFINITION, "defaultValue": None, "trim": "false"},
+    "hudson.model.BooleanParameterDefinition": {**_DEFINITION, "defaultValue": "false"},
+    "hudson.model.ChoiceParameterDefinition": {**_DEFINITION, "choices": None},
+    "hudson.model.FileParameterDefinition": _DEFINITION,
+    "hudson.model.RunParameterDefinition": {
+        **_DEFINITION,
+        "projectName": None,
+        "runId": None,
+        "filter": None,
+    },
 }
 _CORE = ("hudson.model.", "hudson.tasks.", "hudson.triggers.", "hudson.scm.", "hudson.security.")
 _ALSO_CORE = ("jenkins.model.", "jenkins.triggers.", "java.", "com.cloudbees.hudson.plugins.folder")
@@ -125,11 +142,23 @@ _PACKAGES = {
     "hudson.plugins.timestamper": "timestamper",
     "com.cloudbees.jenkins": "github",
     "jenkins.plugins.slack": "slack",
+    "com.wangyin.parameter": "hidden-parameter",
+    "org.biouno.unochoice": "uno-choice",
+    "com.cwctravel.hudson.plugins.extended_choice_parameter": "extended-choice-parameter",
 }
 _SECRETS = ("password", "secret", "secretToken", "apiToken", "passphrase")
 
 #: Short names of installed plugins with their versions.
 Plugins = Mapping[str, str]
+
+
+def element_name(cls: str) -> str:
+    """Return the name of the element for a class (server fact [ci-31])."""
+    return cls.replace("_", "__").replace("$", "_-")
+
+
+def class_name(element: str) -> str:
+    return element.replace("_-", "$").replace("__", "_")
 
 
 def _plugin(name: str) -> str | None:
@@ -158,7 +187,7 @@ def _copy(element: etree._Element, plugins: Plugins) -> etree._Element:
     for key, value in element.attrib.items():
         if key != "plugin":
             found.set(key, value)
-    cls = str(element.get("class", name))
+    cls = class_name(str(element.get("class", name)))
     plugin = _plugin(cls)
     if plugin is not None and plugin in plugins:
         found.set("plugin", f"{plugin}@{plugins[plugin]}")
@@ -166,7 +195,7 @@ def _copy(element: etree._Element, plugins: Plugins) -> etree._Element:
     children = [child for child in element if isinstance(child.tag, str)]
     for child in children:
         kept = members is None or child.tag in members
-        if kept and is_known(str(child.get("class", child.tag)), plugins):
+        if kept and is_known(class_name(str(child.get("class", child.tag))), plugins):
             found.append(_copy(child, plugins))
     if not children:
         found.text = _text(name, element.text)

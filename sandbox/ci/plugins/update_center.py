@@ -33,7 +33,7 @@ def fetch(context: Context) -> None:
 def site(context: Context) -> dict[str, dict[str, Any]]:
     """Return the offered plugins; none until the site was fetched (setting `site_fetched`)."""
     fetched = context.settings("ci")["site_fetched"] or context.store.get(_STATE, "site")
-    return {each["name"]: each for each in context.store.values(_SITE)} if fetched else {}
+    return {record["name"]: record for record in context.store.values(_SITE)} if fetched else {}
 
 
 def needed(context: Context, wanted: dict[str, str]) -> list[dict[str, str]]:
@@ -55,9 +55,9 @@ def install_necessary(context: Context, wanted: dict[str, str]) -> None:
     without an error.
     """
     offered = site(context)
-    for each in needed(context, wanted):
-        plugin = offered.get(each["name"])
-        if plugin is not None and not older(plugin["version"], each["version"]):
+    for record in needed(context, wanted):
+        plugin = offered.get(record["name"])
+        if plugin is not None and not older(plugin["version"], record["version"]):
             install(context, plugin, None)
 
 
@@ -213,14 +213,14 @@ def site_view(context: Context) -> Exported:
     there = plugin_manager.versions(context)
     offered = list(site(context).values())
     updates = [
-        each
-        for each in offered
-        if each["name"] in there and older(there[each["name"]], each["version"])
+        record
+        for record in offered
+        if record["name"] in there and older(there[record["name"]], record["version"])
     ]
-    available = [each for each in offered if each["name"] not in there]
+    available = [record for record in offered if record["name"] not in there]
     fields = constants(
-        availables=[_offer(each) for each in available],
-        updates=[_offer(each) for each in updates],
+        availables=[_offer(record) for record in available],
+        updates=[_offer(update) for update in updates],
         hasUpdates=bool(updates),
         id="default",
         url="https://updates.jenkins.io/update-center.json",

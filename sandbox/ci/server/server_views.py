@@ -38,7 +38,8 @@ def server_view(world: views.World) -> Exported:
             useCrumbs=bool(world.context.settings("ci")["crumb_issuer"]),
             useSecurity=True,
         ),
-        **list_views.fields(world.context, ""),
+        "primaryView": lambda: list_views.all_of(world.context, "")[0],
+        "views": lambda: list_views.all_of(world.context, ""),
     }
     return Exported("hudson.model.Hudson", fields, ())
 
@@ -58,7 +59,7 @@ def computers_view(world: views.World) -> Exported:
         return found
 
     fields = {
-        **nodes.built_in(world.context).fields,
+        **constants(assignedLabels=[{}], displayName="Built-In Node", offline=False),
         "executors": lambda: executors(False),
         "oneOffExecutors": lambda: executors(True),
     }

@@ -103,7 +103,7 @@ def old_listing(request: Request) -> Response:
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/security/groups"
     names = current.store.keys(accounts.GROUPS)
-    return JSONResponse([{"name": each, "uri": f"{base}/{answers.quote(each)}"} for each in names])
+    return JSONResponse([{"name": name, "uri": f"{base}/{answers.quote(name)}"} for name in names])
 
 
 def old_read(request: Request) -> Response:

@@ -139,7 +139,7 @@ def old_listing(request: Request) -> Response:
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/v2/security/permissions"
     names = current.store.keys(KIND)
-    return JSONResponse([{"name": each, "uri": f"{base}/{answers.quote(each)}"} for each in names])
+    return JSONResponse([{"name": name, "uri": f"{base}/{answers.quote(name)}"} for name in names])
 
 
 def old_read(request: Request) -> Response:

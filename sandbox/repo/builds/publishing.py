@@ -98,7 +98,7 @@ def _require(request: Request, build: Build) -> None:
     key, started = permissions.builds_key(current, build["project"]), build["started"]
     wanted = [permissions.DEPLOY]
     runs = of_number(current, name, number, build["project"])
-    if any(one["started"] == started for one in runs):
+    if any(run["started"] == started for run in runs):
         wanted.append(permissions.DELETE)
     if all(permissions.may(request, permission, key) for permission in wanted):
         return

@@ -87,13 +87,13 @@ def _put(request: Request, node: Node, target: tuple[str, str], image: str) -> N
     tree = Tree(current)
     if tree.get(repo, folder) is not None and source != folder:
         permissions.require(request, permissions.DELETE, repo, folder)
-    files = [each for each in tree.below(node["repo"], source) if not each["folder"]]
+    files = [record for record in tree.below(node["repo"], source) if not record["folder"]]
     if (node["repo"], source) == target:
         return
     tree.remove(repo, folder)
-    for each in files:
-        path = f"{folder}/{each['path'].rpartition('/')[2]}"
-        tree.copy(each, repo, path, user_name(request))
-        if "docker.manifest" in each["properties"]:
+    for file in files:
+        path = f"{folder}/{file['path'].rpartition('/')[2]}"
+        tree.copy(file, repo, path, user_name(request))
+        if "docker.manifest" in file["properties"]:
             own = {"docker.repoName": [image], "docker.manifest": [folder.rpartition("/")[2]]}
-            tree.set_properties({**each, "repo": repo, "path": path}, own)
+            tree.set_properties({**file, "repo": repo, "path": path}, own)

@@ -16,6 +16,7 @@ from sandbox.repo import permissions, repositories
 from sandbox.repo.answers import SERVICE, account, iso
 from sandbox.repo.builds import builds
 from sandbox.repo.builds.builds import digests
+from sandbox.repo.items import trash
 from sandbox.repo.items.tree import Tree
 from sandbox.service import Answer
 
@@ -166,7 +167,7 @@ def _wanted(query: Query) -> list[str]:
 
 def _matching(current: Context, query: Query) -> Iterator[Row]:
     text = json.dumps(query.criteria)
-    rows = _item_rows(current) if query.domain == "items" else _build_rows(current)
+    rows = _item_rows(current, text) if query.domain == "items" else _build_rows(current)
     if ".module.build." in text:
         rows = _with_builds(current, rows)
     typed = query.domain != "items" or '"type"' in text
@@ -206,7 +207,11 @@ def _with_builds(current: Context, rows: Iterator[Row]) -> Iterator[Row]:
                 yield {**row, **none, **produced, **used, "id": place}
 
 
-def _item_rows(current: Context) -> Iterator[Row]:
+def _item_rows(current: Context, text: str) -> Iterator[Row]:
+    # server fact [repo-8]: the trash can is searched only if the query names it
+    if f'"{trash.REPOSITORY}"' in text:
+        for path, node in current.store.items(trash.KIND):
+            yield _item_row({**node, "repo": trash.REPOSITORY, "path": path})
     for key, doc in current.store.items(repositories.KIND):
         if doc["type"] == "LOCAL":
             for node in Tree(current).below(key, ""):

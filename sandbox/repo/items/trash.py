@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sandbox.repo.items.tree import Node
 
 KIND = "repo.trash"
+REPOSITORY = "auto-trashcan"
 
 
 def keep(current: Context, nodes: list[Node], user: str) -> None:
@@ -47,7 +48,7 @@ def listing(request: Request) -> Response:
     children = [{"uri": f"/{key}", "folder": True} for key in keys]
     if not current.real(SERVICE):
         return JSONResponse({"children": [{"uri": child["uri"]} for child in children]})
-    return JSONResponse({"repo": "auto-trashcan", "path": "/", "children": children})
+    return JSONResponse({"repo": REPOSITORY, "path": "/", "children": children})
 
 
 def item(request: Request) -> Response:
@@ -57,7 +58,7 @@ def item(request: Request) -> Response:
     require_admin(request)
     current = context(request)
     target = request.path_params["target"].strip("/")
-    shown = {"repo": "auto-trashcan", "path": f"/{target}"}
+    shown = {"repo": REPOSITORY, "path": f"/{target}"}
     node: Node | None = current.store.get(KIND, target)
     below = current.store.keys(KIND, f"{target}/")
     if node is None and not below:

@@ -53,7 +53,7 @@ def store(current: Context, seed: dict[str, Any]) -> None:
 
 
 def _bundle(name: str, version: str, repository: str, nodes: list[Node]) -> Bundle:
-    artifacts = {f"{one['repo']}/{one['path']}": _artifact(one) for one in nodes}
+    artifacts = {f"{node['repo']}/{node['path']}": _artifact(node) for node in nodes}
     return {
         "name": name,
         "version": version,

@@ -51,7 +51,9 @@ async def _start(request: Request, kind: str) -> Response:
     rules = body.get("distribution_rules") or []
     names = current.settings(SERVICE)["sites"]
     sites = [
-        name for name in names if any(fnmatchcase(name, one.get("site_name", "*")) for one in rules)
+        name
+        for name in names
+        if any(fnmatchcase(name, rule.get("site_name", "*")) for rule in rules)
     ]
     if not sites:
         raise refusal(400, "BAD_REQUEST", "no site matches the distribution rules")

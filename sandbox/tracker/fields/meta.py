@@ -34,7 +34,7 @@ def _allowed(call: Call, field: Field, project: str) -> list[Json] | None:
         return call.views.versions(project)
     if kind == "component":
         known = call.store.values("tracker.component", f"{project}/")
-        return [call.views.component(project, one["name"]) for one in known]
+        return [call.views.component(project, record["name"]) for record in known]
     if kind in ("priority", "resolution", "issuetype"):
         return _list(call, kind)
     return None
@@ -43,7 +43,7 @@ def _allowed(call: Call, field: Field, project: str) -> list[Json] | None:
 def _list(call: Call, kind: str) -> list[Json]:
     known = sorted(call.store.items(f"tracker.{kind}"), key=lambda item: int(item[1]["id"]))
     shown = [call.views.named(kind, name) for name, _entry in known]
-    return [one for one in shown if one is not None]
+    return [record for record in shown if record is not None]
 
 
 def list_of(call: Call) -> Response:
@@ -83,9 +83,11 @@ def createmeta(call: Call) -> Response:
         project = _creatable(call, key)
         if project is None:
             continue
-        types = [one for one in _list(call, "issuetype") if not names or one["name"] in names]
+        types = [
+            record for record in _list(call, "issuetype") if not names or record["name"] in names
+        ]
         if "projects.issuetypes.fields" in whole:
-            types = [{**one, "fields": _fields(call, project)} for one in types]
+            types = [{**type_, "fields": _fields(call, project)} for type_ in types]
         shown.append({**call.views.project(project), "issuetypes": types})
     return JSONResponse({"expand": "projects", "projects": shown})
 
@@ -114,7 +116,7 @@ def create_types(call: Call) -> Response:
 def create_fields(call: Call) -> Response:
     """GET /issue/createmeta/{project}/issuetypes/{id}: the default page size is 50."""
     project = _new_createmeta(call)
-    known = {one["id"] for one in _list(call, "issuetype")}
+    known = {record["id"] for record in _list(call, "issuetype")}
     require(call.part("id") in known, refusal(400, "The issue type selected is invalid."))
     fields = [{**one, "fieldId": number} for number, one in _fields(call, project).items()]
     size = int(call.settings["createmeta_page"])

@@ -91,7 +91,7 @@ def _require_right(call: Call, issue: Issue) -> None:
 def _exists(call: Call, name: str, source: Issue, target: Issue) -> bool:
     wanted = (name, source["id"], target["id"])
     known = call.store.values("tracker.linked", f"{source['id']}/")
-    return any((one["type"], one["source"], one["target"]) == wanted for one in known)
+    return any((record["type"], record["source"], record["target"]) == wanted for record in known)
 
 
 def _keep(call: Call, name: str, source: Issue, target: Issue) -> None:

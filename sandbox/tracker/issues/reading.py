@@ -39,14 +39,14 @@ def projects(call: Call) -> Response:
     """Return all projects [W4.2] without paging [tracker-8]."""
     found = call.world.projects.values()
     if not call.context.real("tracker"):
-        return JSONResponse([{"key": one["key"], "name": one["name"]} for one in found])
+        return JSONResponse([{"key": record["key"], "name": record["name"]} for record in found])
     expand = "description,lead,url,projectKeys"
-    return JSONResponse([{"expand": expand, **call.views.project(one)} for one in found])
+    return JSONResponse([{"expand": expand, **call.views.project(record)} for record in found])
 
 
 def projects_by_page(call: Call) -> Response:
     """[tracker-8]: the paged list, which replaces the list of projects in the cloud."""
-    found = [call.views.project(one) for one in call.world.projects.values()]
+    found = [call.views.project(record) for record in call.world.projects.values()]
     return JSONResponse(call.page(found))
 
 

@@ -24,12 +24,14 @@ def upload(call: Call) -> Response:
     require(call.may("attach", issue["project"]), refusal(403, words))
     files = _files(call)
     stored = [_stored(call, issue, part) for part in files]
-    items = [item("Attachment", (None, None), (one["id"], one["filename"])) for one in stored]
+    items = [
+        item("Attachment", (None, None), (record["id"], record["filename"])) for record in stored
+    ]
     note(call, issue, items)
     attachments = [*issue["attachments"], *stored]
     changed = {**issue, "attachments": attachments, "updated": call.now()}
     call.store.put("tracker.issue", issue["key"], changed)
-    return JSONResponse([call.views.attachment(one) for one in stored])
+    return JSONResponse([call.views.attachment(record) for record in stored])
 
 
 def _files(call: Call) -> list[Part]:

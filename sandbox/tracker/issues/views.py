@@ -97,9 +97,15 @@ class Views(Beans):
             "priority": lambda: self.named("priority", issue.get("priority")),
             "resolution": lambda: self.named("resolution", issue.get("resolution")),
             "project": lambda: self.project(self.world.projects[key]),
-            "fixVersions": lambda: [self.version(key, one) for one in issue.get("fixVersions", [])],
-            "versions": lambda: [self.version(key, one) for one in issue.get("versions", [])],
-            "components": lambda: [self.component(key, one) for one in issue.get("components", [])],
+            "fixVersions": lambda: [
+                self.version(key, version) for version in issue.get("fixVersions", [])
+            ],
+            "versions": lambda: [
+                self.version(key, version) for version in issue.get("versions", [])
+            ],
+            "components": lambda: [
+                self.component(key, component) for component in issue.get("components", [])
+            ],
         }
 
     def text(self, text: str | None) -> Any:

@@ -38,7 +38,7 @@ def _stored(call: Call, given: object, *, there: bool) -> Response:
     require(call.store.get("tracker.user", name) is not None, refusal(404, words))
     allowed = name == call.user or call.may("watch", issue["project"])
     require(allowed, refusal(403 if call.cloud else 401, _UNRIGHTFUL))
-    others = [one for one in issue.get("watchers") or [] if one != name]
+    others = [watcher for watcher in issue.get("watchers") or [] if watcher != name]
     known = [*others, name] if there else others
     call.store.put("tracker.issue", issue["key"], {**issue, "watchers": known})
     return Response(status_code=204)

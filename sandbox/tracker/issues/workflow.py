@@ -90,7 +90,7 @@ def transitions(call: Call) -> Response:
     fields = "transitions.fields" in call.query_list("expand")
     found, wanted = offered(call, call.issue(), fields=fields), call.query("transitionId")
     if wanted:
-        found = [one for one in found if one["id"] == wanted]
+        found = [record for record in found if record["id"] == wanted]
     return JSONResponse({"expand": "transitions", "transitions": found})
 
 

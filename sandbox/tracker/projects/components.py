@@ -31,7 +31,7 @@ def paged(call: Call) -> Response:
 
 def _of(call: Call, project: str) -> list[Json]:
     known = call.store.values("tracker.component", f"{project}/")
-    return [call.views.whole_component(project, one) for one in known]
+    return [call.views.whole_component(project, record) for record in known]
 
 
 def _found(call: Call) -> tuple[str, Json]:
@@ -122,7 +122,7 @@ def delete(call: Call) -> Response:
     _administered(call, project)
     target = call.query("moveIssuesTo")
     known = call.store.values("tracker.component", f"{project}/")
-    names = [one["name"] for one in known if one["id"] == target != entry["id"]]
+    names = [record["name"] for record in known if record["id"] == target != entry["id"]]
     require(names or not target, refusal(404, _MISSING.format(target)))
     for issue in issues_of(call, project, entry["name"], _FIELD):
         kept = [one for one in issue[_FIELD] if one != entry["name"]]

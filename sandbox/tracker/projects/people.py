@@ -112,7 +112,7 @@ def _search(call: Call) -> list[str]:
     found = []
     for name, known in call.store.items("tracker.user"):
         words = [name, *str(known.get("displayName", "")).split(), known.get("displayName", "")]
-        if wanted in ("", ".") or any(one.lower().startswith(wanted.lower()) for one in words):
+        if wanted in ("", ".") or any(word.lower().startswith(wanted.lower()) for word in words):
             found.append(name)
     return found
 

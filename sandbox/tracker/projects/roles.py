@@ -51,8 +51,8 @@ def role(call: Call) -> Response:
 
 
 def _shown(call: Call, project: Json, name: str, actors: Json) -> Json:
-    shown = [_user(call, one) for one in actors["users"]]
-    shown += [_group(call, one) for one in actors["groups"]]
+    shown = [_user(call, user) for user in actors["users"]]
+    shown += [_group(call, group) for group in actors["groups"]]
     number = ROLES[name]
     described = {"self": _address(call, project, number), "name": name, "id": int(number)}
     return {**described, "description": f"A project role: {name}", "actors": shown}

@@ -32,10 +32,10 @@ def paged(call: Call) -> Response:
     if call.cloud:
         text, states = call.query("query").lower(), call.query_list("status")
         found = [
-            one
-            for one in found
-            if text in f"{one['name']} {one.get('description', '')}".lower()
-            and (not states or _state(one) in states)
+            record
+            for record in found
+            if text in f"{record['name']} {record.get('description', '')}".lower()
+            and (not states or _state(record) in states)
         ]
     if call.query("orderBy").lstrip("+-") == "name":
         found.sort(key=lambda one: str(one["name"]), reverse=call.query("orderBy")[0] == "-")

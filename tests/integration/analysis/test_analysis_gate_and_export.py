@@ -92,9 +92,9 @@ def test_a_gate_fails_its_task_and_says_why(played: playbook.Run) -> None:
     assert result["error"]["kind"] == "failed"
     assert "1 issue with severity Critical and state New (max 0)" in result["msg"]
     assert "#102 NPD.FUNC.MUST /src/ui/tree.c https://analysis.example.com/" in result["msg"]
-    assert [each["count"] for each in result["thresholds"]] == [1, 1]
-    assert [each["exceeded"] for each in result["thresholds"]] == [True, False]
-    assert [each["id"] for each in result["offenders"]] == [102]
+    assert [threshold["count"] for threshold in result["thresholds"]] == [1, 1]
+    assert [threshold["exceeded"] for threshold in result["thresholds"]] == [True, False]
+    assert [offender["id"] for offender in result["offenders"]] == [102]
     assert result["complete"] is True
 
 

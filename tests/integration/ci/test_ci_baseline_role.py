@@ -62,7 +62,7 @@ def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) ->
     assert told == PLUGINS_AND_JAVA + ["script system message: would change something"] * check
     assert all(text in run.output for text in told)
     assert named.result["changed"] is check
-    writes = [each["path"] for event in run.events for each in event.writes]
+    writes = [write["path"] for event in run.events for write in event.writes]
     assert writes == ([] if check else ["/scriptText"])
 
 
@@ -91,7 +91,7 @@ def test_plugins_are_installed_and_the_restart_waits_for_builds(
         folder.mkdir()
         run = playbook.run(folder, [play], controls=controls, arguments=arguments)
         assert run.code == 0, run.output
-        paths.append([each["path"] for event in run.events for each in event.writes])
+        paths.append([write["path"] for event in run.events for write in event.writes])
     assert paths == [[], ["/pluginManager/installPlugins", "/safeRestart"], []]
     login = ("builder", "builder-api-token-1234567890")
     build = requests.get(f"{sandbox.urls['ci']}/job/slow/1/api/json", auth=login, timeout=10)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 
@@ -54,3 +56,89 @@ def test_no_job_is_started_after_one_that_ended_badly(fresh: Fresh, tmp_path: Pa
     (result,) = handed_on["ansible_facts"]["ci_build_results"]
     assert (result["job"], result["build"]) == ("always-fails", item["build"])
     assert [write["path"] for write in event.writes] == ["/job/always-fails/build"]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_builds_are_started_first_and_waited_for_later(
+    fresh: Fresh, tmp_path: Path, together: bool
+) -> None:
+    sandbox = fresh("real")
+    jobs = ["no-parameters", "always-fails"]
+    start = {
+        "name": "Start",
+        "ansible.builtin.include_role": {"name": "delivery.toolchain.ci_build"},
+        "vars": {
+            "ci_build_jobs": [{"job": "{{ item }}"}],
+            "ci_build_wait": False,
+            "ci_build_together": together,
+        },
+        "loop": jobs,
+    }
+    wait = {
+        "name": "Wait",
+        "ansible.builtin.include_role": {"name": "delivery.toolchain.ci_build"},
+        "vars": {
+            "ci_build_key": "waited",
+            "ci_build_together": together,
+            "ci_build_jobs": [
+                {"job": job, "state": "finished", "queue_id": _queue_id(job)} for job in jobs
+            ],
+        },
+    }
+    play = playbook.play([start, wait], module_defaults=connections.module_defaults(sandbox.urls))
+    run = playbook.run(tmp_path, [play], controls={"localhost": sandbox.control})
+    assert run.code != 0, run.output
+    kept = [event for event in run.events if event.task.endswith(": Keep the results of each call")]
+    found = kept[-1].result["ansible_facts"]["ci_build_results_by_key"]
+    assert list(found) == [*jobs, "waited"]
+    assert [found[job][0]["build"]["result"] for job in jobs] == [None, None]
+    assert [each["build"]["result"] for each in found["waited"]] == ["SUCCESS", "FAILURE"]
+    assert len([write for event in run.events for write in event.writes]) == 2
+    assert "ended with FAILURE" in run.output
+
+
+def _queue_id(job: str) -> str:
+    return f"{{{{ ci_build_results_by_key['{job}'][0].queue_id }}}}"
+
+
+def test_check_mode_waits_for_no_build_that_would_be_started(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    start = {
+        "name": "Start",
+        "delivery.toolchain.ci_job_build": {"job": "no-parameters", "wait": False},
+        "register": "started",
+    }
+    wait = {
+        "name": "Wait",
+        "delivery.toolchain.ci_job_build": {
+            "job": "no-parameters",
+            "state": "finished",
+            "queue_id": "{{ started.queue_id | default(omit, true) }}",
+        },
+    }
+    play = playbook.play([start, wait], module_defaults=connections.module_defaults(sandbox.urls))
+    controls = {"localhost": sandbox.control}
+    rehearsed = playbook.run(tmp_path, [play], arguments=["--check"], controls=controls)
+    assert rehearsed.code == 0, rehearsed.output
+    assert [rehearsed.event(name).result["changed"] for name in ("Start", "Wait")] == [True, False]
+    run = playbook.run(tmp_path, [play], controls=controls)
+    assert run.code == 0, run.output
+    assert run.event("Wait").result["build"]["result"] == "SUCCESS"
+    assert len(run.event("Start").writes + run.event("Wait").writes) == 1
+
+
+def test_a_loop_variable_that_hides_a_return_value_is_reported(
+    fresh: Fresh, tmp_path: Path
+) -> None:
+    sandbox = fresh("real")
+    task = {
+        "name": "Read",
+        "delivery.toolchain.ci_job_info": {"job": "{{ job }}"},
+        "loop": ["no-parameters"],
+        "loop_control": {"loop_var": "job"},
+    }
+    play = playbook.play([task], module_defaults=connections.module_defaults(sandbox.urls))
+    run = playbook.run(tmp_path, [play], controls={"localhost": sandbox.control})
+    assert run.code == 0, run.output
+    words = "loop_var is 'job', which replaces the return value 'job' in the result of the loop"
+    assert words in " ".join(run.output.split())

@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.casc_comparison import (
-    sections,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_configuration import (
     CiConfigurationOperation,
     CiConfigurationOptions,
@@ -53,7 +50,7 @@ def test_only_paths_and_sections_that_differ(ci: Ci, action: str) -> None:
     ci.sandbox.settings("ci", casc=action)
     text = "jenkins: {systemMessage: New, numExecutors: '2'}\nunclassified:\n  location: {url: x}\n"
     done = ci.lives(config=text)
-    assert [each["path"] for each in done["changes"]] == [
+    assert [change["path"] for change in done["changes"]] == [
         "jenkins.systemMessage",
         "unclassified.location.url",
     ]
@@ -71,35 +68,15 @@ def test_a_list_loses_entries_only_if_it_is_named(ci: Ci) -> None:
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), replaces=[NODES])
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), max_deletions=-1)
     given: dict[str, Any] = {"config": nodes("linux-1"), "replaces": [NODES], "max_deletions": 1}
-    assert [each["path"] for each in ci.lives(**given)["changes"]] == [f"{NODES}[linux-2]"]
+    assert [change["path"] for change in ci.lives(**given)["changes"]] == [f"{NODES}[linux-2]"]
 
 
 def test_entries_of_lists_keep_what_is_not_named(ci: Ci) -> None:
     done = ci.lives(config=nodes("linux-1", "linux-2", "linux-3", labelString="new"))
     assert len(done["changes"]) == 3
-    first, _second, third = (each["permanent"] for each in live(ci)["jenkins"]["nodes"])
+    first, _second, third = (node["permanent"] for node in live(ci)["jenkins"]["nodes"])
     assert (first["remoteFS"], first["labelString"]) == ("/srv", "new")
     assert "remoteFS" not in third
-
-
-def test_nested_objects_keep_what_is_not_named(ci: Ci) -> None:
-    """The server creates nested objects again, so that a secret that is not sent is lost."""
-    wanted = {"unclassified": {"mailer": {"authentication": {"username": "mailer"}}}}
-    before = live(ci)["unclassified"]["mailer"]["authentication"]["password"]
-    assert ci.lives(config=wanted)["changed"]
-    assert live(ci)["unclassified"]["mailer"] == {
-        "smtpHost": "mail.example.org",
-        "authentication": {"username": "mailer", "password": before},
-    }
-
-
-def test_an_object_of_another_kind_is_sent_alone() -> None:
-    realm = {"jenkins": {"securityRealm": {"local": {"allowsSignup": False}}}}
-    other = {"jenkins": {"securityRealm": {"ldap": {"server": "ldap.example.org"}}}}
-    assert sections(realm, other) == realm
-    broken = {"unclassified": {"a": {"b": "FAILED TO EXPORT b", "c": 1}}}
-    wanted = {"unclassified": {"a": {"d": 2}}}
-    assert sections(wanted, broken) == {"unclassified": {"a": {"c": 1, "d": 2}}}
 
 
 def test_secrets_are_not_compared_and_not_shown(ci: Ci) -> None:

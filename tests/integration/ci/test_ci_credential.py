@@ -67,10 +67,10 @@ def test_a_credential_lives_from_creation_to_deletion(ci: Ci, kind: str) -> None
             "same" if not number else done["credential"]["secret"]
         )
         assert not {"first-secret", "other-secret", "pass-phrase"} & set(done["diff"][1].values())
-    texts = [each for each in ci.writes() if each.startswith("POST")]
+    texts = [write for write in ci.writes() if write.startswith("POST")]
     assert len(texts) == len(KINDS[kind])
     assert ci.lives(id="app", state="absent")["changed"]
-    assert not any("DELETE" in each for each in ci.writes()[:-1])
+    assert not any("DELETE" in write for write in ci.writes()[:-1])
 
 
 def test_redacted_xml_is_never_sent(ci: Ci) -> None:
@@ -167,7 +167,7 @@ def test_many_credentials_in_one_task(ci: Ci) -> None:
         {"id": "file", "kind": "secret_file", "secret": "x-secret", "file_name": "x"},
     ]
     done = ci.lives(entries=entries)
-    assert [each["action"] for each in done["results"]][:3] == ["created", "created", "deleted"]
+    assert [result["action"] for result in done["results"]][:3] == ["created", "created", "deleted"]
     assert done["results"][1]["id"] == done["results"][1]["name"] == "two"
     always = [{"id": "one", "secret": "first-secret", "update_secret": "always"}]
     assert ci.run(entries=always)["results"][0]["action"] == "updated"
@@ -185,7 +185,7 @@ def test_an_entry_without_its_secret_stops_no_other(ci: Ci) -> None:
     ) as caught:
         ci.run(entries=entries[1:])
     assert caught.value.kind == "invalid"
-    assert [each["action"] for each in caught.value.result["results"]] == ["created", "created"]
+    assert [result["action"] for result in caught.value.result["results"]] == ["created", "created"]
     assert "first-secret" not in shown(ci, "one")
     entries[0]["description"] = "Other"
     error = ci.fails("invalid", "empty it", "differs in description", entries=entries[:1])

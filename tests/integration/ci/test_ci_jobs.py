@@ -5,7 +5,9 @@ disable, delete.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,12 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job 
     CiJobOperation,
     CiJobOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.jobs.ci_job_info import (
+    CiJobInfoOperation,
+    CiJobInfoOptions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from sandbox.ci.jobs import ciphers
 from sandbox.client import Sandbox
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run
@@ -51,6 +58,16 @@ class Ci:
         self.warnings = played.warnings
         return found
 
+    def build(self, **options: Any) -> dict[str, Any]:
+        chosen = options_of(CiJobBuildOptions, **{"poll_interval": 0.05, **options})
+        played = Run(self.sandbox.urls["ci"], token=TOKEN)
+        return played.play(lambda task: CiJobBuildOperation(task, chosen))
+
+    def fails_in_a_run(self, **options: Any) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self.run(**options)
+        return caught.value
+
     def fails(self, **options: Any) -> ToolchainError:
         """Verify that check mode and run mode raise the same kind of error. Return the error."""
         kinds = []
@@ -60,6 +77,14 @@ class Ci:
             kinds.append(caught.value.kind)
         assert kinds[0] == kinds[1]
         return caught.value
+
+    def secrets(self, job: str) -> list[str | None]:
+        """Return the secrets that the server has in the configuration of a job."""
+        options = options_of(CiJobInfoOptions, job=job, config=True)
+        shown = Run(self.sandbox.urls["ci"], token=TOKEN).play(
+            lambda task: CiJobInfoOperation(task, options)
+        )["config_xml"]
+        return [ciphers.decrypt(found) for found in re.findall(r"\{AQAA[^}]*\}", shown)]
 
     def posts(self) -> list[str]:
         return [each["path"] for each in self.sandbox.requests("ci", writes=True)]
@@ -299,3 +324,174 @@ def test_the_404_of_another_server_tells_nothing_of_jobs(options: dict[str, Any]
         Run(stub.url).play(lambda task: CiJobOperation(task, chosen))
     assert caught.value.kind == "not_found"
     assert "check url" in caught.value.message
+
+
+def test_the_secret_of_the_server_stays_if_other_parts_change(ci: Ci) -> None:
+    ci.run(job="delivery/x", config=CONFIG)
+    changed = CONFIG.replace("hush-hush", "new-secret").replace("Joe", "Ann")
+    ci.run(job="delivery/x", config=changed)
+    assert ci.secrets("delivery/x") == ["hush-hush"]
+    assert "secrets cannot be compared" in ci.warnings[0]
+    assert ci.run(job="delivery/x", config=changed)["changed"] is False
+
+
+def test_a_secret_is_sent_again_on_request(ci: Ci) -> None:
+    ci.run(job="delivery/x", config=CONFIG)
+    given = {
+        "job": "delivery/x",
+        "config": CONFIG.replace("hush-hush", "new-secret"),
+        "update_secrets": "always",
+    }
+    planned = ci.run(check=True, **given)
+    made = ci.run(**given)
+    path = "PasswordParameterDefinition/defaultValue"
+    assert (planned["changed"], planned["differences"]) == (True, made["differences"])
+    assert [found.endswith(path) for found in made["differences"]] == [True]
+    assert planned["diff"] == made["diff"]
+    assert "***" in made["diff"][0]
+    assert "(new secret)" in made["diff"][1]
+    assert "new-secret" not in str(made["diff"])
+    assert ci.secrets("delivery/x") == ["new-secret"]
+    assert ci.warnings == []
+
+
+def test_a_secret_of_a_new_element_is_sent(ci: Ci) -> None:
+    ci.run(job="delivery/x", config="<project><description>x</description></project>")
+    ci.run(job="delivery/x", config=CONFIG)
+    assert ci.secrets("delivery/x") == ["hush-hush"]
+
+
+def test_a_secret_never_moves_to_another_entry(ci: Ci) -> None:
+    entry = CONFIG[
+        CONFIG.index("<hudson.model.PasswordP") : CONFIG.index("</parameterDefinitions>")
+    ]
+    other = entry.replace("KEY", "OTHER").replace("hush-hush", "other-secret")
+    ci.run(job="delivery/x", config=CONFIG)
+    ci.run(job="delivery/x", config=CONFIG.replace(entry, other + entry.replace("hush", "new")))
+    assert ci.secrets("delivery/x") == ["other-secret", "hush-hush"]
+
+
+@pytest.mark.parametrize(
+    "given", [{"state": "absent"}, {"copy_from": "no-parameters"}, {"enabled": True}]
+)
+def test_secrets_are_sent_with_a_configuration_only(ci: Ci, given: dict[str, Any]) -> None:
+    error = ci.fails(job="delivery/x", update_secrets="always", **given)
+    assert (error.kind, ci.sandbox.requests("ci")) == ("invalid", [])
+    assert "update_secrets" in error.message
+
+
+#: Definitions as servers write them [ci-31]: the plugin names and random names are theirs.
+DEFINITIONS = """
+<hudson.model.StringParameterDefinition>
+  <name>VERSION</name><defaultValue>1.0</defaultValue>
+</hudson.model.StringParameterDefinition>
+<hudson.model.TextParameterDefinition>
+  <name>NOTES</name><description>Several lines</description>
+  <defaultValue>first
+second</defaultValue><trim>true</trim>
+</hudson.model.TextParameterDefinition>
+<hudson.model.BooleanParameterDefinition>
+  <name>PUBLISH</name><defaultValue>true</defaultValue>
+</hudson.model.BooleanParameterDefinition>
+<hudson.model.ChoiceParameterDefinition>
+  <name>TARGET</name>
+  <choices class="java.util.Arrays$ArrayList">
+    <a class="string-array"><string>test</string><string>staging</string></a>
+  </choices>
+</hudson.model.ChoiceParameterDefinition>
+<hudson.model.RunParameterDefinition>
+  <name>UPSTREAM</name><projectName>no-parameters</projectName><filter>SUCCESSFUL</filter>
+</hudson.model.RunParameterDefinition>
+<hudson.model.FileParameterDefinition><name>input.txt</name></hudson.model.FileParameterDefinition>
+<com.cloudbees.plugins.credentials.CredentialsParameterDefinition plugin="credentials@1254.vb">
+  <name>LOGIN</name><defaultValue>deploy</defaultValue>
+  <credentialType>com.cloudbees.plugins.credentials.common.StandardCredentials</credentialType>
+  <required>false</required>
+</com.cloudbees.plugins.credentials.CredentialsParameterDefinition>
+<com.wangyin.parameter.WHideParameterDefinition plugin="hidden-parameter@0.0.5">
+  <name>HIDDEN</name><defaultValue>64</defaultValue>
+</com.wangyin.parameter.WHideParameterDefinition>
+<org.biouno.unochoice.ChoiceParameter plugin="uno-choice@2.8.3">
+  <name>CLUSTER</name>
+  <randomName>choice-parameter-1464647741325096</randomName>
+  <script class="org.biouno.unochoice.model.GroovyScript">
+    <secureScript plugin="script-security@1.71"><script>return ['a']</script></secureScript>
+  </script>
+  <choiceType>PT_SINGLE_SELECT</choiceType>
+</org.biouno.unochoice.ChoiceParameter>
+<com.cwctravel.hudson.plugins.extended__choice__parameter.ExtendedChoiceParameterDefinition>
+  <name>HOSTS</name><multiSelectDelimiter>,</multiSelectDelimiter>
+</com.cwctravel.hudson.plugins.extended__choice__parameter.ExtendedChoiceParameterDefinition>
+"""
+PLUGINS = ("hidden-parameter", "uno-choice", "extended-choice-parameter")
+
+
+def _with(definitions: str) -> str:
+    holder = "hudson.model.ParametersDefinitionProperty"
+    return (
+        f"<project><properties><{holder}><parameterDefinitions>{definitions}"
+        f"</parameterDefinitions></{holder}></properties></project>"
+    )
+
+
+@pytest.fixture
+def with_plugins(ci: Ci) -> Ci:
+    plugins = [{"shortName": name, "longName": name, "version": "1.0"} for name in PLUGINS]
+    ci.sandbox.seed({"ci": {"plugins": plugins}})
+    return ci
+
+
+def test_definitions_of_real_servers_are_kept(with_plugins: Ci) -> None:
+    config = _with(DEFINITIONS)
+    assert with_plugins.run(job="delivery/x", config=config)["changed"]
+    assert with_plugins.warnings == []
+    for same in (
+        config,
+        config.replace('<choices class="java.util.Arrays$ArrayList">', "<choices>"),
+        config.replace('<a class="string-array">', "").replace("</a>", ""),
+        config.replace("1464647741325096", "2"),
+        config.replace("__choice__", "_choice_"),
+    ):
+        assert with_plugins.run(job="delivery/x", config=same)["differences"] == []
+    differs = with_plugins.run(
+        check=True, job="delivery/x", config=config.replace("<string>test</string>", "")
+    )
+    path = "hudson.model.ChoiceParameterDefinition/choices"
+    assert differs["differences"]
+    assert all(path in found for found in differs["differences"])
+
+
+def test_a_definition_of_a_missing_plugin_is_dropped_by_the_server(ci: Ci) -> None:
+    error = ci.fails_in_a_run(job="delivery/x", config=_with(DEFINITIONS))
+    assert error.kind == "rejected"
+    assert "WHideParameterDefinition" in error.message
+
+
+def test_such_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Path) -> None:
+    with_plugins.run(job="delivery/x", config=_with(DEFINITIONS))
+    (tmp_path / "input.txt").write_text("x")
+    given = {
+        "job": "delivery/x",
+        "files": {"input.txt": str(tmp_path / "input.txt")},
+        "parameters": {"NOTES": "a\nb", "TARGET": "staging", "UPSTREAM": "no-parameters#1"},
+    }
+    first = with_plugins.build(**given)
+    assert first["build"]["parameters"] == {
+        "VERSION": "1.0",
+        "NOTES": "a\nb",
+        "PUBLISH": True,
+        "TARGET": "staging",
+        "UPSTREAM": "no-parameters#1",
+        "input.txt": None,
+        "LOGIN": "deploy",
+        "HIDDEN": "64",
+        "CLUSTER": "",
+        "HOSTS": "",
+    }
+    again = with_plugins.build(**given, trigger="unless_successful")
+    assert again["build"]["number"] == 1
+    other = {**given["parameters"], "UPSTREAM": "no-parameters#2"}
+    second = with_plugins.build(**{**given, "parameters": other}, trigger="unless_successful")
+    assert second["build"]["number"] == 2
+    with pytest.raises(ToolchainError, match="'TARGET' is one of test, staging"):
+        with_plugins.build(job="delivery/x", parameters={"TARGET": "production"})

@@ -46,7 +46,7 @@ def _run_twice(folder: Path, tasks: list[dict[str, Any]]) -> None:
         play = playbook.play([*tasks, *again], module_defaults=defaults)
         run = playbook.run(folder, [{**play, "vars": {"deploy_password": "pass-word-12345"}}])
     assert run.code == 0, run.output
-    changed = [run.event(each["name"]).result["changed"] for each in (*tasks, *again)]
+    changed = [run.event(record["name"]).result["changed"] for record in (*tasks, *again)]
     assert changed == [True] * len(tasks) + [False] * len(tasks)
 
 

@@ -66,7 +66,7 @@ def test_a_node_stays_offline_when_it_is_saved(ci: Ci, version: str) -> None:
     assert done["node"]["offline_reason"] == "New disk : slow"
     assert ci.lives(name="down", executors=2, offline=True)["node"]["temporarily_offline"]
     assert ci.lives(name="up", executors=2)["node"]["temporarily_offline"] is False
-    toggles = [each for each in ci.writes() if "toggleOffline" in each]
+    toggles = [write for write in ci.writes() if "toggleOffline" in write]
     assert len(toggles) == (0 if version == "2.479.3" else 2)
 
 
@@ -135,6 +135,6 @@ def test_many_nodes_in_one_task(ci: Ci) -> None:
         {"name": "whole", "config": CONFIG.replace(">up<", "><")},
     ]
     done = ci.lives(entries=entries)
-    assert [each["action"] for each in done["results"]] == [
+    assert [result["action"] for result in done["results"]] == [
         *("updated", "updated", "deleted", "created", "created")
     ]

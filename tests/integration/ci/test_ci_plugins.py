@@ -36,7 +36,7 @@ class Ci:
 
     def run(self, *plugins: Any, check: bool = False, **options: Any) -> dict[str, Any]:
         self.played = Run(self.sandbox.urls["ci"], check, token=TOKEN)
-        listed = [{"name": each} if isinstance(each, str) else each for each in plugins]
+        listed = [{"name": plugin} if isinstance(plugin, str) else plugin for plugin in plugins]
         given = {"plugins": listed or None, "poll_interval": 0.05, **options}
         chosen = options_of(CiPluginOptions, **given)
         return self.played.play(lambda task: CiPluginOperation(task, chosen))
@@ -47,7 +47,7 @@ class Ci:
         return caught.value
 
     def posts(self) -> list[str]:
-        return [each["path"] for each in self.sandbox.requests("ci", writes=True)]
+        return [request["path"] for request in self.sandbox.requests("ci", writes=True)]
 
 
 @pytest.fixture
@@ -59,7 +59,8 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
 
 def actions(values: dict[str, Any]) -> dict[str, tuple[Any, Any, str]]:
     return {
-        each["name"]: (each["before"], each["after"], each["action"]) for each in values["plugins"]
+        plugin["name"]: (plugin["before"], plugin["after"], plugin["action"])
+        for plugin in values["plugins"]
     }
 
 
@@ -96,7 +97,7 @@ def test_each_failed_installation_is_named(ci: Ci) -> None:
     assert error.kind == "failed"
     assert "broken: java.io.IOException: Failed to download" in error.message
     assert error.result["changed"] is True
-    assert {each["name"]: each["after"] for each in error.result["plugins"]} == {
+    assert {plugin["name"]: plugin["after"] for plugin in error.result["plugins"]} == {
         "broken": None,
         "timestamper": "1.28",
     }
@@ -107,7 +108,7 @@ def test_each_failed_installation_is_named(ci: Ci) -> None:
 def test_where_every_installation_failed_nothing_has_changed(ci: Ci) -> None:
     error = ci.fails("broken")
     assert error.result["changed"] is False
-    assert [each["action"] for each in error.result["plugins"]] == ["failed"]
+    assert [plugin["action"] for plugin in error.result["plugins"]] == ["failed"]
 
 
 @pytest.mark.parametrize("version", ["latest", ">=5.0", "~5", "[5.0,6.0)", "5.x", "5.*", "5 or so"])
@@ -180,7 +181,7 @@ def test_plugins_are_switched_and_removed(ci: Ci) -> None:
     made = ci.run({"name": "ant", "state": "enabled"}, {"name": "credentials", "state": "disabled"})
     assert made["restart_required"] is True
     assert "credentials is needed by git" in ci.played.warnings[0]
-    assert [each["action"] for each in made["plugins"]] == ["enabled", "disabled"]
+    assert [plugin["action"] for plugin in made["plugins"]] == ["enabled", "disabled"]
     assert not ci.run({"name": "ant", "state": "enabled"})["changed"]
     gone = ci.run({"name": "git", "state": "absent"})
     assert actions(gone) == {"git": ("5.2.2", None, "removed")}

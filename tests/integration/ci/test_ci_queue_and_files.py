@@ -53,7 +53,7 @@ class Ci:
         return self._play(CiArtifactOperation, CiArtifactOptions, False, **given)
 
     def writes(self) -> list[str]:
-        return [each["path"] for each in self.sandbox.requests("ci", writes=True)]
+        return [request["path"] for request in self.sandbox.requests("ci", writes=True)]
 
 
 @pytest.fixture
@@ -166,9 +166,9 @@ def test_many_builds_take_files(ci: Ci, tmp_path: Path) -> None:
     ]
     made = ci.build(builds=builds, parallel=1)
     found = set()
-    for each in made["builds"]:
-        dest = tmp_path / str(each["build"]["number"])
-        ci.fetch(job="delivery/package", build=str(each["build"]["number"]), dest=str(dest))
+    for build in made["builds"]:
+        dest = tmp_path / str(build["build"]["number"])
+        ci.fetch(job="delivery/package", build=str(build["build"]["number"]), dest=str(dest))
         found.add((dest / "settings.ini").read_bytes())
     assert found == {b"a", b"b"}
 

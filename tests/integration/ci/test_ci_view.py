@@ -88,6 +88,6 @@ def test_many_views_in_one_task(ci: Ci) -> None:
         {"name": "Whole", "config": CONFIG},
     ]
     done = ci.lives(entries=entries)
-    assert [each["name"] for each in done["results"]] == ["One", "delivery/Two", "Whole"]
+    assert [result["name"] for result in done["results"]] == ["One", "delivery/Two", "Whole"]
     gone = [{"name": "One", "state": "absent"}]
     assert ci.lives(entries=gone)["results"][0]["action"] == "deleted"

@@ -61,7 +61,9 @@ def _interrupted(sandbox: Sandbox, folder: Path, options: dict[str, Any]) -> tup
 
 
 def _is_watched(sandbox: Sandbox) -> bool:
-    looks = [one for one in sandbox.requests("ci") if one["path"] == "/job/slow/1/api/json"]
+    looks = [
+        request for request in sandbox.requests("ci") if request["path"] == "/job/slow/1/api/json"
+    ]
     return len(looks) > 1
 
 

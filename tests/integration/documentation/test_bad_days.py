@@ -33,7 +33,7 @@ def test_a_second_run_of_each_part_changes_nothing(
     ]
     run = playbook.run(tmp_path, plays)
     assert run.code == 0, run.output
-    changed = {(one.play, one.task) for one in run.events if one.result["changed"]}
+    changed = {(event.play, event.task) for event in run.events if event.result["changed"]}
     assert {play for play, _task in changed} == {f"{number} first" for number in range(5)}
     read_only = {"Read the record"}
     tasks = {task["name"] for part in PARTS for task in part} - read_only

@@ -126,7 +126,9 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     run = _run(tmp_path, "drift", variables)
     assert run.shows(secrets) == []
     report = _report(tmp_path)
-    assert sorted((one["service"], one["kind"], one["name"]) for one in report["findings"]) == [
+    assert sorted(
+        (finding["service"], finding["kind"], finding["name"]) for finding in report["findings"]
+    ) == [
         ("analysis", "group", "quality"),
         ("analysis", "user", "eve"),
         ("ci", "job", "desired"),
@@ -162,7 +164,10 @@ def test_access_to_the_repository_manager(fresh: Fresh, tmp_path: Path) -> None:
         "tester_password": "pass-word-12345",
     }
     assert _run(tmp_path, "drift", variables).shows(["pass-word-12345"]) == []
-    found = [(one["kind"], one["name"], one["status"]) for one in _report(tmp_path)["findings"]]
+    found = [
+        (finding["kind"], finding["name"], finding["status"])
+        for finding in _report(tmp_path)["findings"]
+    ]
     assert sorted(found) == [
         ("group", "testers", "drift"),
         ("permission", "tests", "drift"),
@@ -188,7 +193,7 @@ def test_folders_credentials_nodes_jobs_and_views(fresh: Fresh, tmp_path: Path) 
     run = _run(tmp_path, "drift", variables)
     assert run.shows(["team-password-12345"]) == []
     report = _report(tmp_path)
-    assert sorted((one["kind"], one["name"]) for one in report["findings"]) == [
+    assert sorted((finding["kind"], finding["name"]) for finding in report["findings"]) == [
         ("credential", "team/login"),
         ("job", "team"),
         ("job", "team/desired"),
@@ -197,7 +202,9 @@ def test_folders_credentials_nodes_jobs_and_views(fresh: Fresh, tmp_path: Path) 
     ]
     assert _run(tmp_path, "enforce", variables).shows(["team-password-12345"]) == []
     assert _report(tmp_path)["counts"] == report["counts"]
-    written = [each["path"].rpartition("/")[2] for each in sandbox.requests("ci", writes=True)]
+    written = [
+        request["path"].rpartition("/")[2] for request in sandbox.requests("ci", writes=True)
+    ]
     assert written == [
         *("createItem", "createCredentials", "doCreateItem", "createItem", "createView")
     ]
@@ -236,7 +243,7 @@ def test_an_environment_and_what_the_folder_does_not_name(fresh: Fresh, tmp_path
     begin = sandbox.mark()
     run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "fail"}, code=2)
     assert f"The role desired_state failed: {others}" in run.output
-    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    assert [request for request in sandbox.requests(since=begin) if request["write"]] == []
     assert _report(tmp_path)["counts"]["drift"] == 0
 
     run = _run(tmp_path, "drift", {**variables, "desired_state_environment": "tset"}, code=2)
@@ -276,8 +283,8 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     run = playbook.run(tmp_path, plays)
     assert run.code == 0, run.output
     for name in EXPORTED:
-        runs = [each for each in run.events if each.task == f"Export the {name}"]
-        assert [each.result["changed"] for each in runs] == [True, False]
+        runs = [event for event in run.events if event.task == f"Export the {name}"]
+        assert [event.result["changed"] for event in runs] == [True, False]
         left_out = [one["name"] for one in runs[0].result["left_out"]]
         assert left_out == LEFT_OUT.get(name, [])
     written = {name: yaml.safe_load((folder / f"{name}.yml").read_text()) for name in SERVICES}
@@ -287,9 +294,9 @@ def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
     pages = len(list(folder.rglob("wiki/**/*.xml")))
     lists = [entries for each in written.values() for entries in each.values()]
     assert report["counts"]["ok"] >= sum(map(len, lists)) + pages - 1
-    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    assert [request for request in sandbox.requests(since=begin) if request["write"]] == []
     # attachments are listed with their pages, and every run downloads them for comparison
-    read = [one["path"] for one in sandbox.requests("wiki", since=begin)]
+    read = [request["path"] for request in sandbox.requests("wiki", since=begin)]
     assert [path for path in read if path.endswith("/child/attachment")] == []
     assert len([path for path in read if "/download/" in path]) == len(plays) * len(ATTACHED)
     images = [file for file in folder.rglob("wiki/**/*") if file.suffix in (".png", ".bin")]
@@ -368,7 +375,7 @@ def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Pat
     defaults = {f"group/delivery.toolchain.{name}": login for name, login in logins.items()}
 
     def play(tasks: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-        made = [playbook.task(*each, "By hand", ignore_errors=False) for each in tasks]
+        made = [playbook.task(*task, "By hand", ignore_errors=False) for task in tasks]
         return playbook.play(made, module_defaults=defaults)
 
     def run(*plays: dict[str, Any]) -> None:
@@ -382,7 +389,7 @@ def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Pat
     assert _report(tmp_path)["findings"] == []
     run(play(ADDED))
     run(drift)
-    texts = {one["text"] for one in _report(tmp_path)["findings"]}
+    texts = {finding["text"] for finding in _report(tmp_path)["findings"]}
     assert texts == {
         "version REL/7.7: differs in description",
         "version REL/7.8: differs in start_date, release_date",
@@ -442,7 +449,7 @@ def test_a_login_that_is_wrong_does_not_hide_what_the_role_holds_elsewhere(
     run = _run(tmp_path, "drift", variables, code=2)
     assert "The role desired_state failed: reading the versions of the project" in run.output
     assert "already in use" not in run.output
-    found = {one["service"]: one["status"] for one in _report(tmp_path)["findings"]}
+    found = {finding["service"]: finding["status"] for finding in _report(tmp_path)["findings"]}
     assert found == {"tracker": "failed", "wiki": "drift"}
 
 

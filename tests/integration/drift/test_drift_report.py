@@ -69,7 +69,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 def _short(report: dict[str, Any]) -> list[tuple[str, ...]]:
     keys = ("service", "kind", "name", "action", "status")
-    return [tuple(one[key] for key in keys) for one in report["findings"]]
+    return [tuple(finding[key] for key in keys) for finding in report["findings"]]
 
 
 def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_no_secret_is_in_any_file(fresh: Fresh, tmp_path: Path) -> None:
     run = playbook.run(tmp_path, [play], arguments=["--diff", "-vvv"])
     assert run.code == 2, run.output
     report = _read(tmp_path / "drift")
-    assert {one["server"] for one in report["findings"] if one["service"] == "ci"} == {
+    assert {finding["server"] for finding in report["findings"] if finding["service"] == "ci"} == {
         sandbox.urls["ci"]
     }
     secrets = [secret for login in logins.values() for secret in connections.secrets(login)]
@@ -202,13 +202,13 @@ def test_enforce_reports_both_sides_as_drift_does(fresh: Fresh, tmp_path: Path) 
         assert "+ version REL/8.3: missing" in run.output
         assert '"two"' not in run.output.split("PLAY RECAP")[0] or name == "drift"
         reports[name] = _read(tmp_path / name)
-    assert [one["action"] for one in reports["enforce"]["findings"]] == [
+    assert [finding["action"] for finding in reports["enforce"]["findings"]] == [
         "update",
         "delete",
         "create",
     ]
     enforced, found = (
-        [{**one, "first_seen": ""} for one in reports[name]["findings"]]
+        [{**finding, "first_seen": ""} for finding in reports[name]["findings"]]
         for name in ("enforce", "drift")
     )
     assert enforced == found
@@ -353,15 +353,17 @@ def test_two_nights_tell_what_is_new_still_there_mended_and_ignored(
         settings={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
     )
     report = _read(tmp_path / "drift")
-    assert [(one["name"], one["since"], one["status"]) for one in report["findings"]] == [
+    assert [
+        (finding["name"], finding["since"], finding["status"]) for finding in report["findings"]
+    ] == [
         ("quality", "still", "drift"),
         ("toolchain/ui, web", "still", "ignored"),
     ]
     assert [one["name"] for one in report["mended"]] == ["eve"]
     assert "0 new, 1 still, 1 mended." in run.output
     told = json.loads(run.output.split("RUN: ")[1].split("\n\n")[0])
-    assert [one["id"] for one in told["drift_findings"]] == [
-        one["id"] for one in report["findings"]
+    assert [finding["id"] for finding in told["drift_findings"]] == [
+        finding["id"] for finding in report["findings"]
     ]
     assert [one["name"] for one in told["drift_mended"]] == ["eve"]
     assert told["drift_result"] == report["result"] == "differs"

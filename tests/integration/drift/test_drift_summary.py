@@ -55,7 +55,7 @@ def test_one_report_has_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
     assert (report["hosts"], report["check"]) == (["web1", "web2"], True)
     assert len(json.loads((folder / "history.json").read_text("utf-8"))) == 2
     stats = run.event("Set the findings as statistics").result["ansible_stats"]["data"]
-    assert [one["host"] for one in stats["drift_findings"]] == ["web1", "web2"]
+    assert [finding["host"] for finding in stats["drift_findings"]] == ["web1", "web2"]
     differing = _run(tmp_path, "drift_summary", {**summary, "drift_fail": True}, code=2)
     assert "2 objects differ: version REL/9.web1: missing; version" in differing.output
 

@@ -80,7 +80,7 @@ def test_five_nights_keep_one_issue_for_each_finding(fresh: Fresh, tmp_path: Pat
     first = "version REL/8.1: missing"
     second = "version REL/8.2: missing"
     assert nights.issues() == [(first, "Open", 0), (second, "Open", 0)]
-    # still there, and the one that waited
+    # the open issues stay, and the postponed issue is created
     third = "version REL/8.3: missing"
     nights.night(["8.1", "8.2", "8.3"])
     assert nights.issues() == [(first, "Open", 0), (second, "Open", 0), (third, "Open", 0)]
@@ -90,7 +90,7 @@ def test_five_nights_keep_one_issue_for_each_finding(fresh: Fresh, tmp_path: Pat
         .result["ansible_facts"]["tickets_plan"]["sentence"]
         == "Issues: 0 new, 0 changed, 0 ended."
     )
-    # one is mended, one differs in another way, one is not looked at
+    # 8.1 is fixed, 8.2 differs in another field, 8.3 is not checked
     nights.version("8.1")
     nights.version("8.2", description="old")
     nights.night(["8.1", "8.2 new"])
@@ -100,11 +100,11 @@ def test_five_nights_keep_one_issue_for_each_finding(fresh: Fresh, tmp_path: Pat
     nights.run("drift", 2, desired_state_versions=[{"project": "NONE", "name": "1"}])
     nights.run("drift_tickets", **TICKETS, tickets_max_new=0)
     assert nights.issues() == [(first, "Done", 1), (changed, "Open", 1), (third, "Open", 0)]
-    # it comes back: one open issue
+    # the difference returns: a single open issue
     nights.version("8.1", state="absent")
     nights.version("8.3")
     nights.night(["8.1", "8.2 new", "8.3"], tickets_max_new=1)
-    assert [one for one in nights.issues() if one[0] == first] == [
+    assert [issue for issue in nights.issues() if issue[0] == first] == [
         (first, "Done", 1),
         (first, "Open", 0),
     ]

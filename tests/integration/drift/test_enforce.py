@@ -82,7 +82,7 @@ def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_pat
         (*BUILD, "build nightly/101: not wanted, too old or too many"),
     ]
     assert sandbox.requests("analysis") == []
-    assert [each for event in drift.events for each in event.writes] == []
+    assert [write for event in drift.events for write in event.writes] == []
 
 
 def test_roles_are_chosen_on_the_command_line(fresh: Fresh, tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import page
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
+from tests.helpers import installed
 from tests.helpers.browser import PROGRAM, Browser, browser
-from tools import debian
 
 pytestmark = pytest.mark.skipif(
-    debian.program(PROGRAM) is None,
+    installed.program(PROGRAM) is None,
     reason="no Chromium on this machine: the page of a report was not opened",
 )
 ANALYSIS, REPO = "https://analysis.example.com", "https://repo.example.com/artifactory"

@@ -34,7 +34,7 @@ SERVICES = ("analysis", "ci", "repo", "tracker", "wiki")
 
 
 def _logins(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
-    return {each: connections.connection(each, sandbox.urls[each]) for each in SERVICES}
+    return {service: connections.connection(service, sandbox.urls[service]) for service in SERVICES}
 
 
 def _run(
@@ -58,7 +58,7 @@ def _run(
 
 
 def _writes(run: playbook.Run) -> list[str]:
-    return [f"{one['method']} {one['path']}" for event in run.events for one in event.writes]
+    return [f"{write['method']} {write['path']}" for event in run.events for write in event.writes]
 
 
 def _sealed(sandbox: Sandbox, folder: Path, **variables: Any) -> dict[str, Any]:
@@ -82,14 +82,14 @@ def _version(sandbox: Sandbox, folder: Path, name: str, **options: Any) -> None:
 def test_an_unchanged_server_takes_the_whole_plan_once(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     plan = _sealed(sandbox, tmp_path)
-    assert [(one["kind"], one["action"]) for one in plan["entries"]] == [
+    assert [(entry["kind"], entry["action"]) for entry in plan["entries"]] == [
         ("user", "create"),
         ("group", "update"),
         ("version", "create"),
         ("version", "create"),
         ("page", "create"),
     ]
-    assert len({one["digest"] for one in plan["entries"]}) == 5
+    assert len({entry["digest"] for entry in plan["entries"]}) == 5
     assert PASSWORD not in json.dumps(plan)
     assert plan["servers"] == sorted(sandbox.urls[each] for each in ("analysis", "tracker", "wiki"))
     checked = _run(sandbox, tmp_path, "enforce", PLAN, arguments=["--check"])
@@ -120,7 +120,7 @@ def test_a_changed_server_is_a_conflict_before_the_first_write(
     skipped = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_rest": "skip"})
     assert "different: version REL/8.2" in " ".join(skipped.output.split())
     assert "Applied: 2 created, 1 updated, 0 deleted; failed: 0, skipped: 1." in skipped.output
-    assert [one for one in _writes(skipped) if "tracker" in one] == []
+    assert [write for write in _writes(skipped) if "tracker" in write] == []
 
 
 def test_another_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> None:
@@ -134,14 +134,14 @@ def test_another_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> No
     assert _writes(run) == []
     skip = {**PLAN, "enforce_plan_rest": "skip", "analysis_config_users": users}
     run = _run(sandbox, tmp_path, "enforce", {**skip, "analysis_config_groups": []})
-    assert [one for one in _writes(run) if "analysis" in one] == []
+    assert [write for write in _writes(run) if "analysis" in write] == []
 
 
 def test_ignored_findings_are_left_alone(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     ignore = [{"kind": "version", "name": "REL/8.1"}, {"kind": "user"}, {"kind": "group"}]
     plan = _sealed(sandbox, tmp_path, drift_ignore=ignore)
-    assert [one["name"] for one in plan["entries"]] == ["REL/8.2", "REL/Sealed"]
+    assert [entry["name"] for entry in plan["entries"]] == ["REL/8.2", "REL/Sealed"]
     run = _run(sandbox, tmp_path, "enforce", PLAN)
     assert "Applied: 2 created, 0 updated, 0 deleted; failed: 0, skipped: 3." in run.output
 
@@ -172,7 +172,7 @@ def test_a_plan_that_cannot_be_used_is_one_sentence(
     (tmp_path / "report/plan.json").write_text(json.dumps({**plan, **changes}), encoding="utf-8")
     run = _run(sandbox, tmp_path, "enforce", {**PLAN, **variables}, code=2)
     assert words in " ".join(run.output.split())
-    assert [one for event in run.events for one in event.requests] == []
+    assert [request for event in run.events for request in event.requests] == []
 
 
 def test_a_comparison_that_fails_on_one_host_stops_all(fresh: Fresh, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_comparison_that_fails_on_one_host_stops_all(fresh: Fresh, tmp_path: P
 
     run("drift")
     plan = json.loads((tmp_path / "drift/plan.json").read_text("utf-8"))
-    assert sorted(one["host"] for one in plan["entries"]) == ["one", "two"]
+    assert sorted(entry["host"] for entry in plan["entries"]) == ["one", "two"]
     before = len(sandbox.requests("tracker", writes=True))
     sealed: dict[str, Any] = {"enforce_plan": "drift/plan.json"}
     url = sandbox.urls["tracker"]
@@ -233,7 +233,7 @@ PREFIXES = ("login", "remote", "user")
 SPECS = yaml.safe_load(
     (ROOT / "roles/desired_state/meta/argument_specs.yml").read_text(encoding="utf-8")
 )["argument_specs"]["main"]["options"]
-#: Kinds whose case needs nothing but the seeds of the sandbox.
+#: Kinds with a case that needs only the seeds of the sandbox.
 USABLE = [
     kind
     for kind in KINDS
@@ -268,7 +268,9 @@ def _found(
     """Return the findings of a drift by their id, and the number of its requests."""
     run = _run(sandbox, folder, "drift", {**variables, "drift_report": "now"})
     report = json.loads((folder / "now/report.json").read_text("utf-8"))
-    found = {one["id"]: {**one, "first_seen": "", "since": ""} for one in report["findings"]}
+    found = {
+        finding["id"]: {**finding, "first_seen": "", "since": ""} for finding in report["findings"]
+    }
     return found, _asked(run)
 
 

@@ -15,9 +15,8 @@ import pytest
 import yaml
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
+from tests.helpers import connections, installed, playbook
 from tests.helpers.controller import TOKEN, Controller, Store
-from tools import controller
 
 Fresh = Callable[[str], Sandbox]
 
@@ -39,7 +38,7 @@ def setup(
     """Run the playbook. Return the number of changed tasks, and the output."""
     environment = playbook.environment(folder)
     del environment["ANSIBLE_CALLBACKS_ENABLED"]
-    path = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{controller.FOLDER}"
+    path = f"{environment['ANSIBLE_COLLECTIONS_PATH']}:{installed.CONTROLLER}"
     command = [
         str(Path(sys.executable).parent / "ansible-playbook"),
         "delivery.toolchain.awx_setup",

@@ -17,7 +17,7 @@ Chain = list[tuple[str, dict[str, Any]]]
 
 FILES = [{"repo": "generic-staging-local", "path": "p/new.bin"}]
 PROJECT = "<project><builders/></project>"
-#: Chains of tasks, each of which needs the one before.
+#: Chains of tasks: every task needs the result of the task before it.
 CHAINS: dict[str, Chain] = {
     "release": [
         (
@@ -111,11 +111,13 @@ def test_check_mode_shows_the_changes_of_a_chain(
     begin = sandbox.mark()
     variables = {"toolchain_in_process": in_process}
     checked = _run(tmp_path, sandbox, chain, check_mode=True, vars=variables)
-    assert [one.get("msg") for one in checked] == [None] * len(chain)
-    assert [one["changed"] for one in checked] == [True] * len(chain)
-    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    assert [record.get("msg") for record in checked] == [None] * len(chain)
+    assert [record["changed"] for record in checked] == [True] * len(chain)
+    assert [request for request in sandbox.requests(since=begin) if request["write"]] == []
     done = _run(tmp_path, sandbox, chain)
-    assert [(one.get("msg"), one["changed"]) for one in done] == [(None, True)] * len(chain)
+    assert [(record.get("msg"), record["changed"]) for record in done] == [(None, True)] * len(
+        chain
+    )
 
 
 @pytest.mark.parametrize("name", CHAINS)

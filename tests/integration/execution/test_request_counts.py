@@ -23,6 +23,6 @@ def test_requests_of_an_operation(counted: dict[str, operations.Counted], name: 
     one = counted[name]
     assert one.event.status == "ok", one.event.result
     assert one.event.result["changed"] is one.operation.changed
-    assert one.kept, [f"{each['method']} {each['path']}" for each in one.event.requests]
+    assert one.kept, [f"{request['method']} {request['path']}" for request in one.event.requests]
     assert one.event.result["http"]["requests"] == one.requests
     assert one.event.result["http"]["writes"] == one.writes

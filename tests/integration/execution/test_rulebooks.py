@@ -22,8 +22,7 @@ import pytest
 import requests
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
-from tools import debian
+from tests.helpers import connections, installed, playbook
 
 Fresh = Callable[[str], Sandbox]
 
@@ -85,7 +84,7 @@ def running(
     process = subprocess.Popen(
         [str(programs / "ansible-rulebook"), *rulebook, "--vars", "vars.json"],
         cwd=folder,
-        env={**base, **debian.environment(), **services, "PATH": path},
+        env={**base, **installed.environment(), **services, "PATH": path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

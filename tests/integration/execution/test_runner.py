@@ -52,7 +52,7 @@ class Job:
     @property
     def artifacts(self) -> dict[str, Any]:
         """Return the data that the job passes to the next job."""
-        (last,) = [each for each in self.events if each["event"] == "playbook_on_stats"]
+        (last,) = [event for event in self.events if event["event"] == "playbook_on_stats"]
         found: dict[str, Any] = last["event_data"]["artifact_data"]
         return found
 

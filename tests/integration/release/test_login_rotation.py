@@ -112,7 +112,7 @@ def test_a_login_is_rotated_and_stays(servers: Servers) -> None:
     begin = servers.sandbox.mark()
     run = servers.run()
     assert run.code == 0, run.output
-    assert [one for one in servers.sandbox.requests(since=begin) if one["write"]] == []
+    assert [request for request in servers.sandbox.requests(since=begin) if request["write"]] == []
     assert servers.tokens() == [token]
     path = f"{servers.sandbox.urls['repo']}/access/api/v1/tokens/{other}"
     header = {"Authorization": f"Bearer {ADMIN}"}

@@ -89,7 +89,7 @@ def break_at(sandbox: Sandbox, write: Write, before: list[Write]) -> None:
         method=method,
         path=f"^{re.escape(write['path'])}$",
         match=action or None,
-        skip=sum(key(each) == key(write) for each in before),
+        skip=sum(key(record) == key(write) for record in before),
         status=500,
         times=1000,
     )

@@ -50,7 +50,7 @@ def test_auto_is_as_good_as_told(
             told.result["changed"],
             told.result["diff"],
         ), module
-        probes = [one for one in auto.requests if one["path"] == "/api/system/version"]
+        probes = [request for request in auto.requests if request["path"] == "/api/system/version"]
         assert len(auto.requests) == len(told.requests) + len(probes), module
         assert len(probes) <= 1, module
         assert flavour == "written" or auto.requests[:1] == probes or not probes, module

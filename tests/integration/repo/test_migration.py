@@ -39,7 +39,7 @@ def run_twice(folder: Path, sandbox: Sandbox, task: dict[str, Any]) -> list[bool
     tasks = [{**task, "name": name} for name in ("First", "Again")]
     run = playbook.run(folder, [playbook.play(tasks, module_defaults=defaults)])
     assert run.code == 0, run.output
-    return [run.event(each["name"]).result["changed"] for each in tasks]
+    return [run.event(record["name"]).result["changed"] for record in tasks]
 
 
 def test_a_terraform_state_becomes_what_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:

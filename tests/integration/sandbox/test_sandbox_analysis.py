@@ -166,7 +166,11 @@ def test_get_is_the_reference_page(api: Api) -> None:
 
 def test_modules_are_created_changed_renamed_and_deleted(either: Api) -> None:
     def module(name: str) -> dict[str, Any] | None:
-        found = [one for one in either.read("modules", project="toolchain") if one["name"] == name]
+        found = [
+            record
+            for record in either.read("modules", project="toolchain")
+            if record["name"] == name
+        ]
         return found[0] if found else None
 
     either.change(
@@ -387,7 +391,7 @@ def test_reports(sandbox: Sandbox, api: Api) -> None:
 
 
 def test_the_server_and_its_projects(api: Api) -> None:
-    assert [each["count"] for each in api.read("license_count", feature="kwadmin10")] == [5]
+    assert [record["count"] for record in api.read("license_count", feature="kwadmin10")] == [5]
     assert len(api.read("license_count")) == 2
     assert api.read("task_status")[0]["status"] == "Completed"
     assert api.read("taxonomies", project="toolchain") == [
@@ -405,7 +409,7 @@ def test_views_are_created_changed_and_deleted(sandbox: Sandbox, api: Api) -> No
 
     def view() -> dict[str, Any]:
         [found] = [
-            each for each in api.read("views", project="toolchain") if each["name"] == "mine"
+            record for record in api.read("views", project="toolchain") if record["name"] == "mine"
         ]
         return found
 
@@ -442,7 +446,7 @@ def test_builds_are_renamed_and_deleted(sandbox: Sandbox, api: Api) -> None:
     sandbox.settings("analysis", flavour="written")
     assert api.refused("update_build", project="toolchain", **clash)[0] == 400
     api.change("update_build", name="first", new_name="build_1")
-    assert {each["name"] for each in api.read("builds", project="toolchain")} == {
+    assert {record["name"] for record in api.read("builds", project="toolchain")} == {
         "build_1",
         "build_10",
     }
@@ -452,9 +456,9 @@ def test_defect_types_are_switched(either: Api) -> None:
     form = {"project": "toolchain", "code": "ABV.GENERAL"}
     either.change("update_defect_type", **form, enabled="false")
     [switched] = [
-        each
-        for each in either.read("defect_types", project="toolchain")
-        if each["code"] == "ABV.GENERAL"
+        record
+        for record in either.read("defect_types", project="toolchain")
+        if record["code"] == "ABV.GENERAL"
     ]
     assert switched["enabled"] is False
     unknown = {**form, "code": "NONE", "enabled": "true"}
@@ -463,7 +467,7 @@ def test_defect_types_are_switched(either: Api) -> None:
 
 def test_a_renamed_project_keeps_its_id_and_a_deleted_one_takes_all_along(either: Api) -> None:
     either.change("update_project", name="toolchain", new_name="tools")
-    projects = {each["name"]: each["id"] for each in either.read("projects")}
+    projects = {record["name"]: record["id"] for record in either.read("projects")}
     assert projects == {"legacy": "legacy_2019", "tools": "toolchain"}
     assert len(either.read("builds", project="tools")) == 3
     assert either.refused("update_project", name="tools", new_name="legacy")[0] == 400
@@ -485,16 +489,16 @@ def test_imports_go_on_in_the_background(sandbox: Sandbox, either: Api) -> None:
     either.change("import_project", project="nowhere", **source)
     either.change("import_server_configuration", **{**source, "sourceURL": "https://x"})
     running = either.read("import_status")
-    assert [each["status"] for each in running] == ["Running"] * 4
-    assert all(each["progress"] < 100 for each in running)
+    assert [record["status"] for record in running] == ["Running"] * 4
+    assert all(record["progress"] < 100 for record in running)
     assert either.refused("builds", project="imported")[0] == 404
     sandbox.settings("analysis", import_ms=0)
-    assert [each["status"] for each in either.read("import_status")] == [
+    assert [record["status"] for record in either.read("import_status")] == [
         "Completed",
         "Failed",
         "Failed",
         "Failed",
     ]
-    assert [each["name"] for each in either.read("builds", project="imported")] == ["nightly"]
+    assert [record["name"] for record in either.read("builds", project="imported")] == ["nightly"]
     assert either.refused("import_project", project="imported", **source)[0] == 400
     assert either.refused("import_project", project="firmware")[0] == 400

@@ -203,7 +203,7 @@ def test_jenkinsapi_follows_stops_and_reads_the_log(url: str) -> None:
 
 def test_both_clients_read_the_same_builds(url: str, server: jenkins.Jenkins) -> None:
     other = jenkinsapi.jenkins.Jenkins(url, USER, TOKEN)["long-history"]
-    numbers = [one["number"] for one in server.get_job_info("long-history", depth=1)["builds"]]
+    numbers = [build["number"] for build in server.get_job_info("long-history", depth=1)["builds"]]
     assert numbers == list(range(120, 20, -1))
     assert list(other.get_build_ids())[: len(numbers)] == numbers
     assert other.get_last_failed_buildnumber() == 120

@@ -593,8 +593,8 @@ def test_progress_of_installations(sandbox: Sandbox, ci: Ci) -> None:
 def test_what_the_site_offers(sandbox: Sandbox, ci: Ci) -> None:
     tree = "sites[availables[name,version],updates[name,version]]"
     (site,) = ci.data("/updateCenter", tree=tree)["sites"]
-    assert {each["name"]: each["version"] for each in site["updates"]}["git"] == "5.7.0"
-    assert "timestamper" in {each["name"] for each in site["availables"]}
+    assert {update["name"]: update["version"] for update in site["updates"]}["git"] == "5.7.0"
+    assert "timestamper" in {available["name"] for available in site["availables"]}
     assert ci.data("/updateCenter/site/default", tree="updates[name]")["updates"]
     sandbox.settings("ci", site_fetched=False)
     assert ci.data("/updateCenter", tree=tree)["sites"][0]["updates"] == []

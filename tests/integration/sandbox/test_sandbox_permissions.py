@@ -233,7 +233,7 @@ def test_operation_needs_its_permission_in_the_cloud(
 
 
 def test_every_permission_stands_in_the_table() -> None:
-    named = {(one.service, one.right) for one in OPERATIONS}
+    named = {(operation.service, operation.right) for operation in OPERATIONS}
     missing = {
         (service, right) for service, rights in PERMISSIONS.items() for right in rights
     } - named
@@ -260,7 +260,7 @@ def test_no_other_place_is_open(sandbox: Sandbox) -> None:
     search = f"{urls['tracker']}/rest/api/2/search"
     assert requests.get(search, params=query, auth=login, timeout=10).status_code == 400
     spaces = requests.get(f"{urls['wiki']}/rest/api/space", auth=login, timeout=10).json()
-    assert [one["key"] for one in spaces["results"]] == ["REL"]
+    assert [result["key"] for result in spaces["results"]] == ["REL"]
     other = requests.get(f"{urls['wiki']}{CONTENT}/1101", auth=login, timeout=10)
     assert other.status_code == 404
 

@@ -294,6 +294,7 @@ ROWS = [
     wiki("view", "GET", "/content/1002/child/attachment"),
     wiki("attach", "PUT", "/content/1002/child/attachment", FORM, cloud=True),
     wiki("attach", "POST", f"/content/1002/child/attachment/{MADE}/data", FORM, before=ATTACHED),
+    wiki2("view", "GET", "/spaces/91/pages"),
     wiki2("view", "GET", "/pages/1002"),
     wiki2("add", "POST", "/pages", {"json": NEW2}),
     wiki2("add", "PUT", "/pages/1002", {"json": PAGE2}),

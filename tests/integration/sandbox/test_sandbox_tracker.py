@@ -140,7 +140,7 @@ def test_jira_signs_with_a_key_of_the_module(sandbox: Sandbox, tmp_path: Path) -
 
     sandbox.settings("tracker", oauth_public_key=made["consumer"]["public_key"])
     signed = JIRA(sandbox.urls["tracker"], oauth=oauth, max_retries=0)
-    assert [one.key for one in signed.search_issues('summary ~ "crumb exchange"')] == ["REL-21"]
+    assert [issue.key for issue in signed.search_issues('summary ~ "crumb exchange"')] == ["REL-21"]
 
     with pytest.raises(JIRAError) as rejected:
         JIRA(
@@ -423,7 +423,9 @@ def attachments(client: Any) -> list[Any]:
 
 
 def media_requests(sandbox: Sandbox) -> list[dict[str, Any]]:
-    return [one for one in sandbox.requests("tracker") if one["path"].startswith("/media/")]
+    return [
+        request for request in sandbox.requests("tracker") if request["path"].startswith("/media/")
+    ]
 
 
 def test_cloud_hands_attachments_over_to_another_host(client: Any, sandbox: Sandbox) -> None:

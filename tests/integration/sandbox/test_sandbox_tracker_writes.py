@@ -61,12 +61,12 @@ def refused(answer: requests.Response, status: int) -> dict[str, Any]:
 
 def version_id(sandbox: Sandbox, name: str) -> str:
     versions = ask(sandbox, "GET", "/project/REL/versions").json()
-    return str(next(one["id"] for one in versions if one["name"] == name))
+    return str(next(version["id"] for version in versions if version["name"] == name))
 
 
 def fix_versions(sandbox: Sandbox, key: str) -> list[str]:
     fields = ask(sandbox, "GET", f"/issue/{key}", fields="fixVersions").json()["fields"]
-    return [one["name"] for one in fields["fixVersions"]]
+    return [version["name"] for version in fields["fixVersions"]]
 
 
 # -- versions, by third-party clients ------------------------------------------------------------
@@ -106,10 +106,10 @@ def test_jira_edits_and_deletes_its_comment_and_watches(client: Any) -> None:
     made.update(body="second")
     assert client.comment("REL-1", made.id).body == "second"
     made.delete()
-    assert made.id not in [one.id for one in client.comments("REL-1")]
+    assert made.id not in [comment.id for comment in client.comments("REL-1")]
     client.add_watcher("REL-1", "alice")
     client.add_watcher("REL-1", "alice")
-    assert [one.name for one in client.watchers("REL-1").watchers] == ["alice"]
+    assert [watcher.name for watcher in client.watchers("REL-1").watchers] == ["alice"]
     client.remove_watcher("REL-1", "alice")
     assert client.watchers("REL-1").watchCount == 0
     found = client.search_issues('project = REL AND statusCategory in (done, "In Progress")')
@@ -127,7 +127,7 @@ def test_jira_makes_changes_counts_and_deletes_components(client: Any) -> None:
     )
     made.update(name="setup", description="then")
     assert (made.name, made.description) == ("setup", "then")
-    names = {one.name: one for one in client.project_components("REL")}
+    names = {component.name: component for component in client.project_components("REL")}
     assert set(names) == {"client", "documentation", "server", "setup"}
     count = client.component_count_related_issues(names["server"].id)
     names["server"].delete(moveIssuesTo=made.id)
@@ -144,19 +144,19 @@ def test_atlassian_handles_components(sandbox: Sandbox) -> None:
     client.update_component_lead(made["id"], "boris")
     assert client.component(made["id"])["lead"]["name"] == "boris"
     client.delete_component(made["id"])
-    names = [one["name"] for one in client.get_project_components("REL")]
+    names = [component["name"] for component in client.get_project_components("REL")]
     assert names == ["client", "documentation", "server"]
 
 
 def test_jira_sets_the_actors_of_a_role(client: Any) -> None:
     number = client.project_roles("REL")["Developers"]["id"]
     role = client.project_role("REL", number)
-    assert [one.name for one in role.actors] == ["alice", "developers"]
+    assert [actor.name for actor in role.actors] == ["alice", "developers"]
     role.update(users=["boris"], groups=["developers"])
-    assert [one.name for one in role.actors] == ["boris", "developers"]
+    assert [actor.name for actor in role.actors] == ["boris", "developers"]
     role.add_user(users=["chloé"])
     actors = client.project_role("REL", number).actors
-    assert [one.name for one in actors] == ["boris", "chloé", "developers"]
+    assert [actor.name for actor in actors] == ["boris", "chloé", "developers"]
 
 
 def test_atlassian_adds_and_removes_the_actors_of_a_role(sandbox: Sandbox) -> None:
@@ -166,7 +166,7 @@ def test_atlassian_adds_and_removes_the_actors_of_a_role(sandbox: Sandbox) -> No
     client.add_group_into_project_role("REL", number, "developers")
     client.delete_project_actors("REL", number, "alice", "user")
     actors = client.get_project_actors_for_role_project("REL", number)
-    assert [one["name"] for one in actors] == ["developers"]
+    assert [actor["name"] for actor in actors] == ["developers"]
 
 
 def test_atlassian_handles_versions(sandbox: Sandbox) -> None:
@@ -174,7 +174,7 @@ def test_atlassian_handles_versions(sandbox: Sandbox) -> None:
     project = client.project("REL")["id"]
     client.add_version("REL", project, "4.0.0")
     paged = client.get_project_versions_paginated("REL", start=3, limit=5)
-    assert [one["name"] for one in paged["values"]] == ["4.0.0"]
+    assert [value["name"] for value in paged["values"]] == ["4.0.0"]
     number = version_id(sandbox, "4.0.0")
     client.update_version(number, is_released=True, release_date="2026-06-01")
     shown = client.get_version(number)
@@ -284,13 +284,17 @@ def test_jira_assigns_and_asks_what_it_may(client: Any) -> None:
         assert getattr(client.issue("REL-19").fields.assignee, "name", None) == found
     told = client.my_permissions(projectKey="REL")["permissions"]
     assert told["ASSIGN_ISSUES"]["havePermission"] is True
-    assert {each["name"] for each in client.transitions("REL-19")} == {"Start", "Close"}
+    assert {transition["name"] for transition in client.transitions("REL-19")} == {"Start", "Close"}
     assert client.issue_link_types()[0].name == "Blocks"
     assert client.search_assignable_users_for_issues("boris", issueKey="REL-19")[0].name == "boris"
 
 
 def test_jira_reads_renames_and_archives_versions(client: Any) -> None:
-    assert [one.name for one in client.project_versions("REL")] == ["1.0.0", "1.1.0", "2.0.0"]
+    assert [project_version.name for project_version in client.project_versions("REL")] == [
+        "1.0.0",
+        "1.1.0",
+        "2.0.0",
+    ]
     client.rename_version("REL", "1.1.0", "1.1.1")
     version = client.get_project_version_by_name("REL", "1.1.1")
     version.update(archived=True)
@@ -330,7 +334,7 @@ def test_jira_makes_and_edits_an_issue(client: Any, sandbox: Sandbox) -> None:
     client.assign_issue(made, None)
     assert client.issue(made.key).fields.assignee is None
     histories = client.issue(made.key, expand="changelog").changelog.histories
-    assert [[one.field for one in entry.items] for entry in histories] == [
+    assert [[item.field for item in entry.items] for entry in histories] == [
         ["description", "labels", "priority"],
         ["assignee"],
         ["assignee"],
@@ -343,15 +347,18 @@ def test_jira_makes_and_edits_an_issue(client: Any, sandbox: Sandbox) -> None:
 def test_jira_reads_what_may_be_set(client: Any, sandbox: Sandbox) -> None:
     sandbox.seed({"tracker": {"fields": FIELDS}})
     types = client.project_issue_types("REL")
-    assert {one.name for one in types} == {"Task", "Bug", "Story"}
-    fields = {one.fieldId: one for one in client.project_issue_fields("REL", types[0].id)}
+    assert {type_.name for type_ in types} == {"Task", "Bug", "Story"}
+    fields = {field.fieldId: field for field in client.project_issue_fields("REL", types[0].id)}
     assert fields["summary"].required is True
-    assert [one.value for one in fields[AREA].allowedValues] == ["Client", "Server"]
+    assert [value.value for value in fields[AREA].allowedValues] == ["Client", "Server"]
     assert "status" not in fields
     meta = client.editmeta("REL-1")["fields"]
     assert meta["labels"]["operations"] == ["add", "set", "remove"]
     assert meta["priority"]["schema"] == {"type": "priority", "system": "priority"}
-    assert {one["name"] for one in client.fields() if one["custom"]} == {"Story Points", "Area"}
+    assert {field["name"] for field in client.fields() if field["custom"]} == {
+        "Story Points",
+        "Area",
+    }
     with pytest.raises(JIRAError, match="Issue Does Not Exist"):
         client._get_json("issue/createmeta")
     sandbox.settings("tracker", version="8.3.0")
@@ -382,7 +389,7 @@ def test_jira_transitions_comments_links_and_uploads(client: Any, sandbox: Sandb
     comment.delete()
     assert client.comments("REL-19") == []
 
-    assert [one.outward for one in client.issue_link_types()] == [
+    assert [type_.outward for type_ in client.issue_link_types()] == [
         *("blocks", "duplicates", "relates to")
     ]
     for _twice in range(2):
@@ -406,12 +413,12 @@ def test_jira_transitions_comments_links_and_uploads(client: Any, sandbox: Sandb
 
 
 def test_jira_finds_people(client: Any) -> None:
-    assert [one.name for one in client.search_users("ali")] == ["alice"]
+    assert [user.name for user in client.search_users("ali")] == ["alice"]
     found = client.search_assignable_users_for_issues(".", project="REL")
     assert {"alice", "developer"} <= {one.name for one in found}
     assert "reader" not in {one.name for one in found}
     assert client.my_permissions("REL")["permissions"]["CREATE_ISSUES"]["havePermission"] is True
-    assert [one.name for one in client.priorities()] == ["Medium", "High"]
+    assert [priority.name for priority in client.priorities()] == ["Medium", "High"]
 
 
 def test_jira_makes_many(client: Any) -> None:
@@ -471,7 +478,7 @@ def test_fields_and_verbs(sandbox: Sandbox) -> None:
     assert (answer.status_code, answer.content) == (204, b"")
     fields = ask(sandbox, "GET", "/issue/REL-19").json()["fields"]
     assert (fields[AREA]["value"], fields[TEAMS]) == ("Server", ["x"])
-    assert [one["name"] for one in fields["fixVersions"]] == ["1.1.0"]
+    assert [version["name"] for version in fields["fixVersions"]] == ["1.1.0"]
     assert fields["issuelinks"][0]["outwardIssue"]["key"] == "REL-1"
     assert fields["comment"]["comments"][0]["body"] == "by the way"
 
@@ -640,7 +647,7 @@ def test_cloud_people_have_account_ids(sandbox: Sandbox) -> None:
     types = ask(sandbox, "GET", "/issue/createmeta/REL/issuetypes").json()
     assert {"issueTypes", "total"} <= set(types)
     released = ask(sandbox, "GET", "/project/REL/version", status="released", query="1.")
-    assert [one["name"] for one in released.json()["values"]] == ["1.0.0"]
+    assert [value["name"] for value in released.json()["values"]] == ["1.0.0"]
 
 
 def test_written_interface_knows_no_writes(sandbox: Sandbox) -> None:

@@ -480,10 +480,10 @@ def test_a_listing_of_attachments_comes_in_parts(sandbox: Sandbox) -> None:
         address = sandbox.urls["wiki"] + CHILDREN
         requests.post(address, files=files, headers=XSRF, auth=LOGIN, timeout=10)
     first = send(sandbox, "GET", CHILDREN, limit=2).json()
-    assert [each["title"] for each in first["results"]] == ["0 ä.txt", "1 ä.txt"]
+    assert [result["title"] for result in first["results"]] == ["0 ä.txt", "1 ä.txt"]
     assert "version" not in first["results"][0]
     rest = send(sandbox, "GET", first["_links"]["next"]).json()
-    assert [each["extensions"]["fileSize"] for each in rest["results"]] == [2]
+    assert [result["extensions"]["fileSize"] for result in rest["results"]] == [2]
     assert "next" not in rest["_links"]
     assert send(sandbox, "GET", CHILDREN, filename="1 ä.txt").json()["size"] == 1
     link = rest["results"][0]["_links"]["download"]
@@ -504,7 +504,7 @@ def test_client_sets_and_clears_restrictions(client: Any) -> None:
     ]
     client.set_restrictions_for_content("1002", wanted)
     shown = client.get_all_restrictions_for_content("1002")
-    assert [one["username"] for one in shown["read"]["restrictions"]["user"]["results"]] == [
+    assert [result["username"] for result in shown["read"]["restrictions"]["user"]["results"]] == [
         "reporter"
     ]
     assert shown["update"]["restrictions"]["group"]["results"] == [writers]
@@ -528,4 +528,4 @@ def test_client_makes_changes_and_deletes_a_space(client: Any) -> None:
     writers = {"type": "group", "name": "writers"}
     assert [one["operation"] for one in shown if one["subject"] == writers] == group
     client.delete_space("DOC")
-    assert "DOC" not in [one["key"] for one in client.get_all_spaces()["results"]]
+    assert "DOC" not in [result["key"] for result in client.get_all_spaces()["results"]]

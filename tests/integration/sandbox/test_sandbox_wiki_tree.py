@@ -94,7 +94,7 @@ def test_client_walks_a_tree(client: Any, sandbox: Sandbox) -> None:
     below = client.get_page_child_by_type("1003", type="page")
     assert [one["title"] for one in below] == ["Notes 1", "Notes 9", "Notes 10"]
     assert client.get_parent_content_id(page["id"]) == "1003"
-    assert [one["title"] for one in client.get_page_ancestors(page["id"])] == [
+    assert [ancestor["title"] for ancestor in client.get_page_ancestors(page["id"])] == [
         *("Releases", "Release notes")
     ]
     first = client.get_all_pages_from_space_raw("REL", limit=3)["results"]
@@ -104,11 +104,11 @@ def test_client_walks_a_tree(client: Any, sandbox: Sandbox) -> None:
 
 
 def test_client_reads_spaces_and_searches(client: Any) -> None:
-    assert [one["key"] for one in client.get_all_spaces()["results"]] == ["ARC", "REL"]
+    assert [result["key"] for result in client.get_all_spaces()["results"]] == ["ARC", "REL"]
     assert client.get_space("REL", expand="homepage")["homepage"]["id"] == "1001"
     assert client.get_home_page_of_space("REL")["id"] == "1001"
     found = client.cql('space = REL and title ~ "hand*"')
-    assert [one["content"]["id"] for one in found["results"]] == ["1002"]
+    assert [result["content"]["id"] for result in found["results"]] == ["1002"]
     assert found["totalSize"] == 1
 
 
@@ -128,7 +128,7 @@ def test_client_trashes_and_purges(client: Any, sandbox: Sandbox) -> None:
 def test_client_handles_labels_properties_and_files(client: Any) -> None:
     client.set_page_label("1002", "Release")
     client.remove_page_label("1002", "handbook")
-    labels = [one["name"] for one in client.get_page_labels("1002")["results"]]
+    labels = [result["name"] for result in client.get_page_labels("1002")["results"]]
     assert labels == ["release"]
     client.set_page_property("1002", {"key": "tree", "value": {"file": "a.md"}})
     value = {"key": "tree", "value": {"file": "b.md"}, "version": {"number": 2}}
@@ -253,7 +253,7 @@ def test_parents_that_a_new_page_gets(sandbox: Sandbox) -> None:
 def test_labels_split_at_blanks(sandbox: Sandbox) -> None:
     path = f"{CONTENT}/1002/label"
     added = ask(sandbox, "POST", path, [{"prefix": "global", "name": "New abc"}])
-    names = [one["name"] for one in added.json()["results"]]
+    names = [result["name"] for result in added.json()["results"]]
     assert names == ["handbook", "new", "abc"]
     for bad in ("a:b", "a?", "x" * 256, " "):
         refused(ask(sandbox, "POST", path, [{"name": bad}]), 400)
@@ -275,7 +275,7 @@ def test_properties_have_limits(sandbox: Sandbox) -> None:
         ask(sandbox, "POST", path, {"key": f"k{number}", "value": number})
     page = ask(sandbox, "GET", path, limit=2).json()
     rest = ask(sandbox, "GET", page["_links"]["next"]).json()
-    assert [one["key"] for one in page["results"] + rest["results"]] == ["k0", "k1", "k2"]
+    assert [result["key"] for result in page["results"] + rest["results"]] == ["k0", "k1", "k2"]
 
 
 def test_files_on_servers_and_in_the_cloud(sandbox: Sandbox) -> None:

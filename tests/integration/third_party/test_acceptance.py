@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, hudson, nginx
-from tools import acceptance, maven
+from tests.helpers import connections, hudson, installed, nginx
+from tools import acceptance
 
 Fresh = Callable[[str], Sandbox]
 
@@ -56,7 +56,9 @@ def test_objects_are_deleted_after_a_failure(fresh: Fresh) -> None:
     )
 
 
-@pytest.mark.skipif(maven.fetched("hudson") is None, reason="no Java and Maven on this machine")
+@pytest.mark.skipif(
+    installed.java_files("hudson") is None, reason="no Java and Maven on this machine"
+)
 def test_another_ci_server_passes(tmp_path: Path) -> None:
     with hudson.running(tmp_path) as server:
         login = {"url": server.url, "username": hudson.USER, "password": hudson.PASSWORD}

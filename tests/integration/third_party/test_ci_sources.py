@@ -59,7 +59,7 @@ def test_inputs_are_given_as_a_client_gives_them(
     login = connections.connection("ci", sandbox.urls["ci"])
     result = in_process.run("ci_build_input", {**login, **given, "build": "1"})
     assert result["changed"], result
-    sent = [each for each in sandbox.requests("ci") if each["method"] == "POST"][-1]
+    sent = [request for request in sandbox.requests("ci") if request["method"] == "POST"][-1]
     place = f"job/{given['job']}/1/input/{result['input']['id']}"
     assert sent["path"].endswith(f"{place}/{SAME.get(request_name, request_name)}")
     fields = parse_qs(sent["body"])
@@ -83,7 +83,7 @@ def test_a_scan_is_started_as_a_client_starts_it(sandbox: Sandbox) -> None:
     auth = (login["username"], login["password"])
     result = in_process.run("ci_branch_scan", {**login, "job": "delivery/service"})
     assert result["scan"]["result"] == "SUCCESS", result
-    (sent,) = [each for each in sandbox.requests("ci") if each["method"] == "POST"]
+    (sent,) = [request for request in sandbox.requests("ci") if request["method"] == "POST"]
     assert sent["path"].endswith("/job/delivery/job/service/build")
     assert parse_qs(sent["query"])["delay"] == ["0sec"]
 

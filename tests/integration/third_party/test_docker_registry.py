@@ -30,11 +30,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images.doc
     DockerImageInfoOptions,
 )
 from sandbox.client import Sandbox
+from tests.helpers import installed
 from tests.helpers.registry import Registry, digest_of, running
 from tests.unit.stub import SETTINGS
-from tools import debian
 
-PROGRAM = debian.program("docker-registry")
+PROGRAM = installed.program("docker-registry")
 pytestmark = pytest.mark.skipif(
     PROGRAM is None, reason="no docker-registry on this machine: nothing was compared with it"
 )

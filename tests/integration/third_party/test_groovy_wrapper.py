@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import script_wrapper
-from tools import debian
+from tests.helpers import installed
 
 MARKER = "0123456789abcdef"
 ARGUMENTS = {"name": "größe", "quotes": "'\"$\\\n", "list": [1, {"key": "value"}, None]}
-GROOVY = debian.program("groovy")
+GROOVY = installed.program("groovy")
 # Evaluate like the script console of the server: bind `out`, print a value that is not null, and
 # print a stack trace if the script throws.
 DRIVER = r"""
@@ -140,7 +140,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         (folder / f"{name}.program").write_text(program(name), encoding="utf-8")
     done = subprocess.run(
         [str(GROOVY), "-Dfile.encoding=UTF-8", str(driver), str(folder)],
-        env={**os.environ, **debian.environment()},
+        env={**os.environ, **installed.environment()},
         capture_output=True,
         text=True,
         timeout=240,

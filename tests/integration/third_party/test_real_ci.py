@@ -17,15 +17,14 @@ import requests
 import yaml
 
 from sandbox.client import Sandbox
-from tests.helpers import hudson, playbook
-from tools import maven
+from tests.helpers import hudson, installed, playbook
 
 pytestmark = pytest.mark.skipif(
-    maven.fetched("hudson") is None,
+    installed.java_files("hudson") is None,
     reason="no Java and Maven on this machine: no real CI server was asked",
 )
 
-RAW = yaml.safe_load((maven.PROJECTS.parent / "ci_requests.yml").read_text(encoding="utf-8"))
+RAW = yaml.safe_load((installed.STRANGERS / "ci_requests.yml").read_text(encoding="utf-8"))
 SECRET = "build-parameter-secret"
 GIVEN = {"VERSION": "1.10", "TARGET": "staging", "PUBLISH": True, "PASSWORD": SECRET}
 # Hudson returns neither the values nor the type of password parameters

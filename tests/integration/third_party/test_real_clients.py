@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import strangers
-from tools import maven, npm
+from tests.helpers import installed, strangers
 
 java = pytest.mark.skipif(
-    not maven.available(), reason="no Java and Maven on this machine: no client in Java asked"
+    not installed.java(), reason="no Java and Maven on this machine: no client in Java asked"
 )
 javascript = pytest.mark.skipif(
-    npm.node() is None, reason="no npm and Node.js on this machine: no client in JavaScript asked"
+    installed.node() is None,
+    reason="no npm and Node.js on this machine: no client in JavaScript asked",
 )
 BUILDER = ("builder", "builder-api-token-1234567890")
 SHA1 = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook, registry, skopeo
-from tools import debian
+from tests.helpers import connections, installed, playbook, registry, skopeo
 
-PROGRAM = debian.program("docker-registry")
+PROGRAM = installed.program("docker-registry")
 pytestmark = pytest.mark.skipif(
     None in (PROGRAM, skopeo.PROGRAM),
     reason="no docker-registry or skopeo on this machine: no image was pushed by others",

@@ -19,7 +19,7 @@ from tests.unit.stub import Reply, Seen, Stub
 from tools.witnesses import RECORDINGS
 
 FOUND: list[dict[str, Any]] = yaml.safe_load(RECORDINGS.read_text(encoding="utf-8"))
-NAMES = [each["name"] for each in FOUND]
+NAMES = [record["name"] for record in FOUND]
 
 
 class Server:

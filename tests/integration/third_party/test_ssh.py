@@ -25,14 +25,13 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_s
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Operation
-from tests.helpers import playbook
+from tests.helpers import installed, playbook
 from tests.helpers.options import build
 from tests.helpers.ssh_server import SshServer
 from tests.unit.ci.tasks import Run
 from tests.unit.stub import Reply, Stub
-from tools import debian
 
-SSHD, GROOVY = debian.program("sshd"), debian.program("groovy")
+SSHD, GROOVY = installed.program("sshd"), installed.program("groovy")
 NOT_RUN = "no sshd on this machine: nothing was sent over SSH"
 #: Nothing listens at this URL: commands over SSH need no HTTP.
 NOWHERE = "http://127.0.0.1:9/ci"
@@ -90,11 +89,11 @@ def server(
 def _use_client(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     client = folder / "bin" / "ssh"
     client.parent.mkdir()
-    program = debian.program("ssh")
+    program = installed.program("ssh")
     client.write_text(NOTING.format(log=folder / "called", program=program), encoding="utf-8")
     client.chmod(0o755)
     monkeypatch.setenv("PATH", f"{client.parent}{os.pathsep}{os.environ['PATH']}")
-    for name, value in debian.environment().items():
+    for name, value in installed.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
@@ -286,7 +285,7 @@ def test_a_real_groovy_behind_a_real_ssh(tmp_path: Path, monkeypatch: pytest.Mon
         return
     driver = tmp_path / "driver.groovy"
     driver.write_text(DRIVER, encoding="utf-8")
-    variables = {**debian.environment(), "JAVA_OPTS": "-Dfile.encoding=ISO-8859-1"}
+    variables = {**installed.environment(), "JAVA_OPTS": "-Dfile.encoding=ISO-8859-1"}
     assigned = [f"{name}={value}" for name, value in variables.items()]
     command = ("env", *assigned, str(GROOVY), str(driver))
     _use_client(monkeypatch, tmp_path)

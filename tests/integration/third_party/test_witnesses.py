@@ -74,7 +74,3 @@ def test_a_claim_is_held_against_the_log(
 ) -> None:
     told = [f"{operation}: {said}"] if said else []
     assert list(witnessed.unasked(log, [operation])) == told
-
-
-def test_the_page_is_as_it_would_be_written() -> None:
-    assert witnesses.main(["--check"]) == 0

@@ -89,18 +89,19 @@ def test_attachments_are_there_whole(played: playbook.Run, folder: Path, name: s
     assert event.status == "ok", event.result.get("msg")
     assert event.result["changed"] is True
     assert there(folder / name) == CONTENTS
-    assert {Path(one["path"]).name: one["size"] for one in event.result["attachments"]} == {
-        file: len(text.encode()) for file, text in CONTENTS.items()
-    }
+    assert {
+        Path(attachment["path"]).name: attachment["size"]
+        for attachment in event.result["attachments"]
+    } == {file: len(text.encode()) for file, text in CONTENTS.items()}
 
 
 def test_the_media_host_of_the_cloud_gets_no_credentials(played: playbook.Run) -> None:
     event = played.event("cloud")
-    media = [one for one in event.requests if one["path"].startswith("/media/")]
-    others = [one for one in event.requests if one not in media]
+    media = [request for request in event.requests if request["path"].startswith("/media/")]
+    others = [request for request in event.requests if request not in media]
     assert len(media) == len(CONTENTS)
-    assert all("authorization" not in one["headers"] for one in media)
-    assert all("authorization" in one["headers"] for one in others)
+    assert all("authorization" not in record["headers"] for record in media)
+    assert all("authorization" in other["headers"] for other in others)
     assert event.result["http"]["requests"] == len(event.requests) == 1 + 2 * len(CONTENTS)
 
 

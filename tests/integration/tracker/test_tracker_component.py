@@ -136,7 +136,7 @@ def test_entries_are_compared_with_one_request_for_each_project(tracker: Tracker
     predicted = tracker(entries=entries, check=True)
     done = tracker(entries=entries)
     assert predicted.diff == done.diff
-    assert [(one["name"], one["action"]) for one in done.values["results"]] == [
+    assert [(result["name"], result["action"]) for result in done.values["results"]] == [
         ("REL/client", "updated"),
         ("REL/server", "unchanged"),
         ("OPS/network", "created"),
@@ -155,7 +155,7 @@ def test_an_entry_that_fails_does_not_stop_the_others(tracker: Tracker) -> None:
         {"project": "REL", "name": "server", "description": "new"},
     ]
     error = tracker.refused("not_found", "entries[0]", "2 of 3 entries failed", entries=entries)
-    actions = [one["action"] for one in error.result["results"]]
+    actions = [result["action"] for result in error.result["results"]]
     assert actions == ["unchanged", "unchanged", "updated"]
     found = shown(tracker, "server")
     assert found is not None

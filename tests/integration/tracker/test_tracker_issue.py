@@ -62,7 +62,7 @@ def changes(done: Done, number: int = 0) -> dict[str, tuple[Any, Any]]:
 
 
 def comments_of(tracker: Tracker, key: str) -> list[str]:
-    return [one["body"] for one in tracker.get(f"issue/{key}/comment")["comments"]]
+    return [comment["body"] for comment in tracker.get(f"issue/{key}/comment")["comments"]]
 
 
 def thrice(tracker: Tracker, **options: Any) -> Done:
@@ -169,7 +169,7 @@ def test_lists_are_exact_and_add_only_adds(tracker: Tracker) -> None:
     done = thrice(tracker, issue="REL-24", add=more)
     assert changes(done)["labels"] == (["later"], ["later", "x"])
     found = fields_of(tracker, "REL-24")
-    assert [one["name"] for one in found["fixVersions"]] == ["1.1.0", "2.0.0", "1.0.0"]
+    assert [version["name"] for version in found["fixVersions"]] == ["1.1.0", "2.0.0", "1.0.0"]
     thrice(tracker, issue="REL-24", labels=[], fix_versions=["2.0.0"])
     assert fields_of(tracker, "REL-24")["labels"] == []
 
@@ -194,7 +194,7 @@ def test_a_status_is_reached_by_its_name(tracker: Tracker, settings: dict[str, A
     thrice(tracker, issue="REL-22", status="Done", transition_fields=extra)
     found = fields_of(tracker, "REL-22")
     assert (found["status"]["name"], found["resolution"]["name"]) == ("Done", "Fixed")
-    assert [one["name"] for one in found["fixVersions"]] == ["2.0.0"]
+    assert [version["name"] for version in found["fixVersions"]] == ["2.0.0"]
 
 
 @each_mode
@@ -423,12 +423,12 @@ def test_many_issues(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     jql = "project = OPS AND status = Open AND key in (OPS-1, OPS-4, OPS-7, OPS-10)"
     done = tracker(jql=jql, status="In Progress", add={"labels": ["moved"]}, parallel=3)
-    assert [one["action"] for one in done.values["issues"]] == ["updated"] * 4
+    assert [issue["action"] for issue in done.values["issues"]] == ["updated"] * 4
     assert len(done.writes) == 8
     again = tracker(jql=jql, status="In Progress", add={"labels": ["moved"]})
     assert (again.changed, again.values["issues"]) == (False, [])
     wide = tracker(jql=jql.replace("status = Open", "labels = moved"), status="In Progress")
-    assert [one["action"] for one in wide.values["issues"]] == ["unchanged"] * 4
+    assert [issue["action"] for issue in wide.values["issues"]] == ["unchanged"] * 4
     assert len(wide.requests) == (
         2 if settings else 1
     )  # the first request detects the search API of the cloud
@@ -463,12 +463,12 @@ def test_an_issue_that_fails_midway_is_told_and_the_next_run_does_the_rest(
     }
     error = tracker.refused("permission", "1 of 3 issues failed", "OPS-4", **given)
     assert error.result["changed"] is True
-    found = {one["key"]: one for one in error.result["issues"]}
+    found = {issue["key"]: issue for issue in error.result["issues"]}
     assert [change["field"] for change in found["OPS-4"]["changes"]] == ["labels"]
     assert found["OPS-4"]["error"]["kind"] == "permission"
     assert len(found["OPS-1"]["changes"]) == len(found["OPS-7"]["changes"]) == 2
     again = tracker(**given)
-    assert [one["key"] for one in again.values["issues"] if one["changes"]] == ["OPS-4"]
+    assert [issue["key"] for issue in again.values["issues"] if issue["changes"]] == ["OPS-4"]
 
 
 @each_server
@@ -511,8 +511,12 @@ def test_a_search_of_the_cloud_finds_a_new_issue_at_once(tracker: Tracker) -> No
     tracker.sandbox.settings("tracker", deployment="Cloud", index_lag_searches=9)
     done = tracker(**NEW, retry_max_wait=0.01)
     assert done.warnings == []
-    searches = [one for one in tracker.sandbox.requests("tracker") if "search/jql" in one["path"]]
-    assert [one["method"] for one in searches] == ["GET", "POST"]
+    searches = [
+        request
+        for request in tracker.sandbox.requests("tracker")
+        if "search/jql" in request["path"]
+    ]
+    assert [search["method"] for search in searches] == ["GET", "POST"]
 
 
 def test_a_lost_creation_is_looked_for_until_the_index_has_it(tracker: Tracker) -> None:
@@ -578,7 +582,7 @@ def test_remove_only_removes(tracker: Tracker, settings: dict[str, Any]) -> None
     assert thrice(tracker, issue="REL-22", remove={"affects_versions": ["1.0.0"]}).changed
     assert fields_of(tracker, "REL-22")["versions"] == []
     many: dict[str, Any] = {"jql": "project = REL AND labels = c", "remove": {"labels": ["c"]}}
-    assert [one["key"] for one in tracker(**many).values["issues"]] == ["REL-22"]
+    assert [issue["key"] for issue in tracker(**many).values["issues"]] == ["REL-22"]
 
 
 @each_server

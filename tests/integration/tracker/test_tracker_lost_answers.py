@@ -81,7 +81,7 @@ def order(tracker: Tracker, write: tuple[dict[str, Any], str, str], **fault: Any
 def served(tracker: Tracker) -> list[str]:
     """Return the paths of the writes that the tracker carried out."""
     asked = tracker.sandbox.requests("tracker", writes=True)
-    return [each["path"] for each in asked if (each["served"] or 500) < 400]
+    return [record["path"] for record in asked if (record["served"] or 500) < 400]
 
 
 @each_server

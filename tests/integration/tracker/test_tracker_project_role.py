@@ -103,7 +103,7 @@ def test_entries_need_a_list_for_each_project_and_a_read_for_each_role(tracker: 
         {"project": "REL", "role": "Users", "groups": ["developers"], "mode": "add"},
     ]
     done = tracker(entries=entries)
-    assert [one["action"] for one in done.values["results"]] == ["updated", "updated"]
+    assert [result["action"] for result in done.values["results"]] == ["updated", "updated"]
     again = tracker(entries=entries)
     assert not again.changed
     assert len(again.requests) == 3

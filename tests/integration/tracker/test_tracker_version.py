@@ -47,7 +47,7 @@ def shown(tracker: Tracker, name: str) -> dict[str, Any] | None:
 
 def versions_of(tracker: Tracker, key: str) -> list[str]:
     fields = tracker.get(f"issue/{key}", fields="fixVersions")["fields"]
-    return [one["name"] for one in fields["fixVersions"]]
+    return [version["name"] for version in fields["fixVersions"]]
 
 
 def unresolved(tracker: Tracker, name: str) -> int:
@@ -147,7 +147,7 @@ def test_present_leaves_the_states_as_they_are(tracker: Tracker) -> None:
 def test_only_what_differs_is_sent(tracker: Tracker) -> None:
     rel(tracker, "1.1.0", start_date="2026-01-02", description="a\nb")
     done = rel(tracker, "1.1.0", start_date="2026-01-03", description="a\r\nb ")
-    (write,) = [each for each in done.requests if each["write"]]
+    (write,) = [request for request in done.requests if request["write"]]
     assert write["body"] == '{"startDate": "2026-01-03"}'
 
 

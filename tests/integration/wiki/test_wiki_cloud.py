@@ -131,7 +131,11 @@ def test_a_page_through_the_gateway(cloud: Cloud, refusal: int) -> None:
     assert changed
     assert made["page"]["url"].startswith(cloud.sandbox.urls["wiki"] + "/spaces/REL/")
     assert not cloud.page(body="<p>new</p>", **page)[0]
-    paths = {one["path"] for one in cloud.sandbox.requests("wiki") if "rest/api" in one["path"]}
+    paths = {
+        request["path"]
+        for request in cloud.sandbox.requests("wiki")
+        if "rest/api" in request["path"]
+    }
     assert {path.rpartition("/")[2] for path in paths} == {"label"}
     assert cloud.page(space="REL", title="Notes", state="absent")[0]
     assert not cloud.page(space="REL", title="Notes", state="absent")[0]
@@ -230,7 +234,7 @@ def test_attachments_and_labels_stay_version_1(cloud: Cloud, tmp_path: Path) -> 
     (tmp_path / "a.txt").write_text("two", encoding="utf-8")
     changed, result = cloud.page(**{**page, "labels": ["two"]})
     assert changed
-    assert [each["action"] for each in result["attachments"]] == ["updated"]
+    assert [attachment["action"] for attachment in result["attachments"]] == ["updated"]
     assert not cloud.page(**{**page, "labels": ["two"]})[0]
 
 

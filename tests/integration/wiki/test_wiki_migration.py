@@ -35,7 +35,7 @@ def run_twice(folder: Path, sandbox: Sandbox, task: dict[str, Any]) -> list[bool
     tasks = [{**task, "name": name} for name in ("First", "Again")]
     run = playbook.run(folder, [playbook.play(tasks, module_defaults=defaults)])
     assert run.code == 0, run.output
-    return [run.event(each["name"]).result["changed"] for each in tasks]
+    return [run.event(record["name"]).result["changed"] for record in tasks]
 
 
 def page(sandbox: Sandbox, title: str) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def page(sandbox: Sandbox, title: str) -> dict[str, Any]:
 
 
 def labels(shown: dict[str, Any]) -> set[str]:
-    return {one["name"] for one in shown["metadata"]["labels"]["results"]}
+    return {result["name"] for result in shown["metadata"]["labels"]["results"]}
 
 
 def test_a_file_of_mark_becomes_what_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_entries(fresh: Fresh) -> None:
         {"page_id": "1003", "state": "absent"},
     ]
     error = refused(sandbox, entries=entries)
-    assert [one["action"] for one in error.result["results"]] == [
+    assert [result["action"] for result in error.result["results"]] == [
         "updated",
         "unchanged",
         "unchanged",

@@ -129,4 +129,4 @@ def test_entries(fresh: Fresh) -> None:
         {"key": "DOC", "name": "Documentation", "home_page": "Later"},
     ]
     values = run(sandbox, entries=entries)[1]
-    assert [one["action"] for one in values["results"]] == ["updated", "updated", "created"]
+    assert [result["action"] for result in values["results"]] == ["updated", "updated", "created"]

@@ -90,7 +90,7 @@ class Server:
     def _groups(self, form: Form) -> Reply:
         shown = [{"name": name, **group} for name, group in self.groups.items()]
         if self.hide_members:
-            shown = [{key: each[key] for key in ("name", "readonly")} for each in shown]
+            shown = [{key: record[key] for key in ("name", "readonly")} for record in shown]
         return _listed(shown, form)
 
     def _create_group(self, form: Form) -> Reply | None:
@@ -152,7 +152,9 @@ class Server:
 
     def _delete_role(self, form: Form) -> None:
         del self.roles[form["name"]]
-        self.assignments = [each for each in self.assignments if each[0] != form["name"]]
+        self.assignments = [
+            assignment for assignment in self.assignments if assignment[0] != form["name"]
+        ]
 
     def _role_assignments(self, form: Form) -> Reply:
         return lines(
@@ -223,5 +225,5 @@ class Server:
 
 def _listed(records: list[dict[str, Any]], form: Form) -> Reply:
     """Return the records that `search` and `limit` select [analysis-9]."""
-    found = [each for each in records if fnmatchcase(each["name"], form.get("search", "*"))]
+    found = [record for record in records if fnmatchcase(record["name"], form.get("search", "*"))]
     return lines(*found[: int(form.get("limit", 1000))])

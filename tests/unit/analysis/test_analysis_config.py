@@ -27,7 +27,7 @@ from tests.helpers.options import build
 from tests.unit.analysis.fake import Form, Server
 from tests.unit.analysis.server import refusal, task_for
 from tests.unit.stub import Reply, Stub
-from tools import role_readme
+from tools.tree import ROOT
 
 SOURCE = {"url": "https://old:8080", "username": "admin", "password": "secret"}
 
@@ -470,9 +470,18 @@ def test_patterns_fit_plan_names_and_own_names() -> None:
         server,
         modules=[{"project": "p", "name": "db"}],
         purge=["modules"],
-        protect=["p/c*", "u?", "NE[T]"],
+        protect=["p/c*", "u?", "NE*"],
     )
     assert ran.planned == [("modules", "p/net", "delete")]
+
+
+def test_a_protection_that_could_have_been_meant_across_projects_deletes_nothing() -> None:
+    server = Server()
+    server.modules["p_1"] = {"core": ["a"], "db": ["d"]}
+    entry = {"project": "p", "name": "db"}
+    error = refused(server, modules=[entry], purge=["modules"], protect=["p*re"])
+    assert (error.kind, server.writes) == ("invalid", [])
+    assert "protect: 'p*re' does not match 'p/core': * ends at a slash" in str(error)
 
 
 def test_more_deletions_than_there_may_be_fail_before_any_write() -> None:
@@ -895,7 +904,7 @@ def without_words(options: Mapping[str, Any], *words: str) -> dict[str, Any]:
 
 def test_the_role_takes_what_the_module_takes() -> None:
     """Verify this except for defaults of entries: the defaults of the module count."""
-    file = role_readme.ROOT / "roles/analysis_config/meta/argument_specs.yml"
+    file = ROOT / "roles/analysis_config/meta/argument_specs.yml"
     spec = yaml.safe_load(file.read_text("utf-8"))["argument_specs"]["main"]["options"]
     module = argument_spec(analysis_config.AnalysisConfigOptions)
     lists = {kind.option for kind in object_kinds.KINDS}

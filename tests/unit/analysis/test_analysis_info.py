@@ -148,9 +148,9 @@ def test_an_export_has_the_lists_of_analysis_config() -> None:
     assert config["projects"] == [{"name": "p"}]
     assert config["users"] == [{"name": "alice"}]
     assert config["groups"] == [{"name": "developers", "users": ["alice"]}]
-    assert [each["name"] for each in config["roles"]] == ["dev"]
-    assert [each.get("project") for each in config["role_assignments"]] == [None, "p"]
-    assert [each["project"] for each in config["modules"]] == ["p"]
+    assert [role["name"] for role in config["roles"]] == ["dev"]
+    assert [assignment.get("project") for assignment in config["role_assignments"]] == [None, "p"]
+    assert [module["project"] for module in config["modules"]] == ["p"]
     assert config["views"][0]["query"] == "state:New"
     assert config["defect_types"] == [{"project": "p", "code": "X.Y", "enabled": False}]
     assert result["omitted"] == ["users: password"]
@@ -190,8 +190,8 @@ def test_what_no_object_shows_is_not_exported() -> None:
 def test_an_export_without_a_project_has_them_all() -> None:
     with Stub(answer=configured) as stub:
         result, _warnings = gathered(stub, export=True)
-    assert [each["name"] for each in result["config"]["projects"]] == ["p", "q"]
-    assert [each["project"] for each in result["config"]["views"]] == ["p", "q"]
+    assert [project["name"] for project in result["config"]["projects"]] == ["p", "q"]
+    assert [view["project"] for view in result["config"]["views"]] == ["p", "q"]
     assert len(result["config"]["role_assignments"]) == 3
 
 
@@ -329,15 +329,24 @@ def test_settings_may_be_imported_without_waiting() -> None:
     assert "sourcePassword" not in sent(stub)[-1]
 
 
-@pytest.mark.parametrize("shown", [(), (OVER,)])
-def test_an_import_of_which_nothing_was_seen_is_warned_of(shown: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        ((), "unknown: the server shows no import"),
+        (({**RUNNING, "status": "?"},), "unknown: the server reports an unknown status"),
+        ((OVER,), None),
+    ],
+)
+def test_an_import_whose_result_is_unknown_is_warned_of(
+    shown: tuple[Any, ...], words: str | None
+) -> None:
     with Stub(lines(), Reply(), answer=lambda seen: lines(*shown)) as stub:
         operation, warnings = warned(stub, wait_timeout=0.1)
         assert operation.apply(operation.plan()) == {"status": list(shown)}
-    assert len(warnings) == int(not shown)
-    if warnings:
+    assert len(warnings) == int(words is not None)
+    if words is not None:
         assert "https://old.example.com:8080" in warnings[0]
-        assert "whether it went well is not known" in warnings[0]
+        assert words in warnings[0]
 
 
 def test_an_import_that_is_not_waited_for_is_not_warned_of() -> None:

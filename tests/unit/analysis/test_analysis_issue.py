@@ -52,15 +52,15 @@ class Server:
     def search(self, form: Mapping[str, str]) -> Reply:
         wanted = re.fullmatch(r"""status:['"]?(.*?)['"]?""", form["query"])
         shown = [
-            dict(each)
-            for each in self.issues.values()
-            if wanted is None or str(each["status"]).casefold() == wanted[1].casefold()
+            dict(issue)
+            for issue in self.issues.values()
+            if wanted is None or str(issue["status"]).casefold() == wanted[1].casefold()
         ]
         if self.folds and not form["query"].startswith("grouping:off"):
             shown = [{**shown[0], "issueIds": list(self.issues)}]
         summary = {"summary": {"total": len(shown), "warnings": self.warnings}}
         records = [*shown[: int(form["limit"])], summary]
-        return Reply(body="".join(json.dumps(each) + "\n" for each in records))
+        return Reply(body="".join(json.dumps(record) + "\n" for record in records))
 
     def issue_details(self, form: Mapping[str, str]) -> Reply:
         number = int(form["id"])
@@ -138,7 +138,7 @@ def test_issues_are_written_in_batches_of_those_that_differ_alike() -> None:
     sizes = [(len(form["ids"].split(",")), "status" in form) for form in writes]
     assert sizes == [(30, False), (100, True), (100, True), (20, True)]
     assert all(form["owner"] == "bob" for form in writes)
-    assert {each["owner"] for each in result["issues"]} == {"bob"}
+    assert {issue["owner"] for issue in result["issues"]} == {"bob"}
     assert len(result["issues"]) == 250
 
 
@@ -340,7 +340,7 @@ def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None
     server = Server(1, 2, lost=Reply(cut=True))
     _planned, result, writes = run(server, ids=[1, 2], status="Fix", comment="look")
     assert len(writes) == 1
-    assert [each["status"] for each in result["issues"]] == ["Fix", "Fix"]
+    assert [issue["status"] for issue in result["issues"]] == ["Fix", "Fix"]
 
 
 @pytest.mark.parametrize("shows_history", [True, False])

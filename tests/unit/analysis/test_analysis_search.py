@@ -71,7 +71,7 @@ def info(stub: Stub, **options: Any) -> tuple[Mapping[str, Any], list[str]]:
 
 
 def gate(*replies: Reply, thresholds: list[dict[str, Any]], **options: Any) -> ToolchainError:
-    filled = [{"max": 0, **each} for each in thresholds]
+    filled = [{"max": 0, **threshold} for threshold in thresholds]
     with Stub(*replies) as stub, pytest.raises(ToolchainError) as caught:
         info(stub, thresholds=filled, **options)
     return caught.value
@@ -414,9 +414,9 @@ def test_a_gate_that_is_not_passed_names_the_first_with_their_links() -> None:
         " #2 ABV.GENERAL /src/a.c https://analysis.example.com/x?id=2;"
         " #3 ABV.GENERAL /src/a.c https://analysis.example.com/x?id=3"
     )
-    assert [each["exceeded"] for each in error.result["thresholds"]] == [True, False]
-    assert [each["count"] for each in error.result["thresholds"]] == [30, 0]
-    assert [each["id"] for each in error.result["offenders"]] == list(range(1, 21))
+    assert [threshold["exceeded"] for threshold in error.result["thresholds"]] == [True, False]
+    assert [threshold["count"] for threshold in error.result["thresholds"]] == [30, 0]
+    assert [offender["id"] for offender in error.result["offenders"]] == list(range(1, 21))
     assert error.result["offenders"][0]["url"] == "https://analysis.example.com/x?id=1"
     assert error.result["complete"] is True
 
@@ -468,7 +468,7 @@ def test_a_severity_with_another_name_still_counts_by_its_number() -> None:
 def test_an_issue_that_does_not_show_what_is_asked_for_counts(hidden: tuple[str, ...]) -> None:
     bare = {"id": 1, "code": "X", **dict.fromkeys(hidden)}
     error = gate(lines(bare, summary(1)), thresholds=[{"severity": ["1"], "state": ["New"]}])
-    assert [each["id"] for each in error.result["offenders"]] == [1]
+    assert [offender["id"] for offender in error.result["offenders"]] == [1]
 
 
 SLIPS = {

@@ -124,7 +124,7 @@ class Ci:
         if path.endswith("/logText/progressiveText"):
             start = int(parse_qs(urlsplit(seen.target).query)["start"][0])
             return Reply(body=self.log[start:], headers={"X-Text-Size": str(len(self.log))})
-        if re.search(r"/job/[^/]+/\d+/api/json$", path):
+        if re.search(r"/job/[^/]+/(\d+|last\w+)/api/json$", path):
             return _next(self.running)
         return Reply(body={"buildable": True, "property": [], "builds": [], **self.job})
 

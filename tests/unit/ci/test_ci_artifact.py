@@ -11,10 +11,6 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts.build_artifacts import (
-    ArtifactPatterns,
-    artifacts_of,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.artifacts.ci_artifact import (
     CiArtifactOperation,
     CiArtifactOptions,
@@ -279,28 +275,10 @@ def test_folders_and_files_in_the_way_are_named(fetch: Fetching) -> None:
 def test_nothing_may_be_enough(fetch: Fetching) -> None:
     found = fetch(patterns=["nothing"], allow_empty=True)
     assert (found["changed"], found["files"]) == (False, [])
-    assert "'nothing' fits no artifact" in fetch.warnings[0]
+    assert "'nothing' matches no artifact" in fetch.warnings[0]
 
 
 def test_a_running_build_is_not_complete(fetch: Fetching) -> None:
     fetch.server.shown = {"building": True, "result": None}
     fetch()
     assert "it still runs" in fetch.warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "paths"),
-    [
-        ("*.txt", ["a.txt", "d/b.txt", "d/e/c.txt"]),
-        ("**/*.txt", ["a.txt", "d/b.txt", "d/e/c.txt"]),
-        ("d/", ["d/b.txt", "d/e/c.txt"]),
-        ("d/**/*.txt", ["d/b.txt", "d/e/c.txt"]),
-        ("d/**/e/**/c.txt", ["d/e/c.txt"]),
-        ("d/?.txt", ["d/b.txt"]),
-        ("A.TXT", []),
-    ],
-)
-def test_patterns(pattern: str, paths: list[str]) -> None:
-    shown = {"artifacts": [{"relativePath": p} for p in ("a.txt", "d/b.txt", "d/e/c.txt", "n")]}
-    chosen = ArtifactPatterns([pattern]).chosen(artifacts_of(shown))
-    assert [each.path for each in chosen] == paths

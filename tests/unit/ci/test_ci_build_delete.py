@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test deleting builds: the right ones, protected ones only by force, and never too many."""
+"""Test the deletion of builds: selection, protected builds, and the limit `max_deletions`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Builds:
         if seen.path.startswith("/base/crumbIssuer"):
             return Reply(404)
         if seen.method == "POST":
-            found = next(each for each in self.builds if each["number"] == int(number))
+            found = next(record for record in self.builds if record["number"] == int(number))
             if f"{number}/{name}" in self.answers:
                 return self.answers[f"{number}/{name}"]
             if name == "doDelete":
@@ -62,7 +62,7 @@ class Builds:
                 headers={"Date": "Wed, 22 Nov 2023 22:13:20 GMT"},
             )
         number = seen.path.split("/job/app/")[1].partition("/")[0]
-        shown = [each for each in self.builds if each["number"] == int(number)]
+        shown = [record for record in self.builds if record["number"] == int(number)]
         return Reply(body=shown[0]) if shown else Reply(404)
 
 
@@ -98,7 +98,7 @@ def test_builds_are_selected(given: dict[str, Any], deleted: list[int], kept: li
     }
     assert found == {"deleted": deleted, "kept": kept}
     assert values["changed"] is bool(deleted)
-    left = [each["number"] for each in served.builds]
+    left = [record["number"] for record in served.builds]
     assert left == [number for number in range(1, 7) if number not in deleted]
     assert bool(played.warnings) is bool(kept)
     assert all(f"#{number}" in played.warnings[0] for number in kept)

@@ -145,7 +145,7 @@ def test_each_difference_is_named_with_its_place() -> None:
       <hudson.tasks.Shell><command>2</command></hudson.tasks.Shell>
       </builders></project>"""
     found = configuration.drift(live, expected)
-    assert [(each.path, each.kind) for each in found.differences] == [
+    assert [(difference.path, difference.kind) for difference in found.differences] == [
         ("builders/hudson.tasks.Ant", "missing"),
         ("builders/hudson.tasks.Shell[2]/command", "changed"),
         ("builders/hudson.tasks.Shell[2]/more", "extra"),

@@ -85,3 +85,30 @@ def test_a_name_that_no_new_job_can_have_needs_no_request(name: str) -> None:
         Run(stub.url).play(lambda task: CiJobOperation(task, options))
     assert caught.value.kind == "invalid"
     assert stub.seen == []
+
+
+@pytest.mark.parametrize(("saves", "words"), [(True, None), (False, "nothing was changed")])
+def test_the_secrets_of_the_server_show_whether_a_lost_save_was_done(
+    saves: bool, words: str | None
+) -> None:
+    shown = ["{AQAABBBBBBBBBBBB}", "{AQAACCCCCCCCCCCC}"]
+    writes = 0
+
+    def answer(seen: Seen) -> Reply:
+        nonlocal writes
+        writes += seen.method == "POST"
+        secret = shown[1 if writes and saves else 0]
+        body = f"<project><token>{secret}</token></project>"
+        if seen.method == "POST":
+            return Reply(cut=True)
+        return Reply(404) if "crumbIssuer" in seen.path else Reply(body=body)
+
+    config = "<project><token>new-secret</token></project>"
+    options = options_of(CiJobOptions, job="agent", config=config, update_secrets="always")
+    with Stub(answer=answer) as stub:
+        run = Run(stub.url)
+        if words is None:
+            assert run.play(lambda task: CiJobOperation(task, options))["changed"]
+        else:
+            with pytest.raises(ToolchainError, match=words):
+                run.play(lambda task: CiJobOperation(task, options))

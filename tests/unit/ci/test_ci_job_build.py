@@ -295,7 +295,7 @@ def test_a_successful_build_with_equal_parameters_is_enough() -> None:
 def test_builds_that_are_listed_without_result_are_read_one_by_one(shown: list[str]) -> None:
     twin = build(6, values={"VERSION": "1"})
     others = [build(8, None, values={"VERSION": "2"}), build(7, values={"VERSION": "2"})]
-    listed = [{name: one.get(name) for name in shown} for one in [*others, twin, build(5)]]
+    listed = [{name: other.get(name) for name in shown} for other in [*others, twin, build(5)]]
     ci = Ci(job={"builds": listed}, running=[*others, twin]).defines(VERSION)
     values, played = needed(ci, parameters={"VERSION": "1"}, console_lines=0)
     assert (values["changed"], values["build"]["number"]) == (False, 6)
@@ -442,7 +442,7 @@ def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:
 
 
 class Stoppable(Ci):
-    """A server whose build runs until it is stopped, and whose queue item can be cancelled."""
+    """A server with a build that runs until it is stopped, and a queue item that can be cancelled."""
 
     stop = Reply(302, headers={"Location": "."})
     cancel = Reply(204)

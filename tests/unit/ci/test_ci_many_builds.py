@@ -111,12 +111,12 @@ class Farm:
         if name in self.down and waited_for:
             self.down.remove(name)
             return Reply(503)
-        for each in self.of(name):
-            if each["building"]:
-                each["left"] -= 1
-                if each["left"] <= 0:
-                    result = self.results.get(each["version"], "SUCCESS")
-                    each.update(building=False, result=result)
+        for record in self.of(name):
+            if record["building"]:
+                record["left"] -= 1
+                if record["left"] <= 0:
+                    result = self.results.get(record["version"], "SUCCESS")
+                    record.update(building=False, result=result)
         self.start(name)
         waiting = [entry for entry in self.queue if entry["key"][0] == name]
         body: dict[str, Any] = {
@@ -154,7 +154,7 @@ def wish(job: str, version: object, **more: Any) -> dict[str, Any]:
 def play(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[dict[str, Any], Played]:
     with Stub(answer=farm) as stub:
         read_only, settings = options.pop("read_only", False), options.pop("settings", {})
-        params = {"job": None, "builds": [dict(each) for each in wishes], **options}
+        params = {"job": None, "builds": [dict(record) for record in wishes], **options}
         played = Played(stub, params, read_only, settings=settings)
         return played.run(), played
 
@@ -163,7 +163,7 @@ def failed(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[Toolcha
     with Stub(answer=farm) as stub:
         read_only = options.pop("read_only", False)
         played = Played(
-            stub, {"job": None, "builds": [dict(each) for each in wishes], **options}, read_only
+            stub, {"job": None, "builds": [dict(record) for record in wishes], **options}, read_only
         )
         with pytest.raises(ToolchainError) as caught:
             played.run()

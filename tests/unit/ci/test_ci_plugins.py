@@ -82,7 +82,9 @@ def test_the_list_is_read_in_one_request() -> None:
     assert values["plugins"][1]["has_update"] is None
     assert (values["changed"], values["compliant"]) == (False, True)
     assert (values["missing"], values["outdated"], values["inactive"]) == ([], [], [])
-    assert [(one.method, one.path) for one in seen] == [("GET", "/base/pluginManager/api/json")]
+    assert [(request.method, request.path) for request in seen] == [
+        ("GET", "/base/pluginManager/api/json")
+    ]
 
 
 REQUIRED = {"git": "5.3", "ant": "1.13", "broken": "1.0", "matrix-auth": "3.2"}

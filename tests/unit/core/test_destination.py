@@ -112,8 +112,8 @@ def test_a_file_is_fetched_and_verified(tmp_path: Path, content: RemoteContent) 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (RemoteContent(len(DATA) + 1), "had told 1001"),
-        (RemoteContent(10), "had told 10"),
+        (RemoteContent(len(DATA) + 1), "announced 1001"),
+        (RemoteContent(10), "announced 10"),
         (RemoteContent(None, "md5", "0" * 32), "a file of md5"),
     ],
 )

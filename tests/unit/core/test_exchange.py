@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -137,3 +141,23 @@ def test_a_connection_with_trouble_leaves_its_place_to_another() -> None:
                 continue
             with pytest.raises(ToolchainError, match="the connection broke"):
                 transport.read("reading", "x")
+
+
+def test_more_servers_than_the_library_has_pools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify that the oldest pools are closed, by the library or with it, and created again."""
+    real = socket.getaddrinfo
+
+    def resolve(host: Any, *arguments: Any, **options: Any) -> Any:
+        return real("127.0.0.1" if str(host).endswith(".test") else host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with Stub(answer=lambda seen: Reply(body=b"ok")) as stub:
+        transport = transport_to(stub.url)
+        before = len(os.listdir("/proc/self/fd"))
+        for _round in range(2):
+            assert transport.read("reading", "x").text == "ok"
+            for number in range(60):
+                there = stub.url.replace("127.0.0.1", f"s{number}.test")
+                assert transport.read("reading", there, foreign_hosts=True).text == "ok"
+        assert stub.connections == 122
+        assert len(os.listdir("/proc/self/fd")) < before + 60

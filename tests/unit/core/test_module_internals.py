@@ -51,7 +51,7 @@ def ran(capsys: pytest.CaptureFixture[str], **given: Any) -> dict[str, Any]:
 
 
 def rename(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
-    """Rename a method of AnsibleModule where it is defined and where its constructor calls it."""
+    """Rename a method of AnsibleModule, including the calls in its constructor."""
     method, create = getattr(AnsibleModule, old), AnsibleModule.__init__
     code = create.__code__
     names = tuple(new if name == old else name for name in code.co_names)
@@ -120,7 +120,7 @@ def test_without_the_flag_for_diffs_a_task_warns(
         monkeypatch.setattr(basic, "PASS_VARS", passed)
     result = ran(capsys, name="works", _ansible_diff=True)
     assert ("diff" in result) == known
-    warnings = [each for each in result.get("warnings", []) if "no diff" in str(each)]
+    warnings = [warning for warning in result.get("warnings", []) if "no diff" in str(warning)]
     assert len(warnings) == (0 if known else 1)
 
 

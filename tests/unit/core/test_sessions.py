@@ -7,13 +7,9 @@ import os
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import (
-    connections,
-    sessions,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
-from tests.unit.stub import Reply, Stub, connection_to
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret, hidden
+from tests.unit.stub import Reply, Stub, connection_to, transport_to
 
 
 def read(url: str, token: str) -> None:
@@ -37,21 +33,28 @@ def test_a_loop_over_many_logins_does_not_keep_all_their_connections() -> None:
 def test_a_session_of_the_process_before_the_fork_is_left_to_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    closed: list[object] = []
-
-    def close(session: connections.DirectSession) -> None:
-        closed.append(session)
-
     with Stub(answer=lambda seen: Reply()) as stub:
         read(stub.url, "token-0")
-        own = os.getpid()
-        monkeypatch.setattr(connections.DirectSession, "close", close)
-        monkeypatch.setattr(os, "getpid", lambda: own + 1)
-        for number in range(sessions.MAX_SESSIONS):
-            read(stub.url, f"token-{number}")
-        assert closed == []
-        read(stub.url, "token-9999")
-        assert len(closed) == 1
+        with monkeypatch.context() as child:
+            child.setattr(os, "getpid", lambda: -1)
+            read(stub.url, "token-0")
+            read(stub.url, "token-0")
+            assert stub.connections == 2
+        read(stub.url, "token-0")
+        assert stub.connections == 2
+
+
+def test_the_secrets_of_a_session_stay_hidden_in_the_next_item_of_a_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cookie = {"Set-Cookie": "JSESSIONID.1=session-of-mine; Path=/"}
+    with Stub(Reply(headers=cookie), answer=lambda seen: Reply()) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//me:s3cret-of-mine@"))
+        for _item in range(2):
+            hidden.clear()
+            transport_to("http://server.invalid/base", crumbs=True).read("reading", "x")
+            masked = hidden.mask("session-of-mine s3cret-of-mine")
+            assert "of-mine" not in masked
 
 
 @pytest.mark.parametrize(

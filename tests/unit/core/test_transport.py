@@ -290,7 +290,7 @@ def test_a_timeout_is_tried_again_on_a_read_and_not_on_a_write() -> None:
         transport = transport_to(stub.url, timeout=0.1, retries=1)
         error = fails(transport.read, "reading x", "x")
         assert (error.kind, error.outcome_unknown) == ("timeout", False)
-        assert str(error) == f"reading x: no answer within 0.1 s ({stub.url}/x)"
+        assert str(error) == f"reading x: no response within 0.1 s ({stub.url}/x)"
         assert len(stub.seen) == 2
         error = fails(transport.write, "writing x", "PUT", "x")
         assert (error.kind, error.outcome_unknown) == ("timeout", True)
@@ -394,7 +394,10 @@ def test_the_environment_is_searched_for_proxies_once(monkeypatch: pytest.Monkey
         for number in range(3):
             transport.read("reading", f"x/{number}")
         transport_to(stub.url).read("reading", "x")
-    assert len(asked) == 2
+        assert len(asked) == 1
+        monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:2")
+        transport_to(stub.url).read("reading", "x")
+        assert len(asked) == 2
 
 
 # Redirects
@@ -566,7 +569,7 @@ def test_a_body_that_is_not_packed_as_it_is_said_is_not_understood(streamed: boo
         assert len(stub.seen) == 1
         outcome_unknown = fails(transport.write, "writing", "PUT", "x").outcome_unknown
     assert (error.kind, outcome_unknown) == ("protocol", True)
-    assert str(error) == f"reading: the body of the answer cannot be unpacked ({stub.url}/x)"
+    assert str(error) == f"reading: the body of the response cannot be decompressed ({stub.url}/x)"
 
 
 def test_a_header_that_cannot_be_sent_is_never_sent() -> None:

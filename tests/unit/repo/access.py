@@ -64,7 +64,7 @@ class Directory:
             found = self.apply(seen.method, f"{kind}/{name}".rstrip("/"), body)
             return self._write(seen.method, kind, name, body) if found is None else found
         if not name:
-            listed = [{key: each} for each in rows]
+            listed = [{key: row} for row in rows]
             return Reply(body=json.dumps(listed) if self.old else {kind: listed})
         found_row = rows.get(name)
         return absent() if found_row is None else Reply(body=found_row)

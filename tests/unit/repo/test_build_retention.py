@@ -53,7 +53,7 @@ def listed(*numbers: str) -> Reply:
 
 
 def record(*statuses: str) -> Reply:
-    found = [{"status": each, "timestamp": "2026-01-01T00:00:00.000+0000"} for each in statuses]
+    found = [{"status": status, "timestamp": "2026-01-01T00:00:00.000+0000"} for status in statuses]
     return Reply(body={"buildInfo": {"name": "app", **({"statuses": found} if found else {})}})
 
 
@@ -76,7 +76,7 @@ def test_builds_come_newest_first_with_decoded_numbers_and_times_in_utc(server: 
     ]
     server.on[LIST] = Reply(body={"buildsNumbers": entries})
     values = server.run(BuildInfoOperation, {"build_name": "app"})[1]
-    assert [(one["number"], one["started"]) for one in values["builds"]] == [
+    assert [(build["number"], build["started"]) for build in values["builds"]] == [
         ("7", "2026-02-01T00:00:00.000Z"),
         ("1.0+5", "2026-01-02T01:04:05.678Z"),
         ("odd", "yesterday"),
@@ -222,9 +222,12 @@ def test_listed_builds_have_their_promotions(server: Server) -> None:
     server.on |= {LIST: listed("1", "2", "3"), f"{LIST}/1": record("staged", "released")}
     server.on |= {f"{LIST}/2": record(), f"{LIST}/3": Reply(404, "No build was found")}
     _plan, values = server.run(BuildInfoOperation, {"build_name": "app"})
-    assert [one["status"] for one in values["builds"]] == [None, None, "released"]
-    assert [one["promotions"] for one in values["builds"]][:2] == [None, []]
-    assert [one["status"] for one in values["builds"][2]["promotions"]] == ["staged", "released"]
+    assert [build["status"] for build in values["builds"]] == [None, None, "released"]
+    assert [build["promotions"] for build in values["builds"]][:2] == [None, []]
+    assert [promotion["status"] for promotion in values["builds"][2]["promotions"]] == [
+        "staged",
+        "released",
+    ]
     given = {"build_name": "app", "build_number": "1"}
     _plan, values = server.run(BuildInfoOperation, given)
     assert values["build"]["statuses"]
@@ -242,7 +245,7 @@ def test_runs_of_a_number_have_their_own_promotions(server: Server) -> None:
     server.on[f"{LIST}/1?started=2026-01-01T00:00:00.000+0000"] = record("old")
     server.on[f"{LIST}/1?started=2026-01-02T00:00:00.000+0000"] = record("new")
     _plan, values = server.run(BuildInfoOperation, {"build_name": "app"})
-    assert [one["status"] for one in values["builds"]] == ["new", "old"]
+    assert [build["status"] for build in values["builds"]] == ["new", "old"]
 
 
 def test_promoted_builds_are_named_and_not_announced(server: Server) -> None:
@@ -377,7 +380,7 @@ class Store:
 
     def __init__(self, server: Server, *numbers: str, split: bool = True) -> None:
         self.numbers, self.split = list(numbers), split
-        server.on[LIST] = lambda _seen: listed(*(f"{each}@1" for each in self.numbers))
+        server.on[LIST] = lambda _seen: listed(*(f"{number}@1" for number in self.numbers))
         self.on = server.on
 
     def deleting(self, query: str, reply: Reply | None = None) -> None:
@@ -387,7 +390,7 @@ class Store:
         def answer(_seen: Seen) -> Reply:
             if not set(wanted) <= set(self.numbers):
                 return Reply(404, "Could not find builds")
-            self.numbers = [each for each in self.numbers if each not in wanted]
+            self.numbers = [number for number in self.numbers if number not in wanted]
             return reply or Reply(200, "The following builds has been deleted successfully")
 
         self.on[f"DELETE /api/build/app?buildNumbers={query}"] = answer

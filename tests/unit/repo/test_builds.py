@@ -296,7 +296,7 @@ def test_later_promotions_that_say_nothing_are_refused(
 )
 def test_times_in_many_spellings(older: Any, newer: Any) -> None:
     entries = [{"status": "b", "timestamp": newer}, {"status": "a", "timestamp": older}]
-    assert [one.status for one in promotions({"statuses": entries})] == ["a", "b"]
+    assert [promotion.status for promotion in promotions({"statuses": entries})] == ["a", "b"]
 
 
 @pytest.mark.parametrize("time", [None, "", "yesterday", "2026-13-01T00:00:00Z", 10**30])
@@ -309,7 +309,7 @@ def test_a_promotion_without_a_time_stays_behind_the_one_before_it(time: Any) ->
         {"status": "b"},
         "no promotion",
     ]
-    found = [one.status for one in promotions({"statuses": entries})]
+    found = [promotion.status for promotion in promotions({"statuses": entries})]
     assert found == ["a", "b", "c", "d"]
     assert promotions({"statuses": None}) == []
 
@@ -415,7 +415,7 @@ def test_an_error_among_the_messages_is_a_failure(server: Server, code: int) -> 
     error = server.fails(BuildPromoteOperation, options(status="released"))
     assert (error.kind, error.status) == ("rejected", code)
     assert "no room for a.jar" in error.message
-    assert [one["level"] for one in error.result["messages"]] == ["WARNING", "ERROR"]
+    assert [message["level"] for message in error.result["messages"]] == ["WARNING", "ERROR"]
 
 
 def test_errors_in_a_good_answer_are_a_failure(server: Server) -> None:
@@ -436,7 +436,7 @@ def test_a_good_answer_in_another_shape(server: Server, body: str, messages: lis
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = Reply(200, body)
     _ignored, values = server.run(BuildPromoteOperation, options(status="released"))
-    assert [one["message"] for one in values["messages"]] == messages
+    assert [message["message"] for message in values["messages"]] == messages
 
 
 def test_an_answer_that_ends_too_early_may_have_held_an_error(server: Server) -> None:

@@ -51,7 +51,7 @@ class Lifecycle:
 
     def has(self, *statuses: str) -> None:
         """Set the status of the bundle."""
-        replies = [Reply(body={"status": one}) for one in statuses]
+        replies = [Reply(body={"status": status}) for status in statuses]
         self.server.on[f"GET {API}/release_bundle/statuses/agent/1"] = list(replies)
 
     def _page(self, seen: Seen) -> Reply:
@@ -64,9 +64,9 @@ class Lifecycle:
 
     def add(self, *statuses: str) -> int:
         """Record a new promotion."""
-        millis = 1 + max([one["created_millis"] for one in self.rows], default=0)
+        millis = 1 + max([record["created_millis"] for record in self.rows], default=0)
         self.rows.insert(0, row(millis))
-        replies = [Reply(body={"status": one}) for one in (*statuses, "COMPLETED")]
+        replies = [Reply(body={"status": status}) for status in (*statuses, "COMPLETED")]
         self.server.on[f"{STATUS}/{millis}"] = list(replies)
         return millis
 

@@ -477,7 +477,7 @@ def test_a_tag_that_fails_does_not_hide_the_others(server: Server) -> None:
     assert error.kind == "permission"
     assert error.message.endswith("2 of 3 tags were not promoted: 1, 3")
     entries = error.result["tags"]
-    assert [one["action"] for one in entries] == ["failed", "promoted", "failed"]
+    assert [entry["action"] for entry in entries] == ["failed", "promoted", "failed"]
     assert all("no right to do so" in entries[index]["error"] for index in (0, 2))
     assert "src/team/app:3" in entries[2]["error"]
 
@@ -488,7 +488,7 @@ def test_tags_that_are_missing_are_all_named_before_anything_is_promoted(server:
     error = server.fails(DockerPromoteOperation, options(tags=["1", "2", "3"]))
     assert error.kind == "not_found"
     assert "'src/team/app:2', 'src/team/app:3'" in error.message
-    assert [one["action"] for one in error.result["tags"]] == ["unchanged", "failed", "failed"]
+    assert [tag["action"] for tag in error.result["tags"]] == ["unchanged", "failed", "failed"]
     assert PROMOTE not in server.asked
 
 
@@ -507,7 +507,7 @@ def test_a_list_of_tags_on_a_server_that_shows_names_only(server: Server) -> Non
     server.on["POST /api/container/src/v2/promote"] = Reply(200, "ok")
     plan, values = server.run(DockerPromoteOperation, options(tags=["1", "2"]))
     assert plan.changed
-    assert [one["action"] for one in values["tags"]] == ["unchanged", "promoted"]
+    assert [tag["action"] for tag in values["tags"]] == ["unchanged", "promoted"]
 
 
 def test_a_lost_answer_is_looked_up(server: Server) -> None:

@@ -331,8 +331,8 @@ def targets(store: Store) -> dict[str, str]:
         ({"path": "a/*.txt"}, {"a/1.txt": "1"}),
         ({"path": "a/**/*.txt"}, {"a/1.txt": "1", "a/b/3.txt": "3"}),
         ({"path": "a/**", "target_path": "t"}, {"t/1.txt": "1", "t/2.bin": "2", "t/b/3.txt": "3"}),
-        ({"path": "a/**", "exclude": ["*.txt"]}, {"a/2.bin": "2"}),
-        ({"path": "a/", "exclude": ["*.txt"], "target_path": "t"}, {"t/2.bin": "2"}),
+        ({"path": "a/**", "exclude": ["**/*.txt"]}, {"a/2.bin": "2"}),
+        ({"path": "a/", "exclude": ["**.txt"], "target_path": "t"}, {"t/2.bin": "2"}),
         (
             {"path": None, "artifacts": [{"path": "a/1.txt"}, {"path": "a/b/"}]},
             {"a/1.txt": "1", "a/b/3.txt": "3"},
@@ -376,8 +376,9 @@ def test_a_pattern_is_moved_once(server: Server, target: str | None) -> None:
     ("options", "kind", "message"),
     [
         ({"path": "a/*.iso"}, "not_found", "path: looked for 'a/*.iso' in 'r'"),
+        ({"path": "a/*3.txt"}, "not_found", "* ends at a slash, write 'a/**3.txt'"),
         ({"path": "a/*.iso", "move": True}, "not_found", "there is no file"),
-        ({"path": "a/**", "exclude": ["*"]}, "not_found", "that properties and exclude leave"),
+        ({"path": "a/**", "exclude": ["**"]}, "not_found", "that properties and exclude leave"),
         ({"artifacts": [{"path": "a/1.txt"}, {"path": "gone"}]}, "not_found", "artifacts[1]: "),
         ({"path": "a/**", "max_items": 2}, "failed", "3 files are meant, more than max_items (2)"),
         ({"path": "a/**", "target_repo": "r"}, "invalid", "is the item itself"),
@@ -409,4 +410,4 @@ def test_wrong_choices_copy_nothing(
 def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server) -> None:
     Store(server, r=MANY)
     server.run(Operation, given(path="a/**", exclude=["*.iso"]))
-    assert server.warnings == ["exclude: '*.iso' fits no file that is meant"]
+    assert server.warnings == ["exclude: '*.iso' matches no file that is meant"]

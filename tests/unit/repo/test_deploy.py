@@ -166,7 +166,7 @@ def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server, tmp_path: 
     server.on["HEAD /r/a.txt"] = head("x")
     given = options(src=f"{tmp_path}/*", exclude=["*.md5"])
     server.run(ArtifactDeployOperation, given)
-    assert server.warnings == ["exclude: '*.md5' fits no file"]
+    assert server.warnings == ["exclude: '*.md5' matches no file"]
 
 
 def test_known_content_is_not_sent(server: Server) -> None:

@@ -157,10 +157,13 @@ def test_a_list_in_several_places(server: Server, tmp_path: Path) -> None:
 
 def test_what_is_excluded(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"1.jar": "1", "1.md5": "2", "docs/x/2.jar": "3", "b/3.md5": "4"})
-    given = asked_for(tmp_path, path="a/", exclude=["*.md5", "docs/", "none*"])
+    given = asked_for(tmp_path, path="a/", exclude=["**/*.md5", "docs/", "none*", "*/2.jar"])
     server.run(Operation, given)
     assert tree(tmp_path) == {"1.jar": "1"}
-    assert server.warnings == ["exclude: 'none*' fits no file that is meant"]
+    assert server.warnings == [
+        "exclude: 'none*' matches no file that is meant",
+        "exclude: '*/2.jar' does not match 'docs/x/2.jar': * ends at a slash, write '**/*/2.jar'",
+    ]
 
 
 def test_only_files_with_the_properties(server: Server, tmp_path: Path) -> None:
@@ -450,7 +453,7 @@ def test_more_than_was_told_is_not_kept(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("right")
     server.on["GET /r/a"] = Reply(body="right and more")
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a"))
-    assert "14 bytes, and had told 5" in error.message
+    assert "14 bytes, but announced 5" in error.message
     assert not (tmp_path / "d").exists()
 
 

@@ -164,7 +164,7 @@ def test_download(server: Server, tmp_path: Any) -> None:
     server.on |= {RECORD: record(modules=MODULES), AQL: Reply(body={"results": rows, "range": {}})}
     operation = artifact_download.ArtifactDownloadOperation
     _plan, values = server.run(operation, {**OURS, "dest": str(tmp_path)}, check=True)
-    assert [one["path"] for one in values["files"]] == ["a.zip"]
+    assert [file["path"] for file in values["files"]] == ["a.zip"]
 
 
 def test_trash(server: Server) -> None:
@@ -195,7 +195,7 @@ def test_repositories(server: Server) -> None:
     server.on[rows] = Reply(body=b'[{"key": "pay-dev", "type": "LOCAL"}]')
     server.on[single] = Reply(body={"key": "pay-dev", "rclass": "local"})
     _plan, values = server.run(RepoInfoOperation, {"project": "pay"})
-    assert [one["key"] for one in values["repositories"]] == ["pay-dev"]
+    assert [repository["key"] for repository in values["repositories"]] == ["pay-dev"]
     _plan, values = server.run(RepoInfoOperation, {"project": "pay", "repo": "pay-dev"})
     assert values["repositories"][0]["rclass"] == "local"
     error = server.fails(RepoInfoOperation, {"project": "pay", "repo": "other"})

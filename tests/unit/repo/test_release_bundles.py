@@ -331,7 +331,7 @@ def test_sources_of_all_kinds(server: Server) -> None:
     server.run(ReleaseBundleOperation, bundle(project="pay", sources=sources))
     found = server.bodies(create)[0]["sources"]
     assert [one["source_type"] for one in found] == ["builds", "release_bundles"]
-    assert [one["build_repository"] for one in found[0]["builds"]] == [
+    assert [build["build_repository"] for build in found[0]["builds"]] == [
         "pay-build-info",
         "artifactory-build-info",
     ]
@@ -403,7 +403,7 @@ def test_info_of_a_version(server: Server) -> None:
     server.on[first] = Reply(body={"promotions": rows, "total": 2})
     _plan, values = server.run(ReleaseBundleInfoOperation, {"name": "agent", "version": "1"})
     (found,) = values["bundles"]
-    assert [one["environment"] for one in found["promotions"]] == ["PROD", "QA"]
+    assert [promotion["environment"] for promotion in found["promotions"]] == ["PROD", "QA"]
     server.on[EXISTS] = there(False)
     error = server.fails(ReleaseBundleInfoOperation, {"name": "agent", "version": "1"})
     assert error.kind == "not_found"

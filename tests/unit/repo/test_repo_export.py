@@ -158,7 +158,7 @@ def test_access_is_exported_as_the_modules_take_it(
     _plan, values = server.run(RepoExportOperation, given)
     written = yaml_load((tmp_path / "repo.yml").read_text("utf-8"))
     assert "members" not in written["groups"][0]
-    assert [(one["name"], one["groups"]) for one in written["users"]] == [
+    assert [(user["name"], user["groups"]) for user in written["users"]] == [
         ("bob", ["dev"]),
         ("eve", []),
     ]

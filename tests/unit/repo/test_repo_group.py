@@ -135,7 +135,7 @@ def test_many_groups_in_one_task(server: Server, groups: Directory) -> None:
         {"name": "gone", "state": "absent"},
     ]
     plan, values = server.run(RepoGroupOperation, {"entries": entries})
-    actions = {one["name"]: one["action"] for one in values["results"]}
+    actions = {result["name"]: result["action"] for result in values["results"]}
     assert actions == {"a": "unchanged", "b": "updated", "new": "created", "gone": "unchanged"}
     assert set(plan.before) == set(plan.after) == {"b", "new"}
     assert values["results"][1]["description"] == "other"

@@ -106,7 +106,7 @@ def test_adding(server: Server, permissions: Directory) -> None:
     given["mode"] = "add"
     _plan, values = server.run(RepoPermissionOperation, given)
     part = values["permission"]["resources"]["artifact"]
-    assert [one["repo"] for one in part["targets"]] == ["a-local", "b-local"]
+    assert [target["repo"] for target in part["targets"]] == ["a-local", "b-local"]
     assert part["users"] == {"alice": ["read"], "bob": ["read", "write"]}
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
@@ -118,7 +118,7 @@ def test_removing(server: Server, permissions: Directory) -> None:
     given["mode"] = "remove"
     _plan, values = server.run(RepoPermissionOperation, given)
     part = values["permission"]["resources"]["artifact"]
-    assert [one["repo"] for one in part["targets"]] == ["a-local"]
+    assert [target["repo"] for target in part["targets"]] == ["a-local"]
     assert part["users"] == {"bob": ["read"]}
     assert not server.run(RepoPermissionOperation, given)[0].changed
 

@@ -46,7 +46,7 @@ class Manager:
     """
 
     def __init__(self, server: Server, *configs: dict[str, Any]) -> None:
-        self.server, self.configs = server, {each["key"]: each for each in configs}
+        self.server, self.configs = server, {config["key"]: config for config in configs}
         self.dropped = {"unknownSetting"}
         self.short, self.partial, self.lists, self.batches = set[str](), False, True, True
         self.lag, self.replies, self.files = 0, list[Reply | str](), dict[str, int]()
@@ -89,9 +89,9 @@ class Manager:
         if not self.lists:
             return Reply(404)
         found: dict[str, list[Any]] = {}
-        for one in self.configs.values():
-            fields = {name: value for name, value in one.items() if name not in self.short}
-            found.setdefault(one["rclass"].upper(), []).append(fields)
+        for config in self.configs.values():
+            fields = {name: value for name, value in config.items() if name not in self.short}
+            found.setdefault(config["rclass"].upper(), []).append(fields)
         return Reply(body=found)
 
     def read(self, key: str) -> Reply:

@@ -151,7 +151,7 @@ def test_many_users_in_one_task(server: Server, users: Directory) -> None:
         {"name": "new", "email": "new@example.org", "password": "s3cret-word"},
     ]
     _plan, values = server.run(RepoUserOperation, {"entries": entries})
-    assert [one["action"] for one in values["results"]] == ["unchanged", "updated", "created"]
+    assert [result["action"] for result in values["results"]] == ["unchanged", "updated", "created"]
     assert "s3cret" not in repr(values)
 
 

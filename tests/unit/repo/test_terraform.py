@@ -104,7 +104,7 @@ def test_modules_and_plans_are_read_and_other_resources_are_not() -> None:
         {"type": "artifactory_group", "values": {"name": "g"}},
         {"type": "artifactory_local_npm_repository", "mode": "data", "values": {"key": "b"}},
     ]
-    keys = [one["key"] for one in terraform_repositories(document)["repositories"]]
+    keys = [repository["key"] for repository in terraform_repositories(document)["repositories"]]
     assert keys == ["a"]
     assert terraform_repositories({"planned_values": document["values"]})["repositories"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.cleanup.artifact_trash import (
     ArtifactTrashOperation,
 )
@@ -17,6 +18,7 @@ from tests.unit.stub import Reply
 TRASH = "GET /api/storage/auto-trashcan"
 REPOSITORIES = "GET /api/repositories"
 EMPTY = "POST /api/trash/empty"
+QUERY = "POST /api/search/aql"
 ITEM = "GET /api/storage/auto-trashcan/r/a/1.txt"
 CLEAN = "DELETE /api/trash/clean/r/a/1.txt"
 NOT_THERE = Reply(400, {"errors": [{"status": 400, "message": "Could not locate artifact 'r:a'"}]})
@@ -169,6 +171,41 @@ def test_a_lost_answer_to_cleaning_is_looked_up(server: Server, gone: bool) -> N
     else:
         assert server.fails(ArtifactTrashOperation, ONE).outcome_unknown
     assert server.asked.count(CLEAN) == 1
+
+
+@pytest.mark.parametrize("dialect", ["generic", "jfrog"])
+def test_a_sealed_plan_has_the_items_that_the_server_shows(server: Server, dialect: str) -> None:
+    rows = [{"repo": "auto-trashcan", "path": "r/a", "name": "1.txt", "size": 1}]
+    server.dialect = dialect
+    server.on |= {TRASH: trash("r", "s"), QUERY: Reply(body={"results": rows, "range": {}})}
+    operation = server.operation(ArtifactTrashOperation, params("empty"))
+    operation.plan()
+    parts = operation.parts()
+    assert [part.name for part in parts] == ["r", "s"]
+    items = [["r/a", "1.txt", 1, None, None]] if dialect == "jfrog" else []
+    assert parts[0].before == {"items": items}
+    plan = operation.leave_out([0])
+    assert (plan.before, plan.after) == ({"children": ["r", "s"]}, {"children": ["r"]})
+
+
+def test_a_part_of_the_trash_is_no_plan(server: Server) -> None:
+    trimmed = {"notification": "AQL query reached the search hard limit, results are trimmed."}
+    server.on |= {TRASH: trash("r"), QUERY: Reply(body={"results": [], "range": trimmed})}
+    operation = server.operation(ArtifactTrashOperation, params("empty"))
+    operation.plan()
+    with pytest.raises(ToolchainError, match="the server does not give all of it") as caught:
+        operation.parts()
+    assert caught.value.kind == "protocol"
+
+
+def test_a_failure_names_what_has_been_cleaned(server: Server) -> None:
+    server.on |= {TRASH: [trash("r", "s"), trash("s")], QUERY: Reply(body={"results": []})}
+    server.on |= {"DELETE /api/trash/clean/r": Reply(204), "DELETE /api/trash/clean/s": Reply(403)}
+    operation = server.operation(ArtifactTrashOperation, params("empty"))
+    operation.plan()
+    with pytest.raises(ToolchainError) as caught:
+        operation.apply(operation.leave_out([]))
+    assert (caught.value.kind, caught.value.result) == ("permission", {"changed": True})
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_a_pattern_that_names_nothing_is_warned_of(
 ) -> None:
     made = run(serve(servers, Tracker({"a.log": b"x"})), tmp_path, patterns=patterns)
     made()
-    assert [said in each for each in made.warnings] == [True]
+    assert [said in warning for warning in made.warnings] == [True]
 
 
 def test_names_do_not_depend_on_the_patterns(servers: ExitStack, tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_what_came_before_a_failure_is_there_and_said(servers: ExitStack, tmp_pa
         run(stub, tmp_path, parallel=1)()
     result = caught.value.result
     assert result["changed"] is True
-    assert [(one["id"], one["action"]) for one in result["attachments"]] == [
+    assert [(attachment["id"], attachment["action"]) for attachment in result["attachments"]] == [
         ("501", "downloaded"),
         ("502", "downloaded"),
         ("504", "unchanged"),

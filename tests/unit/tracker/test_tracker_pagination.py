@@ -196,7 +196,7 @@ def test_duplicates_are_removed_and_the_result_is_not_called_complete() -> None:
     found = read_pages(lambda start, size: {"issues": pages[start], "total": 5}, page_size=2)
     assert numbers(found) == [1, 2, 3, 5]
     assert not found.complete
-    assert any("5 issues match" in line for line in found.warnings)
+    assert any("5 matches" in line for line in found.warnings)
 
 
 @pytest.mark.parametrize("start", [0, 2])
@@ -204,18 +204,9 @@ def test_an_empty_page_though_the_server_promised_more_is_an_error(start: int) -
     def ask(start: int, size: int) -> dict[str, Any]:
         return {"issues": issues_of(1, 2)[start:], "total": 10}
 
-    with pytest.raises(ToolchainError, match="10 issues match, but gives none from 2 on") as caught:
+    with pytest.raises(ToolchainError, match="10 matches, but sends none from 2 on") as caught:
         read_pages(ask, page_size=2, start=start)
     assert caught.value.kind == "protocol"
-
-
-def test_numbers_may_be_text() -> None:
-    def ask(start: int, size: int) -> dict[str, Any]:
-        page = issues_of(1, 2, 3)[start : start + size]
-        return {"issues": page, "total": "3", "startAt": str(start)}
-
-    found = read_pages(ask, page_size=2)
-    assert (numbers(found), found.total, found.complete) == ([1, 2, 3], 3, True)
 
 
 def test_a_total_smaller_than_what_came_ends_nothing() -> None:
@@ -246,12 +237,6 @@ def test_a_server_that_does_not_page_is_an_error(totals: dict[str, int]) -> None
     with pytest.raises(ToolchainError, match="the same") as caught:
         read_pages(lambda start, size: {"issues": issues_of(1, 2, 3), **totals}, page_size=3)
     assert caught.value.kind == "protocol"
-
-
-def test_a_server_that_answers_from_elsewhere_is_an_error() -> None:
-    answer = {"issues": issues_of(1, 2, 3), "startAt": 0, "total": 9}
-    with pytest.raises(ToolchainError, match="asked for issues from 3 on and gave 0"):
-        read_pages(lambda start, size: answer, page_size=3)
 
 
 def test_a_short_page_that_repeats_is_given_without_a_claim() -> None:
@@ -289,12 +274,6 @@ def test_warnings_of_all_pages_are_kept() -> None:
         return {"issues": page, "total": 4, "warningMessages": [f"from {start}"]}
 
     assert read_pages(ask, page_size=2).warnings == ["from 0", "from 2"]
-
-
-def test_a_single_warning_may_be_text() -> None:
-    assert read_pages(lambda start, size: {"issues": [], "warningMessages": "odd"}).warnings == [
-        "odd"
-    ]
 
 
 def by_token(
@@ -349,15 +328,12 @@ def test_a_page_token_that_comes_again_is_an_error() -> None:
         by_token(pages)
 
 
-def test_a_page_token_may_be_a_number_and_no_object() -> None:
+def test_a_page_token_may_be_a_number() -> None:
     pages: dict[str | None, dict[str, Any]] = {
         None: {"issues": issues_of(1), "nextPageToken": 2},
         "2": {"issues": issues_of(2)},
     }
     assert numbers(by_token(pages)) == [1, 2]
-    with pytest.raises(ToolchainError, match="no token") as caught:
-        by_token({None: {"issues": issues_of(1), "nextPageToken": {"a": 1}}})
-    assert caught.value.kind == "protocol"
 
 
 def test_empty_pages_are_passed_by_but_not_for_ever() -> None:
@@ -372,7 +348,7 @@ def test_empty_pages_are_passed_by_but_not_for_ever() -> None:
     def ask(token: str | None, size: int) -> dict[str, Any]:
         return {"issues": [], "nextPageToken": str(next(tokens))}
 
-    with pytest.raises(ToolchainError, match="nothing new"):
+    with pytest.raises(ToolchainError, match="without new issues"):
         TokenPages(ask, SearchRange(0, None, 2), "searching").read()
 
 

@@ -42,7 +42,7 @@ class Wiki:
     """
 
     def __init__(self, *pages: dict[str, Any]) -> None:
-        self.pages = {one["id"]: one for one in pages}
+        self.pages = {record["id"]: record for record in pages}
         self.puts: list[Callable[[Wiki], Reply | None]] = []
         self.lost = 0
         self.expands: frozenset[str] | None = frozenset(
@@ -96,32 +96,34 @@ class Wiki:
         one.update(changes, version=one["version"] + 1)
 
     def _space(self, key: str) -> Reply:
-        if key in {one["space"] for one in self.pages.values()}:
+        if key in {record["space"] for record in self.pages.values()}:
             return Reply(body={"key": key, "homepage": {"id": self.home}})
         return Reply(404, {"statusCode": 404, "message": f"No space with key : {key}"})
 
     def _children(self, one: dict[str, Any]) -> list[dict[str, Any]]:
         pages = self.pages.values()
         below = [
-            each for each in pages if (each["parent"], each["status"]) == (one["id"], "current")
+            record
+            for record in pages
+            if (record["parent"], record["status"]) == (one["id"], "current")
         ]
-        return [{"id": each["id"]} for each in below]
+        return [{"id": record["id"]} for record in below]
 
     def _find(self, query: dict[str, str]) -> Reply:
         if not self.finds:
             return Reply(404, "<html><h1>Not here</h1></html>")
         found = [
-            self._shown(one, query)
-            for one in self.pages.values()
-            if one["status"] == "current"
-            and one["space"] == query["spaceKey"]
-            and one["title"].lower() == query["title"].lower()
+            self._shown(record, query)
+            for record in self.pages.values()
+            if record["status"] == "current"
+            and record["space"] == query["spaceKey"]
+            and record["title"].lower() == query["title"].lower()
         ]
         return Reply(body={"results": found, "size": len(found)})
 
     def _create(self, content: dict[str, Any]) -> dict[str, Any]:
         self.written.append(content)
-        parents = [one["id"] for one in content.get("ancestors", [])]
+        parents = [ancestor["id"] for ancestor in content.get("ancestors", [])]
         one = page(
             self.saved(content["body"]["storage"]["value"]),
             id=str(100 + len(self.pages)),

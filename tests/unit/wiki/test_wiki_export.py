@@ -169,7 +169,7 @@ def export(stub: Stub, dest: Path, **options: Any) -> tuple[dict[str, Any], bool
     """Run the export once; return its result, and whether something was written."""
     connection = connection_to(stub.url, "wiki", settings={"retries": 0})
     task = Task(connection, lambda text: None, read_only=False)
-    given = {"max_size": 99, **options}
+    given = {"max_size": 99, "spaces": False, "restrictions": False, **options}
     trees = [ExportedTree(page_id="7")]
     operation = WikiExportOperation(task, WikiExportOptions(dest=str(dest), trees=trees, **given))
     plan = operation.plan()
@@ -252,7 +252,7 @@ def test_attachments_can_be_left_on_the_wiki(tmp_path: Path) -> None:
         result, _changed = export(stub, tmp_path, attachments=False)
         assert not [seen for seen in stub.seen if "attachment" in seen.target]
     assert result["left_out"] == []
-    assert result["untold"][0].startswith("Attachments, comments,")
+    assert result["untold"][0].startswith("Spaces, attachments, restrictions, comments and")
     (tree,) = yaml.safe_load((tmp_path / "wiki.yml").read_text("utf-8"))["trees"]
     assert tree["attachments"] is False
 

@@ -161,7 +161,7 @@ def test_a_file_is_uploaded_once(stub: Stub, wiki: Wiki, source: Path) -> None:
     assert not again.changed
     assert again.before == again.after
     assert result["attachments"][0]["action"] == "unchanged"
-    assert [each.method for each in stub.seen[seen:]] == ["GET", "GET"]
+    assert [request.method for request in stub.seen[seen:]] == ["GET", "GET"]
 
 
 def test_another_content_is_a_new_version_of_the_file(stub: Stub, wiki: Wiki, source: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_digest_counts_for_the_version_that_it_was_made_for(
     assert result["attachments"][0]["action"] == action
     assert plan.changed is (action != "unchanged")
     assert (plan.before == plan.after) is not plan.changed
-    assert len([each for each in stub.seen if "/download/" in each.path]) == downloads
+    assert len([request for request in stub.seen if "/download/" in request.path]) == downloads
     assert wiki.pages["7"]["files"]["a"] == (1, b"a", "")
     assert wiki.pages["7"]["files"]["plan.txt"][1] == CONTENT
 

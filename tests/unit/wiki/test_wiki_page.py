@@ -264,7 +264,7 @@ def test_a_page_that_another_host_has_just_saved_so_is_no_failure(stub: Stub, wi
 def test_markdown_as_storage_format_is_a_warning(stub: Stub, body: str, warned: bool) -> None:
     run = Run(stub, page_id="7", body=body)
     run()
-    assert any("looks like Markdown" in each for each in run.warnings) is warned
+    assert any("looks like Markdown" in warning for warning in run.warnings) is warned
 
 
 def test_a_creation_that_did_not_happen_is_not_repeated(stub: Stub, wiki: Wiki) -> None:
@@ -607,7 +607,7 @@ def test_a_lock_while_the_page_has_not_changed_is_waited_for(
     wiki.puts = [lambda wiki: reply] * 2
     _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
     assert result["page"]["version"] == 4
-    assert [one["version"]["number"] for one in wiki.written] == [4, 4, 4]
+    assert [record["version"]["number"] for record in wiki.written] == [4, 4, 4]
     assert waits == [0.2, 0.4]
     wiki.puts = [lambda wiki: reply] * 9
     error = Run(stub, page_id="7", body="<p>newer</p>").fails()

@@ -18,7 +18,7 @@ from ...core.plan import Plan
 from ...core.plans.sealing import PlannedChange
 from ..client import AnalysisClient
 from ..engine.operation import carry_out
-from ..engine.resource import Reference, Resource, State
+from ..engine.resource import Reference, Renameable, Resource, State
 from ..resources.analysis_defect_type import AnalysisDefectTypeOptions
 from ..resources.analysis_group import GroupEntry
 from ..resources.analysis_module import AnalysisModuleOptions
@@ -134,8 +134,14 @@ class AnalysisConfigOperation:
         ]
 
     def leave_out(self, places: Collection[int]) -> Plan:
-        """Drop changes, and return the plan of the others."""
-        items = [item for n, item in enumerate(self._planner.items) if n not in places]
+        """Drop changes with those that need them, and return the plan of the others."""
+        items: list[PlannedObject] = []
+        left_out: set[Reference] = set()
+        for number, item in enumerate(self._planner.items):
+            if number not in places and _blocked(item, left_out) is None:
+                items.append(item)
+            elif item.write.plan.action != "update" or _renames(item.write.resource):
+                left_out |= _blocking(item)
         self._planner.items = items
         shown = [item.shown() for item in items]
         return _whole(items, {"plan": shown, "counts": self._planner.counts()})
@@ -175,8 +181,7 @@ class AnalysisConfigOperation:
         )
         for item in items:
             if item.write.error is not None:
-                resource = item.write.resource
-                failed |= resource.needs if _deletes(item) else names(item.kind, resource)
+                failed |= _blocking(item)
 
     def _look_anew(self, items: Sequence[PlannedObject]) -> None:
         """Read the objects again that an import or the new name of a project has changed."""
@@ -217,6 +222,16 @@ def _place(resource: Resource) -> tuple[ObjectKind, str | None]:
 
 def _deletes(item: PlannedObject) -> bool:
     return item.write.plan.action == "delete"
+
+
+def _renames(resource: Resource) -> bool:
+    return isinstance(resource, Renameable) and resource.target != resource.name
+
+
+def _blocking(item: PlannedObject) -> frozenset[Reference]:
+    """Return the names that block other changes if this one is not made."""
+    resource = item.write.resource
+    return frozenset(resource.needs if _deletes(item) else names(item.kind, resource))
 
 
 def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | None:

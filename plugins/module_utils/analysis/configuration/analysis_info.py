@@ -145,7 +145,7 @@ def _names(given: Any) -> list[str] | None:
     if given is None:
         return None
     names = given if isinstance(given, list) else [given]
-    if not names or not all(isinstance(each, str) for each in names):
+    if not names or not all(isinstance(name, str) for name in names):
         raise invalid("project must be a name or a list of names")
     return names
 

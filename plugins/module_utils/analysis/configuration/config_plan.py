@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.paths.globs import Patterns
 from ...core.plan import Change
 from ..engine import references
 from ..engine.accounts import OwnAccount
@@ -91,7 +92,7 @@ class DeletionLimits:
     """
 
     purge: Collection[str]
-    protect: Collection[str]
+    protect: Sequence[str]
     max_deletions: int
     force: bool
 
@@ -118,7 +119,7 @@ class ConfigPlanner:
     _found: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._protection = Protection(self.limits.protect, self.catalogue)
+        self._protection = Protection(Patterns("protect", self.limits.protect), self.catalogue)
 
     def plan(self) -> list[PlannedObject]:
         """Return the objects that differ, in the order of writing."""
@@ -279,13 +280,9 @@ class ConfigPlanner:
         if not self.limits.protect or not (deletes or self.limits.purge):
             return
         kinds = self.desired.lists
-        unused = self._protection.unused(
-            (kind, place) for kind in kinds for place in self._places(kind)
-        )
+        self._protection.read((kind, place) for kind in kinds for place in self._places(kind))
         if deletes:
             inside = [project_of(resource) for kind, resource in self.desired if kind.in_project]
             named = [*inside, *(each.name for each in self.desired.projects)]
-            unused = self._protection.require_names([name for name in named if name is not None])
-        self.warnings += [
-            f"protect: '{each}' fits nothing that this task reads." for each in unused
-        ]
+            self._protection.require_names([name for name in named if name is not None])
+        self.warnings += self._protection.patterns.warnings("nothing that this task reads")

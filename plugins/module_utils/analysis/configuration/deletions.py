@@ -7,12 +7,11 @@ Source: interface contract [C1.6].
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
+from ...core.paths.globs import Patterns, has_wildcards
 from ..engine.accounts import OwnAccount
 from ..engine.resource import Resource, State
 from ..resources.analysis_role_assignment import RoleAssignment
@@ -30,7 +29,6 @@ from .object_kinds import (
     ObjectKind,
 )
 
-_WILD = re.compile(r"[*?\[]")
 #: Kinds that are deleted with a project, and the field of an assignment that names its parent.
 _INSIDE = (MODULES, VIEWS, BUILDS)
 _HELD_BY = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "account"}
@@ -40,23 +38,15 @@ _HELD_BY = {PROJECTS: "project", ROLES: "name", USERS: "account", GROUPS: "accou
 class Protection:
     """The patterns of `protect`, and the patterns that have matched."""
 
-    patterns: Collection[str]
+    patterns: Patterns
     catalogue: Catalogue
-    _used: set[str] = field(default_factory=set)
 
     def covers(self, kind: ObjectKind, state: State) -> bool:
         """Return whether a pattern matches the name of an object in plans, or its name within its
         project; for an assignment, the role or the account.
         """
         parts = [str(state[part]) for part in kind.name if part != "project"]
-        texts = [kind.name_of(state), *parts]
-        fitting = {
-            pattern
-            for pattern in self.patterns
-            if any(fnmatch.fnmatchcase(text, pattern) for text in texts)
-        }
-        self._used |= fitting
-        return bool(fitting)
+        return self.patterns.fits(kind.name_of(state), *parts)
 
     def inside(self, kind: ObjectKind, state: State) -> str | None:
         """Return a protected object that would be deleted together with the object, as `the module
@@ -81,23 +71,22 @@ class Protection:
             if mine and each[_HELD_BY[kind]] == name:
                 yield ROLE_ASSIGNMENTS, each
 
-    def unused(self, read: Iterable[tuple[ObjectKind, str | None]]) -> list[str]:
-        """Return the patterns that match none of the read objects."""
-        for kind, project in read:
-            if self._idle():
+    def read(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
+        """Compare objects with the patterns until each pattern matches one."""
+        for kind, project in places:
+            if self.patterns.unused:
                 self._look_at(kind, project)
-        return self._idle()
 
-    def require_names(self, projects: Sequence[str]) -> list[str]:
-        """Return the patterns without any match. Raises `not_found` if such a pattern is a name
-        without wildcards.
+    def require_names(self, projects: Sequence[str]) -> None:
+        """Raise `not_found` for a name without wildcards that nothing has, and `invalid` for a
+        pattern that would protect an object if `*` matched slashes.
 
         :param projects: projects in which objects may be deleted
         """
         whole = [kind for kind in KINDS if not kind.in_project]
         places = [*((kind, None) for kind in whole), *self._places(projects)]
-        left = self.unused(places)
-        names = [pattern for pattern in left if _WILD.search(pattern) is None]
+        self.read(places)
+        names = [pattern for pattern in self.patterns.unused if not has_wildcards(pattern)]
         if names:
             said = ", ".join(f"'{name}'" for name in names)
             raise ToolchainError(
@@ -105,17 +94,15 @@ class Protection:
                 f"protect: nothing is called {said}, so that nothing is deleted; correct the name,"
                 " or take it out",
             )
-        return left
+        if self.patterns.hints:
+            raise invalid(f"{self.patterns.hints[0]}; nothing is deleted")
 
     def _places(self, projects: Sequence[str]) -> Iterator[tuple[ObjectKind, str | None]]:
         known = self.catalogue.known()
-        named = [pattern.partition("/")[0] for pattern in self._idle()]
+        named = [pattern.partition("/")[0] for pattern in self.patterns.unused]
         for project in dict.fromkeys([*projects, *named]):
             if project in known:
                 yield from ((kind, project) for kind in _INSIDE)
-
-    def _idle(self) -> list[str]:
-        return [pattern for pattern in self.patterns if pattern not in self._used]
 
     def _look_at(self, kind: ObjectKind, project: str | None) -> None:
         for state in self.catalogue.listed(kind, project).objects.values():

@@ -27,12 +27,18 @@ class DesiredObjects:
     @property
     def projects(self) -> list[Project]:
         """Return the entries of `projects`."""
-        return [each for each in self.lists.get(PROJECTS, []) if isinstance(each, Project)]
+        return [
+            resource for resource in self.lists.get(PROJECTS, []) if isinstance(resource, Project)
+        ]
 
     @property
     def renamed(self) -> dict[str, str]:
         """Return new to old names of the projects to rename."""
-        return {each.target: each.name for each in self.projects if each.target != each.name}
+        return {
+            project.target: project.name
+            for project in self.projects
+            if project.target != project.name
+        }
 
     @property
     def needed(self) -> dict[Reference, Resource]:
@@ -45,7 +51,7 @@ class DesiredObjects:
     def refuse_empty(self, purge: Collection[str]) -> None:
         """Raise `invalid` for an exact kind without any wanted entry."""
         for kind, resources in self.lists.items():
-            if kind.option in purge and all(each.desired is None for each in resources):
+            if kind.option in purge and all(resource.desired is None for resource in resources):
                 raise invalid(
                     f"purge: no entry of {kind.option} is to be there, so that all of them would be"
                     f" deleted: allow_empty: [{kind.option}] allows it"
@@ -57,8 +63,10 @@ class DesiredObjects:
         """
         if not kind.in_project:
             return [None]
-        named = [project_of(each) for each in self.lists[kind]]
-        wanted = [each.target for each in self.projects if exact and each.desired is not None]
+        named = [project_of(resource) for resource in self.lists[kind]]
+        wanted = [
+            project.target for project in self.projects if exact and project.desired is not None
+        ]
         return list(dict.fromkeys([*named, *wanted]))
 
 

@@ -72,7 +72,7 @@ class ObjectKind:
 
     def entry(self, state: State) -> dict[str, Any]:
         """Return an object as an entry of the option: the fields that the server shows."""
-        names = [each.name for each in fields(self.options)]
+        names = [field.name for field in fields(self.options)]
         return without_none({name: state[name] for name in names if name in state})
 
     def name_of(self, state: State) -> str:

@@ -52,13 +52,13 @@ def _members(record: Record) -> list[str]:
     """Return the names of the members, which may be strings or records (not documented)."""
     found = record.get("users")
     if isinstance(found, list) and any(isinstance(each, dict) for each in found):
-        return [each["name"] for each in named(entries(record, "users"))]
+        return [entry["name"] for entry in named(entries(record, "users"))]
     return texts(record, "users")
 
 
 def ids_of(records: Sequence[Record]) -> dict[str, str]:
     """Map names of projects to ids; to the name itself if there is no id."""
-    return {each["name"]: _id_of(each) for each in named(records)}
+    return {record["name"]: _id_of(record) for record in named(records)}
 
 
 def _id_of(project: Record) -> str:
@@ -120,8 +120,12 @@ class OwnAccount:
         if option == "role_assignments":
             return self._holds(state, doubtful)
         if option == "roles":
-            given = (each for each in self._assignments if each["name"] == state["name"])
-            return any(self._holds(each, doubtful) for each in given)
+            given = (
+                assignment
+                for assignment in self._assignments
+                if assignment["name"] == state["name"]
+            )
+            return any(self._holds(record, doubtful) for record in given)
         return option == "groups" and self._is_in(state, doubtful) and self._gives(state)
 
     def refuse(self, option: str, title: str, plan: Plan) -> None:
@@ -130,7 +134,9 @@ class OwnAccount:
         """
         removes = plan.action == "delete"
         if option == "groups" and plan.action == "update":
-            wanted = next((each.after for each in plan.changes if each.field == "users"), None)
+            wanted = next(
+                (change.after for change in plan.changes if change.field == "users"), None
+            )
             removes = wanted is not None and not any(map(self._is, wanted))
         if removes and self.includes(option, plan.before):
             raise refusal(f"{DOING[plan.action]} {title}")
@@ -142,14 +148,17 @@ class OwnAccount:
         """Return whether an assignment gives its role to the account."""
         if not assignment["group"]:
             return self._is(assignment["account"])
-        there = (each for each in self._groups if each["name"] == assignment["account"])
-        return any(self._is_in(each, doubtful) for each in there)
+        there = (group for group in self._groups if group["name"] == assignment["account"])
+        return any(self._is_in(record, doubtful) for record in there)
 
     def _is_in(self, group: State, doubtful: bool) -> bool:
         return any(map(self._is, group["users"])) if "users" in group else doubtful
 
     def _gives(self, group: State) -> bool:
-        return any(each["group"] and each["account"] == group["name"] for each in self._assignments)
+        return any(
+            assignment["group"] and assignment["account"] == group["name"]
+            for assignment in self._assignments
+        )
 
     @cached_property
     def _groups(self) -> list[State]:

@@ -133,14 +133,14 @@ def carry_out(
     :param looking: returns a function that reads the current state of some objects
     """
     for left in reversed(range(_ROUNDS)):
-        todo = [each for each in writes if not each.over]
+        todo = [write for write in writes if not write.over]
         if not todo:
             return
         spread(parallel, lambda each: each.send(client), todo)
-        written = [each for each in todo if each.error is None]
-        verify = looking([each.resource for each in written])
-        for each in written:
-            each.check(verify, client.refusals, last=left == 0)
+        written = [write for write in todo if write.error is None]
+        verify = looking([write.resource for write in written])
+        for write in written:
+            write.check(verify, client.refusals, last=left == 0)
 
 
 def not_kept(changes: Iterable[Change]) -> str:

@@ -195,7 +195,7 @@ class AnalysisIssueOperation:
         request = SearchRequest(self._project, self._query, limit=self._most + 1)
         found = IssueSearch(self._task, self._client).read_ungrouped(request)
         what = found.request.what
-        unknown = [each for each in found.warnings if "grouping" not in each.lower()]
+        unknown = [warning for warning in found.warnings if "grouping" not in warning.lower()]
         if unknown:  # an unknown keyword matches more than intended
             said = shorten("; ".join(unknown))
             raise ToolchainError("rejected", f"{what}: the server warns: {said}")

@@ -104,7 +104,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
             f"reading the defect types of the project '{project}'",
             Call("defect_types", {"project": project}),
         )
-        known = [str(each.get("code")).lower() for each in types]
+        known = [str(type_.get("code")).lower() for type_ in types]
         for word in unknown:
             if not word.is_among(known):
                 said = f"no defect type of the project '{project}' has such a code"
@@ -116,14 +116,16 @@ class AnalysisIssueInfoOperation(ReadOnly):
         """
         quality_gate.validate(found.issues, judged, self._options.max_offenders)
         counted = {
-            "thresholds": [each.as_dict() for each in judged],
+            "thresholds": [threshold.as_dict() for threshold in judged],
             "offenders": quality_gate.offenders(judged, self._options.max_offenders),
         }
         told = {**counted, "summary": found.summary, "complete": found.complete}
-        exceeded = [each for each in judged if each.exceeded]
+        exceeded = [threshold for threshold in judged if threshold.exceeded]
         if exceeded:
-            too_many = ", ".join(each.words for each in exceeded)
-            first = "; ".join(quality_gate.line(each) for each in counted["offenders"][:_TOLD])
+            too_many = ", ".join(threshold.words for threshold in exceeded)
+            first = "; ".join(
+                quality_gate.line(offender) for offender in counted["offenders"][:_TOLD]
+            )
             raise self._failed(f"{too_many}; the first: {first}", told)
         if not found.complete:
             raise self._failed(f"it cannot be passed; {cut(found)}", told)

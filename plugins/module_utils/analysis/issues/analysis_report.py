@@ -68,7 +68,9 @@ class AnalysisReportOptions:
 
     def subject(self) -> dict[str, str | None]:
         """Return the subject of the report: all options except `kind`."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "kind"}
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "kind"
+        }
 
 
 class AnalysisReportOperation(ReadOnly):

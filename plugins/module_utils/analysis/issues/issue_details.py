@@ -72,7 +72,7 @@ def newest_comment(record: Record) -> str | None:
     if "history" not in record:
         shown = record.get("comment")
         return None if shown is None else str(shown)
-    commented = [each for each in entries(record, "history") if each.get("comment")]
+    commented = [entry for entry in entries(record, "history") if entry.get("comment")]
     oldest_first = commented == sorted(commented, key=_date)
     newest = max(reversed(commented) if oldest_first else commented, key=_date, default=None)
     return "" if newest is None else str(newest["comment"])

@@ -2,8 +2,8 @@
 """Search issues: read line by line, and detect incomplete results [W4.5].
 
 Server facts [analysis-15]: `summary=true` appends a record with the number of matches and the
-warnings. The default limit is not published. Issues may be grouped in one record, whose `issueIds`
-name all of them, unless the query has `grouping:off`.
+warnings. The default limit is not published. Without `grouping:off` in the query, a record may be
+a group of issues that has their ids in `issueIds`.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
+from ...core.paths.globs import matcher
 from ..responses import Record
 from .issue_details import STATUSES
 from .issue_search import count
@@ -67,7 +67,7 @@ class Threshold:
         """Return whether the issue counts; an issue without the member does."""
         for name, among in self.patterns.items():
             shown = _values(issue, name)
-            if shown and not any(fnmatchcase(one, pattern) for one in shown for pattern in among):
+            if shown and not any(matcher(pattern)(one) for one in shown for pattern in among):
                 return False
         return True
 
@@ -109,7 +109,7 @@ class Word:
 
     def is_among(self, words: Iterable[str]) -> bool:
         """Return whether the word equals a word in a set of lower-case words."""
-        return any(fnmatchcase(word, self.text.lower()) for word in words)
+        return any(map(matcher(self.text.lower()), words))
 
     @property
     def refusal(self) -> ToolchainError:

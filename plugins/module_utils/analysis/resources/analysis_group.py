@@ -69,7 +69,7 @@ class Group(Resource):
     def call(self, plan: Plan) -> Call:
         if plan.action == "delete":
             return Call("delete_group", {"name": self.name})
-        users = next((each.after for each in plan.changes if each.field == "users"), None)
+        users = next((change.after for change in plan.changes if change.field == "users"), None)
         if plan.action == "create":
             return Call("create_group", {"name": self.name, "users": users or None})
         if users == []:
@@ -80,7 +80,7 @@ class Group(Resource):
         """Return writes for members that a server without `remove_all` silently kept, and for
         members whose names kept their escapes.
         """
-        emptied = any((each.field, each.after) == ("users", []) for each in done.changes)
+        emptied = any((change.field, change.after) == ("users", []) for change in done.changes)
         if not emptied or (done.action, left.action) != ("update", "update"):
             return without_escapes(left)
         return (replace(left, changes=(Change("users", left.before["users"], ""),)),)

@@ -78,7 +78,7 @@ class Project(Renameable):
             return
         title = f"importing {self.title}"
         wanted = Import(title, self.call(plan), self.name)
-        polling = ImportPolling(client, wanted, self.waiting.pace())
+        polling = ImportPolling(client, wanted, self.waiting.interval())
         polling.start()
         if self.waiting.wait:
             polling.finish()
@@ -158,7 +158,7 @@ def wanted(options: AnalysisProjectOptions) -> Project:
         return Project(title, None, name)
     if source is not None:
         require_address(source.url, "in import_from.url")
-        options.pace()
+        options.interval()
         if not options.wait and target != name:
             raise invalid(f"{title}: new_name needs the end of the import, and wait is false")
     return Project(title, {"name": target}, name, source, options)

@@ -181,7 +181,11 @@ class AnalysisRoleOperation(GuardedOperation):
 def wanted(entry: RoleEntry) -> Role:
     """Return the role of an entry. Raises `invalid` for contradictions."""
     title, given = f"the role '{entry.name}'", entry.allowed_status_transitions
-    transitions = None if given is None else [{"from": each.from_, "to": each.to} for each in given]
+    transitions = (
+        None
+        if given is None
+        else [{"from": transition.from_, "to": transition.to} for transition in given]
+    )
     _pairs(transitions or [])
     permissions = _wanted_permissions(entry)
     desired = {"name": entry.name, "permissions": permissions or None, _TRANSITIONS: transitions}
@@ -232,9 +236,9 @@ def _state_of(record: Record, with_lists: bool) -> dict[str, Any]:
 
 def _pairs(transitions: Iterable[Mapping[str, str]]) -> str:
     """Return `from,to;from,to`. Raises `invalid` for a status that does not fit this format."""
-    for status in (each[end] for each in transitions for end in ("from", "to")):
+    for status in (transition[end] for transition in transitions for end in ("from", "to")):
         if "," in status or ";" in status:
             raise invalid(
                 f"the status '{status}' in {_TRANSITIONS} must be a name without comma or semicolon"
             )
-    return ";".join(f"{each['from']},{each['to']}" for each in transitions)
+    return ";".join(f"{transition['from']},{transition['to']}" for transition in transitions)

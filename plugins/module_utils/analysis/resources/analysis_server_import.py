@@ -14,7 +14,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan
 from ...core.secret import clean_url, secrets_of_url
 from ..client import AnalysisClient, Call
-from .import_polling import Import, ImportPolling, ImportWaitOptions
+from .import_polling import Import, ImportPolling, ImportWaitOptions, state_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class AnalysisServerImportOperation:
         }
         title = f"importing the settings of the server {self._source}"
         wanted = Import(title, Call("import_server_configuration", source))
-        self._polling = ImportPolling(AnalysisClient(task), wanted, options.pace())
+        self._polling = ImportPolling(AnalysisClient(task), wanted, options.interval())
 
     def plan(self) -> Plan:
         return Plan({}, {"imported_from": self._source}, "run").with_result(status=[])
@@ -60,9 +60,9 @@ class AnalysisServerImportOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         self._polling.start()
         status = self._polling.finish() if self._waits else []
-        if self._waits and not status:
+        if self._waits and {state_of(record) for record in status} != {"done"}:
             self._task.warn(
-                f"The server shows nothing of the import from {self._source}: whether it went well"
-                " is not known."
+                f"Whether the import from {self._source} has succeeded is unknown: the server"
+                f" {'reports an unknown status' if status else 'shows no import'}."
             )
         return {"status": status}

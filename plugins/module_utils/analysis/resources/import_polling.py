@@ -2,10 +2,10 @@
 """Start an import from another server once, and follow it with `import_status`.
 
 Server facts [analysis-5]: both imports return an empty body and continue in the background.
-`import_status` returns a record per project with undocumented members. A record therefore belongs
-to a project if one of its values is the project's name. Its state is parsed from words such as
-`completed` or `failed`. A listed project without a record has been imported. Whether records of
-earlier imports are kept is not documented: see :class:`EarlierRecords`.
+`import_status` returns a record per project; its members are not published. A record belongs to a
+project if one of its values is the project's name. Of the rest only `status`, `progress` and
+`message` are read. Any other status is unknown: the import then counts as finished if its project
+exists (settings leave no such sign) and the record does not change anymore.
 
     polling = ImportPolling(client, Import("importing the project 'x'", call, "x"), interval)
     polling.start()    # a write; none is sent if such an import is already running
@@ -14,7 +14,6 @@ earlier imports are kept is not documented: see :class:`EarlierRecords`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,17 +23,19 @@ from ...core.polling import PollInterval
 from ..client import AnalysisClient, Call
 from ..responses import Record, named
 
-ImportState = Literal["running", "done", "failed"]
+ImportState = Literal["running", "done", "failed", "unknown"]
 
 #: Seconds, and share of the timeout, for which a started import may be invisible; the shorter time
 #: counts.
 _GRACE = 15.0
 _GRACE_SHARE = 0.5
-_STATES = ("status", "state", "result", "phase")
-_PERCENT = ("progress", "percent", "percentage")
-_WORDS = ("message", "error", "reason", "detail", "description")
-_FAILED = re.compile(r"fail|error|abort|cancel|reject", re.I)
-_DONE = re.compile(r"\b(complete[d]?|finish(ed)?|done|success\w*|succeeded|imported|ok)\b", re.I)
+_STATES: dict[str, ImportState] = {
+    **dict.fromkeys(("queued", "running"), "running"),
+    **dict.fromkeys(("completed", "done", "finished"), "done"),
+    **dict.fromkeys(("aborted", "error", "failed"), "failed"),
+}
+#: Members that change during an import.
+_CHANGING = ("status", "progress", "message")
 _UNAVAILABLE = (502, 503, 504)
 
 
@@ -46,7 +47,7 @@ class ImportWaitOptions:
     wait_timeout: float = 3600
     poll_interval: float = 5
 
-    def pace(self) -> PollInterval:
+    def interval(self) -> PollInterval:
         """Return the polling interval. Raises `invalid` for a timeout or interval of zero."""
         times = {"wait_timeout": self.wait_timeout, "poll_interval": self.poll_interval}
         for name, seconds in times.items():
@@ -73,15 +74,20 @@ class Import:
 def is_running(client: AnalysisClient, project: str) -> bool:
     """Return whether an import of the project is running."""
     records = client.ask(f"reading the imports of the project '{project}'", Call("import_status"))
-    return _running([record for record in records if _is_of(record, project)])
+    return any(_is_running(record, project) for record in records)
+
+
+def state_of(record: Record) -> ImportState:
+    return _STATES.get(str(record.get("status")).lower(), "unknown")
 
 
 class ImportPolling:
     """An import, from start to end."""
 
-    def __init__(self, client: AnalysisClient, wanted: Import, pace: PollInterval) -> None:
-        self._client, self._wanted, self._pace = client, wanted, pace
-        self._earlier = EarlierRecords([])
+    def __init__(self, client: AnalysisClient, wanted: Import, interval: PollInterval) -> None:
+        self._client, self._wanted, self._interval = client, wanted, interval
+        #: Records from before the start.
+        self._earlier: list[Record] = []
         self._last = ""
         self._started = 0.0
 
@@ -91,13 +97,11 @@ class ImportPolling:
         A running import of the same project is not started again.
         """
         shown, project = self._records(), self._wanted.project
-        if project is not None and _running([each for each in shown if _is_of(each, project)]):
-            shown = [each for each in shown if state_of(each) != "running"]
-            self._earlier = EarlierRecords(shown)
+        self._earlier = [record for record in shown if not _is_running(record, project)]
+        if len(self._earlier) < len(shown):
             return
-        self._earlier = EarlierRecords(shown)
         self._client.ask(self._wanted.title, self._wanted.call, self._has_begun)
-        self._started = self._pace.passed
+        self._started = self._interval.passed
 
     def finish(self) -> list[Record]:
         """Wait for the end and return the records of the import; empty if the server shows none.
@@ -107,186 +111,117 @@ class ImportPolling:
         """
         while True:
             try:
-                ended = self._verify()
+                ended = self._ended()
             except ToolchainError as error:
                 passing = error.kind in ("network", "timeout", "rate_limited")
                 if not passing and error.status not in _UNAVAILABLE:
                     raise
                 ended = None
-                self._say("the server does not answer, still waiting")
+                self._report("the server does not respond, still waiting")
             if ended is not None:
                 return ended
-            self._pause()
+            last = f" ({self._last})" if self._last else ""
+            self._interval.pause(f"{self._wanted.title}: it has not finished{last}")
 
     def _records(self) -> list[Record]:
         return self._client.ask(f"{self._wanted.title}: reading its status", Call("import_status"))
 
     def _ours(self, shown: Sequence[Record]) -> list[Record]:
-        """Return the records of this import."""
-        return [each for each in self._earlier.others(shown) if self._may_be_ours(each)]
-
-    def _may_be_ours(self, record: Record) -> bool:
+        """Return the new records of this import. An earlier record that is no longer listed is
+        forgotten: an equal record that is listed later is new.
+        """
+        gone, new = list(self._earlier), []
+        for record in shown:
+            earlier = next((candidate for candidate in gone if _is_same(candidate, record)), None)
+            if earlier is None:
+                new.append(record)
+            else:
+                gone.remove(earlier)
+        for record in gone:
+            self._earlier.remove(record)
         project = self._wanted.project
-        return project is None or _is_of(record, project)
+        return [record for record in new if project is None or _is_of(record, project)]
 
-    def _verify(self) -> list[Record] | None:
+    def _ended(self) -> list[Record] | None:
         """Return the records of a finished import; `None` while it runs."""
-        shown = self._records()
+        project, shown = self._wanted.project, self._records()
         ours = self._ours(shown)
-        if not ours:
-            if self._is_there():
-                return []
-            if self._grace_is_over():
-                ours = self._written_over(shown)
-                if not ours:
-                    return self._unseen()
-        for record in ours:
-            if state_of(record) == "failed":
-                raise self._failed(_words_of(record))
-        if ours and not _running(ours):
+        grace = min(_GRACE, self._interval.timeout * _GRACE_SHARE)
+        waited = self._interval.passed - self._started >= grace
+        if not ours and project is not None and waited:
+            # a server that keeps only the last record shows equal records for equal results
+            ours = [record for record in shown if _is_of(record, project)][-1:]
+        states = {state_of(record) for record in ours}
+        if "failed" in states:
+            failed = [record for record in ours if state_of(record) == "failed"]
+            raise self._failed(_line(failed[0]))
+        line = "; ".join(filter(None, map(_line, ours))) or "started"
+        settled = not ours or (waited and line == self._last)
+        if states == {"done"}:
             return ours
-        self._say("; ".join(filter(None, map(_line, ours))) or "started")
+        if "running" not in states and settled:
+            if self._exists() if project is not None else waited:
+                return ours
+            if not ours and waited:
+                raise self._failed("the server shows neither the import nor the project")
+        self._report(line)
         return None
 
     def _has_begun(self) -> bool | None:
         """Return whether this import has left a sign; `None` if it is unknown: settings may leave
         none.
         """
-        if self._ours(self._records()) or self._is_there():
+        if self._ours(self._records()) or self._exists():
             return True
         return None if self._wanted.project is None else False
 
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         """Return whether the project exists; an import of settings has no such sign."""
         if self._wanted.project is None:
             return False
         records = self._client.ask(f"{self._wanted.title}: looking for it", Call("projects"))
-        return any(each["name"] == self._wanted.project for each in named(records))
+        return any(record["name"] == self._wanted.project for record in named(records))
 
-    def _grace_is_over(self) -> bool:
-        grace = min(_GRACE, self._pace.timeout * _GRACE_SHARE)
-        return self._pace.passed - self._started >= grace
-
-    def _written_over(self, shown: Sequence[Record]) -> list[Record]:
-        """Return the single record that may belong to this import although it is unchanged: servers
-        that keep only the last import show equal records for equal results.
-        """
-        project = self._wanted.project
-        found = [each for each in shown if self._may_be_ours(each)]
-        told_of_another = project is None and any("project" in each for each in found)
-        return found if len(found) == 1 and not told_of_another else []
-
-    def _unseen(self) -> list[Record]:
-        """Return the result of an import that left no record: an import of settings has no other
-        sign.
-        """
-        if self._wanted.project is not None:
-            raise self._failed("the server shows neither the import nor the project")
-        return []
-
-    def _failed(self, words: str) -> ToolchainError:
+    def _failed(self, reason: str) -> ToolchainError:
         """Return the error with the state of the server: the project may exist nevertheless."""
-        said = shorten(words)
-        error = ToolchainError("failed", f"{self._wanted.title}: {said}", detail=said)
+        detail = shorten(reason)
+        error = ToolchainError("failed", f"{self._wanted.title}: {detail}", detail=detail)
         if self._wanted.project is None:
             return error
         try:
-            made = self._is_there()
+            exists = self._exists()
         except ToolchainError:
             return error  # the import was started, and its result cannot be read
-        error.result["changed"] = made
-        return error.with_hint("it has left a project of this name") if made else error
+        error.result["changed"] = exists
+        return error.with_hint("it has left a project of this name") if exists else error
 
-    def _pause(self) -> None:
-        last = f" ({self._last})" if self._last else ""
-        self._pace.pause(f"{self._wanted.title}: it goes on{last}")
-
-    def _say(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         """Report progress if it is new."""
         if line != self._last:
             self._last = line
             self._client.progress(f"{self._wanted.title}: {line}")
 
 
-class EarlierRecords:
-    """Records from before the import was started.
-
-    A record equal to an earlier record is new if both are listed (the server adds records), or if
-    the earlier record was absent in between (the server replaces records). A record of an import
-    that was already running continues.
-    """
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = list(records)
-
-    def others(self, shown: Sequence[Record]) -> list[Record]:
-        """Return the records that are not earlier records. Earlier records that are no longer
-        listed are forgotten.
-        """
-        gone, new = list(self._records), []
-        for record in shown:
-            if record in gone:
-                gone.remove(record)
-            else:
-                new.append(record)
-        found = []
-        for record in new:
-            going_on = [each for each in gone if _goes_on(each, record)]
-            if going_on:
-                gone.remove(going_on[0])
-                self._records[self._records.index(going_on[0])] = record
-            else:
-                found.append(record)
-        for record in gone:
-            self._records.remove(record)
-        return found
-
-
-def _goes_on(earlier: Record, record: Record) -> bool:
-    """Return whether a record is a later state of an earlier running import."""
-    changing = {*_STATES, *_PERCENT, *_WORDS}
-    before, after = (
-        {name: value for name, value in each.items() if name not in changing}
-        for each in (earlier, record)
-    )
-    return state_of(earlier) == "running" and before == after
-
-
-def state_of(record: Record) -> ImportState:
-    """Return the state in a record of `import_status`; an unknown state counts as running."""
-    said = " ".join(str(record[name]) for name in _STATES if name in record)
-    if _FAILED.search(said):
-        return "failed"
-    percent = _percent(record)
-    over = _DONE.search(said) or (percent is not None and percent >= 100)
-    return "done" if over else "running"
-
-
-def _percent(record: Record) -> float | None:
-    for name in _PERCENT:
-        try:
-            return float(str(record[name]).rstrip(" %"))
-        except (KeyError, ValueError):
-            continue
-    return None
-
-
-def _is_of(record: Record, project: str) -> bool:
+def _is_of(record: Record, project: str | None) -> bool:
     return project in [value for value in record.values() if isinstance(value, str)]
 
 
-def _running(records: Sequence[Record]) -> bool:
-    return any(state_of(record) == "running" for record in records)
+def _is_running(record: Record, project: str | None) -> bool:
+    return state_of(record) == "running" and _is_of(record, project)
+
+
+def _is_same(earlier: Record, record: Record) -> bool:
+    """Return whether a record is an earlier one, or a later state of an earlier running import."""
+    before, after = dict(earlier), dict(record)
+    for name in _CHANGING:
+        before.pop(name, None)
+        after.pop(name, None)
+    return earlier == record or (before == after and state_of(earlier) == "running")
 
 
 def _line(record: Record) -> str:
-    """Return the progress in a record."""
-    said = next((str(record[name]) for name in _STATES if record.get(name)), "")
-    percent = _percent(record)
-    return " ".join(filter(None, [said, "" if percent is None else f"{percent:g} %"]))
-
-
-def _words_of(record: Record) -> str:
-    """Return the server's error message."""
-    said = next((str(record[name]) for name in _WORDS if record.get(name)), "")
-    return said or _line(record)
+    """Return the server's message, otherwise status and progress."""
+    if record.get("message"):
+        return str(record["message"])
+    progress = f"{record['progress']} %" if "progress" in record else ""
+    return " ".join(filter(None, [str(record.get("status") or ""), progress]))

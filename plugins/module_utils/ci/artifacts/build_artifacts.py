@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ...core import address
 from ...core.errors import ToolchainError, shorten
 from ...core.http.download import AS_STORED, download
-from ...core.http.file_download import Fetched, RemoteContent, download_file, look_at_file
+from ...core.http.file_download import Fetched, RemoteContent, download_file, fetch_digests
 from ...core.http.messages import REDIRECTS
 from ...core.http.transport import Transport
 from ..builds.records import number_of
@@ -48,37 +46,6 @@ class Artifact:
         """Return the expected metadata of the fetched bytes."""
         may_be_page = _PAGE_NAME.search(self.path) is not None
         return RemoteContent(None, "md5", self.md5, may_be_page)
-
-
-class ArtifactPatterns:
-    """Globs on the path: `*` also matches slashes, `**/` matches any number of folders, also none,
-    and a slash at the end matches everything below; `None`: everything.
-    """
-
-    def __init__(self, patterns: Sequence[str] | None) -> None:
-        self._globs = None if patterns is None else {each: _variants(each) for each in patterns}
-
-    def chosen(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
-        return [each for each in artifacts if self._globs is None or any(self._fitting(each.path))]
-
-    def unused(self, artifacts: Sequence[Artifact]) -> list[str]:
-        """Return the patterns that match nothing."""
-        used = {pattern for each in artifacts for pattern in self._fitting(each.path)}
-        return [pattern for pattern in self._globs or () if pattern not in used]
-
-    def _fitting(self, path: str) -> Iterator[str]:
-        for pattern, globs in (self._globs or {}).items():
-            if any(fnmatchcase(path, glob) for glob in globs):
-                yield pattern
-
-
-def _variants(pattern: str) -> list[str]:
-    """Return the globs for a pattern: `a/**/b` is `a/b`, too."""
-    first, *rest = f"{pattern}*".split("**/") if pattern.endswith("/") else pattern.split("**/")
-    return [
-        first + "".join(each + part for each, part in zip(chosen, rest, strict=True))
-        for chosen in product(("", "*/"), repeat=len(rest))
-    ]
 
 
 def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
@@ -138,7 +105,7 @@ class ArtifactSource:
 
     def _verify(self, artifact: Artifact) -> Fetched:
         what, where = self._doing("comparing", artifact), self._address(artifact)
-        return look_at_file(self._server, what, where, content=artifact.content)
+        return fetch_digests(self._server, what, where, content=artifact.content)
 
     def _size(self, artifact: Artifact) -> int | None:
         """Server fact [ci-24]: a store on another host signs its addresses for GET alone."""

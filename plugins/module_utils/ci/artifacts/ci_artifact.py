@@ -16,14 +16,14 @@ from ...core.http.file_download import Fetched
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
+from ...core.paths.globs import Patterns
 from ...core.plan import Plan
 from ..builds import records
-from ..builds.ci_build_stop import build_segment
 from ..client import object_of, server_of
-from ..job_address import JobName, build_path, job_of
+from ..job_address import JobName, build_path, build_segment, job_of
 from ..permissions import SEES_JOB
 from ..waiting import require_at_least
-from .build_artifacts import FIELDS, Artifact, ArtifactPatterns, ArtifactSource, artifacts_of
+from .build_artifacts import FIELDS, Artifact, ArtifactSource, artifacts_of
 from .console_file import ConsoleFile, PresentFile, local_file
 
 
@@ -85,7 +85,7 @@ class CiArtifactOperation:
         self._job = job_of(options.job, task.connection.url)
         self._segment = build_segment(options.build)
         self._server = server_of(task, connections=options.parallel)
-        self._patterns = ArtifactPatterns(options.patterns)
+        self._patterns = Patterns("patterns", options.patterns)
         self._files: list[FetchedFile] = []
         self._console: ConsoleFile | None = None
         self._console_action = "unchanged"
@@ -134,9 +134,10 @@ class CiArtifactOperation:
         if not isinstance(shown.get("artifacts"), list):
             raise ToolchainError("rejected", f"the server does not show the artifacts of {what}")
         artifacts = artifacts_of(shown)
-        for pattern in self._patterns.unused(artifacts):
-            self._task.warn(f"patterns: '{pattern}' fits no artifact of {what}")
-        chosen = self._patterns.chosen(artifacts)
+        is_any = self._options.patterns is None
+        chosen = [one for one in artifacts if is_any or self._patterns.fits(one.path)]
+        for warning in self._patterns.warnings(f"no artifact of {what}"):
+            self._task.warn(warning)
         if not chosen and not self._options.allow_empty:
             has = f"it has {len(artifacts)} others" if artifacts else "it has none"
             raise ToolchainError(

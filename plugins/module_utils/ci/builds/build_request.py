@@ -5,30 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from ...core.errors import Kind, ToolchainError, invalid, printable, shorten
 from ...core.http.transport import Transport
 from ...core.module.task import Task
-from ...core.module.typed_options import Option
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
-from ..job_address import JobName, build_path, job_of
+from ..job_address import JobName, build_path, build_segment, job_of
 from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import parameters, records
 from .build_watcher import BuildWatcher, OnInput
+from .parameters import Files, ListStyle, Parameters
+from .queue_item import QueueItem
 from .trigger import BuildClaims, Trigger, TriggeredBuild
 
-Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
-#: File parameters: a path for each name.
-Files = Annotated[dict[str, Any], Option(values="text")]
-ListStyle = Literal["repeat", "comma"]
 TriggerRule = Literal["always", "unless_successful"]
+#: Whether a build is started, or must have been started by an earlier task.
+State = Literal["started", "finished"]
 Result = Literal["SUCCESS", "UNSTABLE", "FAILURE", "NOT_BUILT", "ABORTED"]
 
 #: Maximum seconds for a build to end after a stop, and for the stop request after Ctrl-C.
 _STOPPING = 10.0
 _LAST_MOMENT = 5.0
+#: Maximum seconds in which a queue item becomes known.
+_UNKNOWN = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,9 @@ class BuildOptions(WaitOptions):
     """Options for one build; `job` is missing only if `builds` lists jobs."""
 
     job: JobName | None = None
+    queue_id: int | None = None
+    build: str | None = None
+    state: State = "started"
     parameters: Parameters | None = None
     files: Files | None = None
     list_style: ListStyle = "repeat"
@@ -57,6 +61,23 @@ class BuildOptions(WaitOptions):
         require_at_least("delay", self.delay, 0)
         if not self.accept:
             raise invalid("accept is empty, so that no build could succeed: name a result")
+        self._check_state()
+
+    def _check_state(self) -> None:
+        """Raise `invalid` for options of the other state."""
+        wanted = {"queue_id": self.queue_id, "build": self.build}
+        started = {"parameters": self.parameters, "files": self.files, "delay": self.delay}
+        started |= {"trigger": None if self.trigger == "always" else self.trigger}
+        if self.state == "started":
+            for name in (name for name, value in wanted.items() if value is not None):
+                raise invalid(f"{name} names a build that is waited for: set state to finished")
+            return
+        for name in (name for name, value in started.items() if value is not None):
+            raise invalid(f"{name} is for a new build, and state is finished: leave it out")
+        if None not in wanted.values():
+            raise invalid("queue_id and build exclude each other: give one of them")
+        if not self.wait:
+            raise invalid("wait is false, and state=finished waits: leave out one of them")
 
 
 class BuildRequest:
@@ -94,6 +115,11 @@ class BuildRequest:
         return self._options.trigger == "unless_successful"
 
     @property
+    def is_awaited(self) -> bool:
+        """Return whether an earlier task must have started the build."""
+        return self._options.state == "finished"
+
+    @property
     def lookback(self) -> int:
         """Return the number of builds of the job to read."""
         return self._options.lookback if self.if_needed else 1
@@ -101,15 +127,18 @@ class BuildRequest:
     @property
     def outstanding(self) -> bool:
         """Return whether a build must be started."""
-        return self.finished is None and self.running is None
+        return not (self.is_awaited or self.finished or self.running)
 
     @property
-    def first_number(self) -> int:
-        """Return the lowest number that the build can have."""
-        if self.state is None:
-            return 1
+    def unfinished(self) -> bool:
+        """Return whether there is a build to follow."""
+        return self.running is not None or self.asked
+
+    @property
+    def first_number(self) -> int | None:
+        """Return the lowest number that the build can have; `None` if it is not known."""
         known = None if self.running is None else self.running.number
-        return self.state.next_number if known is None else known
+        return self.state.next_number if known is None and self.state is not None else known
 
     def read(self) -> records.JobState:
         """Read the current state of the job."""
@@ -123,6 +152,34 @@ class BuildRequest:
             # an earlier task would create the job, with parameters that are not known yet
             return records.JobState(None, [], None, False, True, 1, bool(predicted["buildable"]))
 
+    def find(self) -> None:
+        """Find the build that an earlier task started, without waiting for it.
+
+        Raises `failed` for a cancelled queue item, `waiting` for a build that waits for an input.
+        """
+        what = f"waiting for a build of the job '{self.job.name}'"
+        if self._options.queue_id is not None:
+            item = QueueItem(self._server, self.job, self._options.queue_id, what)
+            self.watcher.item = item.number
+            number = item.build_number(self._short_pace(_UNKNOWN))
+            if number is None:
+                self.running, self.joined = TriggeredBuild(item.number), True
+            else:
+                self._find_build(what, str(number))
+        elif self._options.build is not None:
+            self._find_build(what, build_segment(self._options.build))
+        elif self._task.predictions.get("build", self.job.name) is None:
+            raise invalid("state is finished: give queue_id or build")
+
+    def _find_build(self, what: str, segment: str) -> None:
+        build, response = records.read_build(self._server, what, self.job, segment)
+        if records.is_over(build):
+            self.finished = build
+        else:
+            self.joined = True
+            self.running = TriggeredBuild(self.watcher.item, build["number"], build=build)
+        self.watcher.take_build(build, response)
+
     def compare(self, state: records.JobState) -> None:
         """Decide whether a build must be started. Raises if it cannot be started."""
         self.state = state
@@ -135,11 +192,11 @@ class BuildRequest:
         )
         for secret in filter(None, self.wanted.secrets):
             self._task.hide(secret)
-        self._warn(state)
         if self.if_needed:
             self.finished = self._successful(state)
             if self.finished is None:
                 self.running = self._active_build(state)
+        self._warn(state)
         if self.outstanding and not state.buildable:
             raise ToolchainError("conflict", f"{self.what}: the job is disabled on the server")
         self.joined = self.running is not None
@@ -254,7 +311,7 @@ class BuildRequest:
         if self.running is not None:
             self._take(self.running)
         else:
-            self.watcher.build = self.finished
+            self.watcher.build, self.watcher.item = self.finished, self._options.queue_id
 
     def _take(self, triggered: TriggeredBuild) -> None:
         self.watcher.item = triggered.item
@@ -288,19 +345,26 @@ class BuildRequest:
         """Return the newest accepted build with the wanted parameters."""
         for build in self._builds(state):
             accepted = build.get("result") in self._options.accept
-            if accepted and records.is_over(build) and parameters.equal(self.wanted, build):
+            if accepted and records.is_over(build) and self._equals(build):
                 return build
         return None
 
     def _active_build(self, state: records.JobState) -> TriggeredBuild | None:
         """Return a running or queued build with the wanted parameters."""
         for build in self._builds(state):
-            if records.is_running(build) and parameters.equal(self.wanted, build):
+            if records.is_running(build) and self._equals(build):
                 return TriggeredBuild(build.get("queueId"), int(build["number"]), build=build)
         for item in records.queued_items(self._server, self.what, self.job, state):
-            if parameters.equal(self.wanted, item):
+            if self._equals(item):
                 return TriggeredBuild(int(item["id"]))
         return None
+
+    def _equals(self, shown: Mapping[str, Any]) -> bool:
+        """Return whether a build or item has the wanted parameters, as far as it shows them."""
+        if not parameters.equal(self.wanted, shown):
+            return False
+        self.wanted.incomparable += parameters.hidden(self.wanted, shown)
+        return True
 
     def _builds(self, state: records.JobState) -> Iterator[Mapping[str, Any]]:
         return records.whole_builds(self._server, self.what, self.job, state)

@@ -64,13 +64,13 @@ def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     kind of job.
     """
     sets = [part(shown.get("changeSet")), *objects(shown.get("changeSets"))]
-    for each in (change for changes in sets for change in objects(changes.get("items"))):
-        known = (each.get(name) for name in ("commitId", "revision", "id"))
+    for record in (change for changes in sets for change in objects(changes.get("items"))):
+        known = (record.get(name) for name in ("commitId", "revision", "id"))
         yield {
             "id": next((str(value) for value in known if value), None),
-            "message": str(each.get("comment") or each.get("msg") or "").strip(),
-            "author": part(each.get("author")).get("fullName"),
-            "date": _moment(each.get("timestamp")) or each.get("date"),
+            "message": str(record.get("comment") or record.get("msg") or "").strip(),
+            "author": part(record.get("author")).get("fullName"),
+            "date": _moment(record.get("timestamp")) or record.get("date"),
         }
 
 

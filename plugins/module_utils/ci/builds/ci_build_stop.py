@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,28 +13,16 @@ from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
-from ..client import object_of, server_of
-from ..job_address import Job, JobName, build_path, job_of
+from ..client import server_of
+from ..job_address import Job, JobName, build_path, build_segment, job_of
 from ..permissions import CANCEL, SEES_JOB
 from ..waiting import PaceFactory, WaitOptions, require_at_least
 from . import records
 from .build_watcher import BuildWatcher
-from .queue_cancel import QueueItem
+from .queue_item import ItemCancellation
 
-#: A number, or a permalink such as `lastBuild`.
-_BUILD = re.compile(r"[0-9]+|[A-Za-z][A-Za-z0-9_-]*")
 #: Seconds for a build to end after a stop request whose response was lost.
 _READING_BACK = 5.0
-
-
-def build_segment(given: str) -> str:
-    """Return the last segment of a build's address: its number or a permalink. Raises `invalid` for
-    anything else.
-    """
-    text = given.strip()
-    if _BUILD.fullmatch(text) is None:
-        raise invalid(f"build is '{text}': give a number, or a permalink such as lastBuild")
-    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +65,11 @@ class CiBuildStopOperation:
         if options.escalate and not options.wait:
             raise invalid("escalate needs wait: the next method is for a build that goes on")
         job = job_of(options.job, task.connection.url)
-        self._stopped: _RunningBuild | QueueItem
+        self._stopped: _RunningBuild | ItemCancellation
         if options.queue_id is None:
             self._stopped = _RunningBuild(task, options, job, make_pace)
         else:
-            self._stopped = QueueItem(server_of(task), job, options.queue_id)
+            self._stopped = ItemCancellation(server_of(task), job, options.queue_id)
 
     def plan(self) -> Plan:
         return self._stopped.plan()
@@ -105,24 +92,11 @@ class _RunningBuild:
         self._watcher = self._watching(options.wait_timeout)
 
     def plan(self) -> Plan:
-        path = f"{self._job.path}/{self._segment}/api/json"
-        response = self._server.read(
-            self._what, path, query={"tree": records.BUILD_FIELDS}, expect=(200, 404)
-        )
-        if response.status == 404:
-            raise records.no_build(self._server, self._what, self._job, self._segment)
-        shown = object_of(response)
-        number = records.number_of(shown.get("number", self._segment))
-        if number is None:
-            raise response.error("protocol", "the server does not tell the number of the build")
-        if not records.tells_end(shown):
-            query = {"tree": records.SUMMARIES}
-            listed = self._server.read(self._what, f"{self._job.path}/api/json", query=query)
-            shown = {**records.summary(listed, number), **shown}
-        self._watcher.take_build({**shown, "number": number}, response)
+        build, response = records.read_build(self._server, self._what, self._job, self._segment)
+        self._watcher.take_build(build, response)
         if self._watcher.over or records.is_idle(self._watcher.build or {}):
             return unchanged(self._values())
-        state = {"job": self._job.name, "build": number}
+        state = {"job": self._job.name, "build": build["number"]}
         before, after = {**state, "running": True}, {**state, "running": False}
         return Plan(before, after, "run").with_result(**self._values())
 

@@ -30,7 +30,9 @@ class CiJobBuildOptions(BuildOptions):
 
     constraints: ClassVar[dict[str, Any]] = {
         "required_one_of": [("job", "builds")],
-        "mutually_exclusive": [("job", "builds"), ("parameters", "builds"), ("files", "builds")],
+        "mutually_exclusive": [
+            *((name, "builds") for name in ("job", "queue_id", "build", "parameters", "files")),
+        ],
     }
 
 
@@ -54,6 +56,7 @@ class CiJobBuildOperation:
     def __init__(
         self, task: Task, options: CiJobBuildOptions, make_pace: PaceFactory = PollInterval
     ) -> None:
+        self._task = task
         self._builds: Operation = (
             OneBuild(task, options, make_pace)
             if options.builds is None
@@ -66,6 +69,11 @@ class CiJobBuildOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._builds.apply(plan)
 
+    def predict(self, plan: Plan) -> None:
+        """Remember that a build would be started, for a task that waits for it."""
+        for build in plan.after.get("builds", [plan.after.get("build")]):
+            self._task.predictions.add("build", build["job"])
+
 
 class OneBuild:
     """Starts a build of a job, or joins an existing build, and follows it."""
@@ -76,16 +84,32 @@ class OneBuild:
 
     def plan(self) -> Plan:
         request = self._request
+        if request.is_awaited:
+            return self._awaited()
         request.compare(request.read())
         if request.outstanding:
             build = {"job": request.job.name, "parameters": request.wanted.shown}
             item = records.not_begun(None, request.wanted.shown)
             plan = Plan({}, {"build": build}, "run")
             return plan.with_result(build=item, queue_id=None, console=[], joined=False)
-        if request.finished is None:  # a running build is joined
+        return self._without_start()
+
+    def _awaited(self) -> Plan:
+        """Plan to wait for a build that an earlier task started."""
+        try:
+            self._request.find()
+            return self._without_start()
+        except ToolchainError as error:
+            raise self._telling(error) from None
+
+    def _without_start(self) -> Plan:
+        request = self._request
+        if request.running is not None:
             return Plan({}, {}, result=request.values(), waits=True)
         self._watched()
         request.watcher.finish()
+        if request.finished is not None:
+            request.validate()
         return unchanged(request.values())
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:

@@ -20,13 +20,12 @@ from . import records
 from .build_request import (
     BuildOptions,
     BuildRequest,
-    Files,
-    ListStyle,
-    Parameters,
     Result,
+    State,
     TriggerRule,
 )
 from .many_builds_watcher import ManyBuildsWatcher, WatchedBuild
+from .parameters import Files, ListStyle, Parameters
 from .trigger import BuildClaims
 
 
@@ -35,6 +34,9 @@ class BuildEntry:
     """Entry of the option `builds`. Missing values are taken from the task."""
 
     job: JobName
+    queue_id: int | None = None
+    build: str | None = None
+    state: State | None = None
     parameters: Parameters | None = None
     files: Files | None = None
     list_style: ListStyle | None = None
@@ -46,6 +48,9 @@ class BuildEntry:
         """Return the options of its build: its own values, otherwise those of the task."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         own = {name: value for name, value in values.items() if value is not None}
+        if self.state == "finished" != options.state:
+            # those of the task are for the builds that it starts
+            own = {"trigger": "always", "delay": None, **own}
         return replace(options, **{"parameters": None, "files": None, **own})
 
 
@@ -100,15 +105,21 @@ class ManyBuilds:
         self._parallel = parallel
         self._server = server_of(task)
         claims = BuildClaims()
-        self._entries = [
-            _ListedBuild(BuildRequest(task, self._server, entry.over(options), make_pace, claims))
-            for entry in builds
-        ]
+        self._entries = []
+        for place, entry in enumerate(builds):
+            try:
+                own = entry.over(options)
+                request = BuildRequest(task, self._server, own, make_pace, claims)
+            except ToolchainError as error:
+                error.message = f"builds[{place}]: {error.message}"
+                raise
+            self._entries.append(_ListedBuild(request))
 
     def plan(self) -> Plan:
         self._compare()
         begun = [entry for entry in self._entries if entry.outstanding]
         if not begun and any(entry.joined for entry in self._entries):
+            self._validate_finished()
             failure = self._failure(changed=False)
             return Plan({}, {}, result=self._result(), failure=failure, waits=True)
         if not begun:
@@ -117,6 +128,7 @@ class ManyBuilds:
             {"job": entry.request.job.name, "parameters": entry.request.wanted.shown}
             for entry in begun
         ]
+        self._validate_finished()
         plan = Plan({}, {"builds": wanted}, "run").with_result(**self._result())
         return replace(plan, failure=self._failure(changed=True))
 
@@ -125,8 +137,11 @@ class ManyBuilds:
 
     def _compare(self) -> None:
         """Read every job once, and decide which builds must be started."""
+        awaited = [entry for entry in self._entries if entry.request.is_awaited]
+        for _done in bounded(self._parallel, lambda one: one.attempt(one.request.find), awaited):
+            pass
         by_job: dict[str, list[_ListedBuild]] = {}
-        for entry in self._entries:
+        for entry in (entry for entry in self._entries if not entry.request.is_awaited):
             by_job.setdefault(entry.request.job.path, []).append(entry)
         states = bounded(self._parallel, self._read, list(by_job.values()))
         for entries, state in zip(by_job.values(), states, strict=True):
@@ -161,7 +176,8 @@ class ManyBuilds:
         wait = self._options.wait
         pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
         for entry in self._entries:
-            entry.request.follow_with(pace, lambda line: None)
+            if entry.error is None:
+                entry.request.follow_with(pace, lambda line: None)
         with interruptible() as say:
             try:
                 self._begin(begun, wait)
@@ -191,7 +207,7 @@ class ManyBuilds:
         watched = {
             entry: WatchedBuild(entry.request.watcher, entry.request.first_number)
             for entry in self._entries
-            if entry.error is None and entry.same_as is None and entry.request.finished is None
+            if entry.error is None and entry.same_as is None and entry.request.unfinished
         }
         watcher = ManyBuildsWatcher(
             self._server, list(watched.values()), pace, self._task.progress, self._parallel
@@ -209,6 +225,13 @@ class ManyBuilds:
             pass
         for entry in watched:
             if entry.error is None:
+                entry.attempt(entry.request.validate)
+        self._validate_finished()
+
+    def _validate_finished(self) -> None:
+        """Evaluate the builds that had ended before the task."""
+        for entry in self._entries:
+            if entry.error is None and entry.request.finished is not None:
                 entry.attempt(entry.request.validate)
 
     def _out_of_time(self, entry: _ListedBuild) -> None:

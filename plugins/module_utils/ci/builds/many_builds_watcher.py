@@ -28,11 +28,11 @@ _ITEM_FIELDS = "id,why,stuck"
 class WatchedBuild:
     """A watched build; `error` is the reason why it is no longer followed.
 
-    :param first: the lowest number that its build can have
+    :param first: the lowest number that its build can have, `None` if it is not known
     """
 
     watcher: BuildWatcher
-    first: int
+    first: int | None
     error: ToolchainError | None = None
     told: bool = False
 
@@ -62,7 +62,8 @@ class _JobBuilds:
 
     def tree(self) -> str:
         """Return the query for the newest builds, back to the first one of ours."""
-        lowest = min(build.watcher.number or build.first for build in self.open)
+        numbers = [build.watcher.number or build.first for build in self.open]
+        lowest = min(filter(None, numbers), default=self.newest + 1)
         count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
         name = "builds" if count <= records.NEWEST else "allBuilds"
         return f"queueItem[{_ITEM_FIELDS}],{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"
@@ -105,7 +106,7 @@ class ManyBuildsWatcher:
 
     def _verify(self) -> None:
         groups = [group for group in self._groups if group.open]
-        lost = [one for some in bounded(self._parallel, self._look_at, groups) for one in some]
+        lost = [build for some in bounded(self._parallel, self._look_at, groups) for build in some]
         if lost:
             self._look_for(lost)
 
@@ -116,10 +117,10 @@ class ManyBuildsWatcher:
             return []
         response, shown = read
         listed = records.listed(shown)
-        group.newest = max([group.newest, *(one["number"] for one in listed)])
-        whole = [one for one in listed if "result" in one]
-        numbers = {one["number"]: one for one in whole}
-        items = {one.get("queueId"): one for one in whole}
+        group.newest = max([group.newest, *(record["number"] for record in listed)])
+        whole = [record for record in listed if "result" in record]
+        numbers = {record["number"]: record for record in whole}
+        items = {record.get("queueId"): record for record in whole}
         waiting = part(shown.get("queueItem"))
         lost = []
         for build in group.open:
@@ -179,7 +180,7 @@ class ManyBuildsWatcher:
 
     def _expected(self) -> float | None:
         """Return the seconds until the first expected end."""
-        known = [one.watcher.expected or 0.0 for one in self._open]
+        known = [build.watcher.expected or 0.0 for build in self._open]
         return min((seconds for seconds in known if seconds > 0), default=None)
 
     def _tell(self) -> None:
@@ -194,8 +195,8 @@ class ManyBuildsWatcher:
 
     def _rest(self) -> str:
         """Describe the builds that have not ended."""
-        running = [one.watcher for one in self._open if one.watcher.number is not None]
-        queued = [one.watcher for one in self._open if one.watcher.number is None]
+        running = [build.watcher for build in self._open if build.watcher.number is not None]
+        queued = [build.watcher for build in self._open if build.watcher.number is None]
         left = max((watcher.expected or 0.0 for watcher in running), default=0.0)
         line = f", {len(running)} running"
         line += f" (about {left:.0f} s left)" if left > 0 else ""

@@ -7,14 +7,22 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from ...core.errors import ToolchainError, invalid
 from ...core.http.multipart import FilePart
+from ...core.module.typed_options import Option
 from ...core.secret import MASK
 from ..client import objects, part
 
-_DEFINITIONS = "parameterDefinitions[name,type,choices,defaultParameterValue[value]]"
+#: Type of the options with values.
+Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
+#: File parameters: a path for each name.
+Files = Annotated[dict[str, Any], Option(values="text")]
+ListStyle = Literal["repeat", "comma"]
+#: Query for the values of parameters; `jobName` and `number` are those of a run [ci-31].
+VALUE_FIELDS = "name,value,jobName,number"
+_DEFINITIONS = "parameterDefinitions[name,type,choices,defaultParameterValue[value,jobName,number]]"
 #: Query for a job's definitions; old servers have them in the actions only [ci-11].
 DEFINITION_FIELDS = f"property[{_DEFINITIONS}],actions[{_DEFINITIONS}]"
 # Server fact [ci-7]: these types take one value; a repeated form field is a 500.
@@ -86,7 +94,7 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | 
             definition = ParameterDefinition(
                 str(entry.get("name")),
                 str(entry.get("type") or entry.get("_class") or "").rpartition(".")[2],
-                text(default["value"]) if "value" in default else None,
+                text(_value_of(default)) if {"value", "jobName"} & set(default) else None,
                 tuple(map(str, choices)) if isinstance(choices, list) else None,
             )
             found.setdefault(definition.name, definition)
@@ -232,9 +240,22 @@ def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
     for action in objects(shown.get("actions")):
         values: dict[str, list[Any]] = {}
         for entry in objects(action.get("parameters")):
-            values.setdefault(str(entry.get("name")), []).append(entry.get("value"))
+            values.setdefault(str(entry.get("name")), []).append(_value_of(entry))
         found |= {name: each if len(each) > 1 else each[0] for name, each in values.items()}
     return found
+
+
+def _value_of(entry: Mapping[str, Any]) -> Any:
+    """Return a value as it is sent. Server fact [ci-31]: that of a run is its job and number."""
+    if "jobName" in entry and "value" not in entry:
+        return f"{entry['jobName']}#{entry.get('number')}"
+    return entry.get("value")
+
+
+def hidden(sought: WantedParameters, shown: Mapping[str, Any]) -> list[str]:
+    """Return the names of wanted parameters whose values a build does not show."""
+    values = values_of(shown)
+    return [name for name in sought.expected if values.get(name) is None]
 
 
 def masked(shown: Any) -> Any:

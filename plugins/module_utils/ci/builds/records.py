@@ -18,7 +18,7 @@ from . import parameters
 
 #: The server lists this number of newest builds as `builds`; more only as `allBuilds`.
 NEWEST = 100
-_IN_ACTIONS = "parameters[name,value],causes[userId]"
+_IN_ACTIONS = f"parameters[{parameters.VALUE_FIELDS}],causes[userId]"
 _ACTIONS = f"actions[{_IN_ACTIONS}]"
 _STATE_FIELDS = "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp"
 BUILD_FIELDS = f"{_STATE_FIELDS},{_ACTIONS}"
@@ -215,6 +215,29 @@ def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainE
         method="GET",
         url=f"{server.connection.url}/{job.path}/{segment}/",
     )
+
+
+def read_build(
+    server: Transport, what: str, job: Job, segment: str
+) -> tuple[dict[str, Any], Response]:
+    """Return a build with the inputs that it waits for, and the response that shows it.
+
+    :param segment: its number, or a permalink
+
+    Raises `not_found`, which names the missing job or build.
+    """
+    query = {"tree": FOLLOWED_FIELDS}
+    response = server.read(what, f"{job.path}/{segment}/api/json", query=query, expect=(200, 404))
+    if response.status == 404:
+        raise no_build(server, what, job, segment)
+    found = object_of(response)
+    number = number_of(found.get("number", segment))
+    if number is None:
+        raise response.error("protocol", "the server does not tell the number of the build")
+    if not tells_end(found):
+        listed = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
+        found = {**summary(listed, number), **found}
+    return {**typed(found), "number": number}, response
 
 
 def tells_end(build: Mapping[str, Any]) -> bool:

@@ -61,7 +61,7 @@ def seconds_of(given: str) -> int:
 
 
 class CiBuildDeleteOperation:
-    """Selects the builds in one list of all builds, and deletes them one by one."""
+    """Select builds from the list of all builds, and delete them in sequence."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -122,7 +122,7 @@ class CiBuildDeleteOperation:
                 self._delete(self._known[row["number"]])
             except ToolchainError as error:
                 done = rows[:place]
-                changed = self._touched or any(each["action"] == "deleted" for each in done)
+                changed = self._touched or any(record["action"] == "deleted" for record in done)
                 error.result = {**error.result, "changed": changed, "builds": done}
                 raise
         self._verify(rows)
@@ -170,7 +170,7 @@ class CiBuildDeleteOperation:
         return {"number": build["number"], "result": build.get("result"), "action": action}
 
     def _delete(self, build: Mapping[str, Any]) -> None:
-        """Delete a build: a running one is stopped, and a kept one released first."""
+        """Delete a build. A running build is stopped first, and the keep flag is removed."""
         number = int(build["number"])
         path = build_path(self._job, number)
         if self._options.force and not records.is_over(build):

@@ -16,11 +16,9 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ..builds import records
-from ..builds.build_request import Parameters
-from ..builds.ci_build_stop import build_segment
-from ..builds.parameters import text
+from ..builds.parameters import Parameters, text
 from ..client import object_of, require_confirmation, server_of
-from ..job_address import JobName, build_path, job_of
+from ..job_address import JobName, build_path, build_segment, job_of
 from ..pending_input import described, pending_inputs
 from ..permissions import BUILD, SEES_JOB
 

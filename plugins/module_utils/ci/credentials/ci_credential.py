@@ -178,8 +178,8 @@ class Credentials(EntryKind[CiCredentialEntry]):
             given["secret"] = content
         wanted = wanted_of(entry.id, kind, given)
         if isinstance(wanted, WantedDocument):
-            for each in wanted.possible_secrets():
-                self._task.hide(each)
+            for secret in wanted.possible_secrets():
+                self._task.hide(secret)
         return wanted
 
     def _with_secret(self, entry: CiCredentialEntry, found: Plan, state: str) -> Plan:

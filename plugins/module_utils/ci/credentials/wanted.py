@@ -122,9 +122,10 @@ class WantedDocument:
         """Return the values that may be secrets: only the server knows which are."""
         elements = (element for element, _holder in self._root.iterate())
         return [
-            each.text.strip()
-            for each in elements
-            if each.name not in _NO_SECRETS and len(each.text.strip()) >= _SHORTEST_SECRET
+            xml_element.text.strip()
+            for xml_element in elements
+            if xml_element.name not in _NO_SECRETS
+            and len(xml_element.text.strip()) >= _SHORTEST_SECRET
         ]
 
     def current(self, live: XmlElement) -> dict[str, Any]:
@@ -142,7 +143,7 @@ class WantedDocument:
     def dropped(self, live: XmlElement) -> list[str]:
         """Return the elements that the server did not keep."""
         found = configuration.drift(*_comparable(live, self._root))
-        return [each.path for each in found.differences if each.kind == "missing"]
+        return [difference.path for difference in found.differences if difference.kind == "missing"]
 
     def _compared(self, live: XmlElement) -> tuple[str, str]:
         """Return both sides as text; equal if they mean the same."""
@@ -193,11 +194,11 @@ def _comparable(live: XmlElement, wanted: XmlElement) -> tuple[str, str]:
 
 
 def _mark(live: XmlElement, wanted: XmlElement | None) -> None:
-    """Replace each redacted element, and the wanted one in its place, with a mark."""
+    """Replace redacted elements, and their wanted counterparts, with a placeholder."""
     if is_redacted(live):
-        for each in (live, wanted):
-            if each is not None:
-                each.text, each.children = _MARK, []
+        for element in (live, wanted):
+            if element is not None:
+                element.text, element.children = _MARK, []
         return
     for child in live.children:
         same = () if wanted is None else wanted.children

@@ -183,4 +183,4 @@ def _scan(result: str | None, log: str) -> dict[str, Any]:
 
 def _branches(shown: Mapping[str, Any]) -> list[str]:
     """Return the names of the branches. Server fact [ci-5]: stored names are encoded."""
-    return sorted(unquote(str(each.get("name"))) for each in objects(shown.get("jobs")))
+    return sorted(unquote(str(obj.get("name"))) for obj in objects(shown.get("jobs")))

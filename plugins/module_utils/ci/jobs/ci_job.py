@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from ...core.errors import ToolchainError, invalid, shorten
+from ...core.errors import ToolchainError, invalid
 from ...core.files import read_text
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
@@ -20,11 +19,9 @@ from ..job_address import Job, JobName, job_of
 from ..permissions import CONFIGURE, CREATE, DELETE, EXTENDED_READ, READ_JOB, READ_SERVER, SEES_JOB
 from . import computed_folders, configuration
 from .configuration import ConfigurationDrift
-from .job_store import JobStore, is_disabled
-from .kept_secrets import KEPT, marked, with_secrets
+from .job_store import JobStore, is_disabled, is_there_already
+from .kept_secrets import KEPT, marked, with_kept_secrets, with_secrets
 
-# Server fact [ci-5]: characters that no name may have; surrounding blanks would be removed.
-_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
 _NOT_SAVED = "it was copied and never saved, so that it cannot be built"
 _MOST_NAMED = 10
 
@@ -39,6 +36,7 @@ class CiJobOptions:
     copy_from: JobName | None = None
     folder: bool = False
     enabled: bool | None = None
+    update_secrets: Annotated[Literal["never", "always"], Option(secret=False)] = "never"
     state: Literal["present", "absent"] = "present"
     force: bool = False
 
@@ -77,7 +75,7 @@ class CiJobOperation:
         self._text = self._given_text()
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):
-            self._check_name()
+            self._store.check_name()
         #: Steps of `apply()`, in order.
         self._steps: list[Callable[[], None]] = []
         #: Someone else created the job meanwhile, exactly as wanted.
@@ -160,7 +158,7 @@ class CiJobOperation:
         return configuration.with_enabled(text, self._options.enabled)
 
     def _creation(self, text: str) -> Plan:
-        self._check_name()
+        self._store.check_name()
         self._store.require_folder()
         self._refuse_marks(marked(text), "there is no such job")
         self._steps = [lambda: self._create(text), lambda: self._verify(text)]
@@ -179,12 +177,12 @@ class CiJobOperation:
         try:
             self._store.create(text)
         except ToolchainError as error:
-            if not _is_there_already(error) or self._differs(text):
+            if not is_there_already(error) or self._differs(text):
                 raise
             self._made_by_others = True
 
     def _copy(self, source: Job) -> Plan:
-        self._check_name()
+        self._store.check_name()
         self._store.require_folder()
         text = self._store.configuration(source)
         if text is None:
@@ -215,21 +213,31 @@ class CiJobOperation:
         self._check_same_kind(live, wanted)
         wanted, missing = with_secrets(live, wanted)
         self._refuse_marks(missing, "it has none there that can be told")
-        found = configuration.drift(live, wanted)
+        always = self._options.update_secrets == "always"
+        found = configuration.drift(live, wanted, resent=always)
         if found.uncompared:
             self._task.warn(
-                f"{self._store.what}: secrets are not compared, the server encrypts them anew at"
-                f" each save: {_named(found.uncompared)}"
+                f"{self._store.what}: secrets cannot be compared, because the server encrypts them"
+                f" again at each save: {_named(found.uncompared)}"
             )
         if not found.found:
             return unchanged({"differences": []}, state=found.before)
         self._refuse_stars(live, "it")
         paths = [each.path for each in found.differences]
-        self._steps = [lambda: self._save(wanted), lambda: self._verify(wanted, found.before)]
+        sent = wanted if always else with_kept_secrets(live, wanted)
+        self._steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
         return Plan(found.before, found.after, "update").with_result(differences=paths)
 
-    def _save(self, wanted: str) -> None:
-        self._store.save(wanted, lambda: not self._differs(wanted))
+    def _save(self, wanted: str, before: str) -> None:
+        """Save a configuration. Server fact [ci-15]: its secrets change with each save, which
+        shows that it was saved if nothing else differs.
+        """
+
+        def saved() -> bool:
+            live = self._store.configuration()
+            return live not in (None, before) and not configuration.drift(live or "", wanted).found
+
+        self._store.save(wanted, saved)
 
     def _differs(self, wanted: str) -> bool:
         found = self._live_drift(wanted)
@@ -293,7 +301,7 @@ class CiJobOperation:
     def _deletion(self) -> Plan:
         shown = self._store.state()
         if shown is None:
-            self._check_name()  # no existing job has such a name, in particular no pattern
+            self._store.check_name()  # no existing job has such a name, in particular no pattern
             return unchanged({"differences": []})
         if self._options.folder:
             self._check_kind("jobs" in shown)
@@ -342,14 +350,6 @@ class CiJobOperation:
         for secret in configuration.secrets(live):
             self._task.hide(secret)
 
-    def _check_name(self) -> None:
-        name = self._store.name
-        if _BAD_NAME.search(name):
-            raise invalid(
-                f"job: '{shorten(name)}' cannot be the name of a job: it has one of"
-                " ?*/\\%!@#$^&|<>[]:; or a control character, a blank around it or a dot behind it"
-            )
-
     def _check_same_kind(self, live: str, wanted: str) -> None:
         theirs, ours = configuration.kind_of(live), configuration.kind_of(wanted)
         if theirs != ours:
@@ -381,18 +381,14 @@ def _check(options: CiJobOptions) -> None:
             )
         if options.force:
             raise invalid("force goes with state=absent: it allows to delete what has builds")
+        if options.update_secrets == "always" and options.config is options.src is None:
+            raise invalid("update_secrets is 'always', but there is no config or src to send")
         return
     for name in ("config", "src", "copy_from", "enabled"):
         if getattr(options, name) is not None:
             raise invalid(f"{name} does not go with state=absent")
-
-
-def _is_there_already(error: ToolchainError) -> bool:
-    """Return whether someone else created a job of this name meanwhile, which is a `conflict`."""
-    if error.status == 400 and "already exists" in (error.detail or ""):
-        error.kind = "conflict"
-        return True
-    return False
+    if options.update_secrets == "always":
+        raise invalid("update_secrets does not go with state=absent")
 
 
 def _named(paths: tuple[str, ...] | list[str]) -> str:

@@ -17,9 +17,8 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, ReadOnly, unchanged
 from .. import xml_reader
 from ..builds import parameters, records
-from ..builds.ci_build_stop import build_segment
 from ..client import object_of, objects, server_of
-from ..job_address import Job, JobName, job_of
+from ..job_address import Job, JobName, build_segment, job_of
 from . import configuration
 from .computed_folders import is_folder
 from .kept_secrets import with_secrets
@@ -249,10 +248,8 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     if response.status == 404:
         raise records.no_build(server, what, job, segment)
     shown = object_of(response)
-    shows = [
-        one for each in objects(shown.get("actions")) for one in objects(each.get("parameters"))
-    ]
-    if "actions" not in shown or not all("name" in one for one in shows):
+    shows = [obj for obj in objects(shown.get("actions")) for obj in objects(obj.get("parameters"))]
+    if "actions" not in shown or not all("name" in show for show in shows):
         raise response.error("protocol", "the server does not show the parameters of builds")
     return parameters.displayed(shown)
 

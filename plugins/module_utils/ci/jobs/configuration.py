@@ -2,10 +2,10 @@
 """Compare the configuration of a job with an expected one by its meaning.
 
 These differences are ignored: the order of attributes and of an object's members, white space
-around text, the plugin version of an element, and a member with its default that the other side
-omits. The order of lists counts. Server facts [ci-14, ci-15]: secrets are encrypted again each time
-a configuration is saved, and masked for accounts that must not configure the job, so they cannot be
-compared.
+around text, the plugin version of an element, the class of a collection, and a member with its
+default that the other side omits. The order of lists counts. Server facts [ci-14, ci-15]: secrets
+are encrypted again each time a configuration is saved, and masked for accounts that must not
+configure the job, so they cannot be compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _STARS = re.compile(r"\*{4,}")
+#: Stands for a secret that is sent without a comparison.
+_RESENT = "(new secret)"
 _PLUGIN = "plugin"
+#: Classes of collections, of which the server writes the one that it was given.
+_COLLECTION = re.compile(r"java\.util\.|(?:[a-z]+-)*(?:list|set|map|array)$|vector$")
+#: Members with names that the server makes up.
+_GENERATED = frozenset({"randomName"})
 _SHORTEST_SECRET = 6
 #: Short names under which the server writes the root of some kinds; it reads both names.
 _SHORT_ROOTS = {
@@ -70,11 +76,16 @@ class ConfigurationDrift:
         return bool(self.differences)
 
 
-def drift(live: str, expected: str) -> ConfigurationDrift:
-    """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed."""
+def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDrift:
+    """Compare two configurations. Raises `UnreadableXml` if a configuration cannot be parsed.
+
+    :param resent: secrets that cannot be compared are differences
+    """
     server, user = _comparable(live), _comparable(expected)
     comparison = _Comparison()
     comparison.whole(server, user)
+    if resent:
+        comparison.resend()
     before, after = shown(server), shown(user)
     return ConfigurationDrift(
         before, after, tuple(comparison.differences), tuple(comparison.uncompared)
@@ -145,10 +156,24 @@ def _comparable(text: str) -> XmlElement:
         for secret in secret_texts(element, holder):
             if _ENCRYPTED.fullmatch(element.text.strip()) is None:
                 element.text = element.text.replace(secret, MASK)
-    for element, _holder in root.iterate():
+    for element, _holder in list(root.iterate()):
         element.attributes.pop(_PLUGIN, None)
+        element.name = element.name.replace("__", "_")
         element.text = element.text.replace("\r\n", "\n").strip()
+        _simplify(element)
     return root
+
+
+def _simplify(element: XmlElement) -> None:
+    """Remove what depends on the program that wrote the element [ci-31]: the class of a collection,
+    an array within it, and generated names.
+    """
+    children = [child for child in element.children if child.name not in _GENERATED]
+    if _COLLECTION.match(element.attributes.get("class", "")):
+        del element.attributes["class"]
+    if len(children) == 1 and children[0].attributes.get("class") == "string-array":
+        children = children[0].children
+    element.children = children
 
 
 def _sealed(root: XmlElement) -> Iterator[XmlElement]:
@@ -175,6 +200,15 @@ class _Comparison:
     def __init__(self) -> None:
         self.differences: list[Difference] = []
         self.uncompared: list[str] = []
+        self._secrets: list[XmlElement] = []
+
+    def resend(self) -> None:
+        """Turn the secrets that cannot be compared into differences."""
+        for path in self.uncompared:
+            self._add(path, "changed")
+        for element in self._secrets:
+            element.text = _RESENT
+        self.uncompared = []
 
     def whole(self, live: XmlElement, wanted: XmlElement) -> None:
         if live.name != wanted.name:
@@ -194,6 +228,7 @@ class _Comparison:
             self._add(path or live.name, "changed")
         elif MASK in live.text:
             self.uncompared.append(path or live.name)
+            self._secrets.append(wanted)
         in_list = is_list(live.children) or is_list(wanted.children)
         pair = _by_place if in_list else _by_name
         self._children(live, wanted, list(pair(live.children, wanted.children)), path, in_list)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.http.writes import Verify
@@ -23,6 +23,8 @@ from .configuration import is_enabled, with_enabled
 #: Fields of a job to read besides its configuration.
 _STATE = "_class,name,buildable,disabled,color,builds[number]{0,1},jobs[name]{0,1}"
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
+# Server fact [ci-5]: characters that no name may have; surrounding blanks would be removed.
+_BAD_NAME = re.compile(r"[?*/\\%!@#$^&|<>\[\]:;\x00-\x1f\x7f-\x9f]|^\s|\s$|\.$|^\.{1,2}$")
 #: Characters that only XML 1.1 supports; very old servers read 1.0 only [ci-14].
 _NEWER = re.compile(r"&#|[\x01-\x08\x0b\x0c\x0e-\x1f]")
 _DONE = (200, 201, 202, 204, 302, 303)
@@ -53,6 +55,14 @@ class JobStore:
     def name(self) -> str:
         """Return its stored name."""
         return unquote(self.job.path.rpartition("/")[2])
+
+    def check_name(self) -> None:
+        """Raise `invalid` if no job can have this name."""
+        if _BAD_NAME.search(self.name):
+            raise invalid(
+                f"job: '{shorten(self.name)}' cannot be the name of a job: it has one of"
+                " ?*/\\%!@#$^&|<>[]:; or a control character, a blank around it or a dot behind it"
+            )
 
     def configuration(self, job: Job | None = None) -> str | None:
         """Return the configuration; `None` if there is no such job, or the account may not see it.
@@ -131,7 +141,7 @@ class JobStore:
         response = self._server.read(self.what, path, query=query, expect=(200, 404))
         if response.status != 404:
             return response
-        # server fact [ci-3]: every response has one of these
+        # server fact [ci-3]: a response without these headers comes from a proxy
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
                 "not_found",
@@ -231,8 +241,8 @@ class JobStore:
         if "jobs" not in shown:
             yield job
         elif depth < _DEEPEST:
-            for each in objects(shown["jobs"]):
-                yield from self._below(job.below(str(each.get("name"))), depth + 1)
+            for obj in objects(shown["jobs"]):
+                yield from self._below(job.below(str(obj.get("name"))), depth + 1)
 
     def _write(self, path: str, verify: Verify, **parts: Any) -> None:
         self._server.write(
@@ -255,3 +265,11 @@ def _document(text: str) -> bytes:
 def is_disabled(shown: Mapping[str, Any]) -> bool:
     """Return whether a job is disabled. Server fact [ci-21]: some kinds show it as a color only."""
     return shown.get("disabled") is True or str(shown.get("color")).startswith("disabled")
+
+
+def is_there_already(error: ToolchainError) -> bool:
+    """Return whether someone else created a job of this name meanwhile, which is a `conflict`."""
+    if error.status == 400 and "already exists" in (error.detail or ""):
+        error.kind = "conflict"
+        return True
+    return False

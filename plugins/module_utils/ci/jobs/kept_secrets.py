@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..xml_reader import XmlElement, parse, shown, written_in_lines
-from .configuration import is_list, secret_texts, short_root
+from ..xml_reader import XmlElement, parse, written_in_lines
+from .configuration import drift, is_list, secret_texts, short_root
 
 #: Replaces a secret.
 KEPT = "(kept by the server)"
@@ -44,9 +44,22 @@ def with_secrets(live: str, text: str) -> tuple[str, list[str]]:
     return written_in_lines(wanted), missing
 
 
-def has_secret(name: str, text: str) -> bool:
-    """Return whether the text of an element of this name has a secret."""
-    return _taken_out(XmlElement(name, text=text)) > 0
+def with_kept_secrets(live: str, text: str) -> str:
+    """Return a configuration with the server's secrets instead of its own.
+
+    A secret without a counterpart that can be told stays: that of a new entry of a list.
+    """
+    wanted, given = parse(text), parse(text)
+    for element, holder in list(wanted.iterate()):
+        if is_secret(element, holder):
+            element.text = KEPT
+    _fill(parse(live), wanted, None, [])
+    for (element, _holder), (own, _own_holder) in zip(
+        wanted.iterate(), given.iterate(), strict=True
+    ):
+        if KEPT in element.text:
+            element.text = own.text
+    return written_in_lines(wanted)
 
 
 def marked(text: str) -> list[str]:
@@ -124,19 +137,9 @@ def _counterpart(
     alike = [each for each in there if each.name == child.name]
     if not in_list:
         return alike[0] if alike else None
-    wanted = _shown_without(child)
-    same = [each for each in alike if _shown_without(each) == wanted]
-    if same:
-        return same[0]
+    text = written_in_lines(child)
+    same = next((each for each in alike if not drift(written_in_lines(each), text).found), None)
+    if same is not None:
+        return same
     only = len(alike) == 1 and [each.name for each in siblings].count(child.name) == 1
     return alike[0] if only else None
-
-
-def _shown_without(element: XmlElement) -> str:
-    """Return an element with marks instead of its secrets, and without plugin versions."""
-    copy = parse(written_in_lines(element))
-    _taken_out(copy)
-    for each, _holder in copy.iterate():
-        each.attributes.pop("plugin", None)
-        each.text = each.text.strip()
-    return shown(copy)

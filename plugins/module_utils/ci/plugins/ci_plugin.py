@@ -104,24 +104,24 @@ class CiPluginOperation:
 
     @property
     def _acting(self) -> list[PluginChange]:
-        return [each for each in self._changes if each.action != "unchanged"]
+        return [change for change in self._changes if change.action != "unchanged"]
 
     def parts(self) -> list[PlannedChange]:
         """Return the changes of plugins, for a sealed plan."""
         return [
             PlannedChange(
-                each.name,
+                change.name,
                 None,
-                None if each.there is None else _side(each.there),
-                None if each.action == "removed" else self._after(each),
+                None if change.there is None else _side(change.there),
+                None if change.action == "removed" else self._after(change),
             )
-            for each in self._acting
+            for change in self._acting
         ]
 
     def leave_out(self, places: Collection[int]) -> Plan:
         """Drop the changes of plugins, and return the plan of the others."""
         dropped = [each for n, each in enumerate(self._acting) if n in places]
-        self._changes = [each for each in self._changes if each not in dropped]
+        self._changes = [change for change in self._changes if change not in dropped]
         return self._whole()
 
     def _whole(self) -> Plan:
@@ -130,8 +130,10 @@ class CiPluginOperation:
         values = self._values(self._plugins, self._centre, planned=True)
         if not acting:
             return Plan({}, {}, result=values, waits=bool(self._joined) and self._options.wait)
-        before = {each.name: _side(each.there) for each in acting if each.there is not None}
-        after = {each.name: self._after(each) for each in acting if each.action != "removed"}
+        before = {change.name: _side(change.there) for change in acting if change.there is not None}
+        after = {
+            change.name: self._after(change) for change in acting if change.action != "removed"
+        }
         return Plan(before, after, "update", result=values)
 
     def preflight(self, plan: Plan) -> None:
@@ -146,12 +148,12 @@ class CiPluginOperation:
 
     @property
     def _installing(self) -> list[str]:
-        return [each.name for each in self._changes if each.install]
+        return [change.name for change in self._changes if change.install]
 
     @property
     def _joined(self) -> list[str]:
         """Return the wanted plugins whose installation somebody else has started."""
-        return [each.name for each in self._changes if each.joined]
+        return [change.name for change in self._changes if change.joined]
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         try:
@@ -183,15 +185,21 @@ class CiPluginOperation:
         """
         if not told:
             return bool(self._asked)
-        ours = [each for each in self._centre.installations if each.number > self._last]
-        return bool(self._asked) and any(not each.failed for each in ours)
+        ours = [
+            installation
+            for installation in self._centre.installations
+            if installation.number > self._last
+        ]
+        return bool(self._asked) and any(not installation.failed for installation in ours)
 
     def _follow(self) -> None:
         """Wait for the requested installations, and for those that somebody else has started."""
         names = [*self._installing, *self._joined]
         if not names:
             return
-        running = [each.number for each in self._centre.installations if each.runs]
+        running = [
+            installation.number for installation in self._centre.installations if installation.runs
+        ]
         last = min([self._centre.last, *(number - 1 for number in running)])
         pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
         try:
@@ -205,7 +213,11 @@ class CiPluginOperation:
     def _validate(self, names: Sequence[str], last: int) -> None:
         """Raise `failed` with all installations that have failed or never began."""
         wrong = update_centre.failures(self._centre, last)
-        begun = {each.name for each in self._centre.installations if each.number > last}
+        begun = {
+            installation.name
+            for installation in self._centre.installations
+            if installation.number > last
+        }
         wrong += [
             f"{name}: the server has not begun with it" for name in names if name not in begun
         ]
@@ -222,7 +234,7 @@ class CiPluginOperation:
         step = change.switch or ""
 
         def verify() -> bool:
-            found = {each.short_name: each for each in plugin_list.read(self._server)}
+            found = {plugin.short_name: plugin for plugin in plugin_list.read(self._server)}
             now = found.get(change.name)
             if step == "doUninstall":
                 return now is None or now.deleted is True
@@ -251,9 +263,9 @@ class CiPluginOperation:
         try:
             self._centre = update_centre.read_state(self._server)
             done = self._done | {
-                each.name
-                for each in self._centre.installations
-                if each.number > self._last and each.name in self._asked
+                installation.name
+                for installation in self._centre.installations
+                if installation.number > self._last and installation.name in self._asked
             }
             return self._values(plugin_list.read(self._server), self._centre, done=done)
         except ToolchainError:
@@ -268,7 +280,7 @@ class CiPluginOperation:
         done: Collection[str] | None = None,
     ) -> dict[str, Any]:
         """Return the return values; `done`: the plugins that were processed, if not all."""
-        versions = {each.short_name: each.version for each in plugins}
+        versions = {plugin.short_name: plugin.version for plugin in plugins}
         rows = []
         for change in self._changes:
             newest = centre.newest(change.name)
@@ -279,7 +291,9 @@ class CiPluginOperation:
             failed = newest is not None and newest.failed and newest.number > self._last
             row = change.row(will_be, failed=failed and not planned)
             rows.append(row if done is None or change.name in done else change.untouched())
-        waits = self._waits(plugins, planned) or any(each.waits for each in centre.installations)
+        waits = self._waits(plugins, planned) or any(
+            installation.waits for installation in centre.installations
+        )
         return {"plugins": rows, "restart_required": centre.restart_required or waits}
 
     def _waits(self, plugins: Sequence[Plugin], planned: bool) -> bool:
@@ -287,10 +301,12 @@ class CiPluginOperation:
         changes.
         """
         ahead = {
-            each.name: each for each in self._changes if planned and each.action != "unchanged"
+            change.name: change
+            for change in self._changes
+            if planned and change.action != "unchanged"
         }
-        others = (each.waits for each in plugins if each.short_name not in ahead)
-        return any(each.waits for each in ahead.values()) or any(others)
+        others = (plugin.waits for plugin in plugins if plugin.short_name not in ahead)
+        return any(change.waits for change in ahead.values()) or any(others)
 
 
 def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:

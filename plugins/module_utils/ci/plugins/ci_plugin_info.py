@@ -60,7 +60,7 @@ class CiPluginInfoOperation:
         values = self._values(plugins)
         if self._file is None or not self._writes:
             return unchanged(values)
-        idle = [each.short_name for each in plugins if not each.works]
+        idle = [plugin.short_name for plugin in plugins if not plugin.works]
         if idle:
             self._task.warn(
                 "plugins that are disabled or not loaded are not in the lock file:"

@@ -93,7 +93,9 @@ def compared(
     if the next start removes a wanted plugin.
     """
     there = {plugin.short_name: plugin for plugin in plugins}
-    return [_compared(each, there.get(each.name), centre) for each in wanted]
+    return [
+        _compared(wanted_plugin, there.get(wanted_plugin.name), centre) for wanted_plugin in wanted
+    ]
 
 
 def _compared(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) -> PluginChange:
@@ -154,7 +156,11 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
     """Return the remaining plugins that depend on a plugin to remove or disable: they fail to load
     afterwards.
     """
-    going = {each.name: each for each in changes if each.switch in ("doUninstall", "makeDisabled")}
+    going = {
+        change.name: change
+        for change in changes
+        if change.switch in ("doUninstall", "makeDisabled")
+    }
     found = {
         name: [
             plugin.short_name
@@ -168,7 +174,7 @@ def dependants(changes: Sequence[PluginChange], plugins: Sequence[Plugin]) -> di
 
 def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
     """Raise `invalid` for a plugin that is listed twice, and for an invalid name."""
-    names = [each.name for each in wanted]
+    names = [plugin.name for plugin in wanted]
     for number, each in enumerate(wanted):
         if _SHORT_NAME.fullmatch(each.name) is None:
             raise invalid(

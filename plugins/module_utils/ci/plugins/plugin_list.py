@@ -109,9 +109,9 @@ def _plugin(entry: Mapping[str, Any]) -> Plugin:
     name, version = str(entry["shortName"]), str(entry.get("version") or "")
     title = str(entry.get("longName") or name)
     needs = tuple(
-        str(each.get("shortName"))
-        for each in objects(entry.get("dependencies"))
-        if each.get("optional") is not True
+        str(obj.get("shortName"))
+        for obj in objects(entry.get("dependencies"))
+        if obj.get("optional") is not True
     )
     return Plugin(name, title, version, enabled, active, deleted, has_update, needs)
 

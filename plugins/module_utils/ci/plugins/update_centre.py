@@ -59,11 +59,18 @@ class CentreState:
 
     @property
     def last(self) -> int:
-        return max((each.number for each in self.installations), default=0)
+        return max((installation.number for installation in self.installations), default=0)
 
     def newest(self, name: str) -> Installation | None:
         """Return the newest installation of a plugin."""
-        return next((each for each in reversed(self.installations) if each.name == name), None)
+        return next(
+            (
+                installation
+                for installation in reversed(self.installations)
+                if installation.name == name
+            ),
+            None,
+        )
 
 
 def read_state(server: Transport) -> CentreState:
@@ -108,10 +115,10 @@ def read_offers(server: Transport) -> dict[str, str]:
             "rejected", "the server has no update centre (404), from which plugins are installed"
         )
     return {
-        str(each.get("name")): str(each.get("version") or "")
+        str(obj.get("name")): str(obj.get("version") or "")
         for site in objects(object_of(response).get("sites"))
         for kind in ("availables", "updates")
-        for each in objects(site.get(kind))
+        for obj in objects(site.get(kind))
     }
 
 
@@ -163,7 +170,8 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
 
     def is_begun() -> bool:
         return any(
-            each.number > after and each.name in names for each in read_state(server).installations
+            installation.number > after and installation.name in names
+            for installation in read_state(server).installations
         )
 
     server.write(
@@ -191,13 +199,16 @@ def follow(
     looks = 0
     while True:
         state = read_state(server)
-        ours = [each for each in state.installations if each.number > after]
-        over = [each for each in ours if not each.runs]
-        missing = set(names) - {each.name for each in ours}
+        ours = [installation for installation in state.installations if installation.number > after]
+        over = [installation for installation in ours if not installation.runs]
+        missing = set(names) - {installation.name for installation in ours}
         looks += 1
         if len(over) == len(ours) and (not missing or looks > _LOOKS):
             return state
-        running = ", ".join(each.name for each in ours if each.runs) or "waiting for the server"
+        running = (
+            ", ".join(installation.name for installation in ours if installation.runs)
+            or "waiting for the server"
+        )
         line = f"installing plugins: {len(over)} of {len(ours) + len(missing)} done: {running}"
         say(line)
         pace.pause(line)
@@ -205,9 +216,13 @@ def follow(
 
 def failures(state: CentreState, after: int) -> list[str]:
     """Return the failed installations, with the reasons from the server."""
-    newest = {each.name: each for each in state.installations if each.number > after}
+    newest = {
+        installation.name: installation
+        for installation in state.installations
+        if installation.number > after
+    }
     return [
-        f"{each.name}: {each.reason or 'the server does not say why'}"
-        for each in newest.values()
-        if each.failed
+        f"{installation.name}: {installation.reason or 'the server does not say why'}"
+        for installation in newest.values()
+        if installation.failed
     ]

@@ -184,9 +184,9 @@ class Views(EntryKind[CiViewEntry]):
         """Return the names of what differs from the wanted view."""
         config = self._configs.get(self.name(entry))
         if config is not None:
-            return [each.path for each in _drift(live, config).differences]
+            return [difference.path for difference in _drift(live, config).differences]
         wanted = without_none(vars(entry), _FIELDS)
-        return [each.field for each in plan(_fields(live), wanted, {"jobs": unordered}).changes]
+        return [change.field for change in plan(_fields(live), wanted, {"jobs": unordered}).changes]
 
     def _document(self, entry: CiViewEntry, live: XmlElement | None) -> XmlElement:
         """Return the XML to send."""
@@ -247,10 +247,10 @@ class Views(EntryKind[CiViewEntry]):
 
 def _fields(live: XmlElement) -> dict[str, Any]:
     names = child_of(live, "jobNames")
-    listed = [] if names is None else [each for each in names.children if each.name == "string"]
+    listed = [] if names is None else [child for child in names.children if child.name == "string"]
     return {
         "description": text_of(live, "description"),
-        "jobs": sorted((each.text.strip() for each in listed), key=str.casefold),
+        "jobs": sorted((element.text.strip() for element in listed), key=str.casefold),
         "regex": text_of(live, "includeRegex"),
     }
 
@@ -261,7 +261,7 @@ def _put_jobs(root: XmlElement, names: Sequence[str]) -> None:
         holder = XmlElement("jobNames")
         root.children.append(holder)
     # the server sorts the names; the comparator has to be the first element
-    kept = [each for each in holder.children if each.name != "string"]
+    kept = [child for child in holder.children if child.name != "string"]
     ordered = sorted(set(names), key=str.casefold)
     holder.children = [*kept, *(XmlElement("string", text=name) for name in ordered)]
 
@@ -285,7 +285,7 @@ def _sorted(root: XmlElement) -> XmlElement:
     holder = child_of(copy, "jobNames")
     if holder is not None:
         holder.children = sorted(
-            (each for each in holder.children if each.name == "string"),
+            (child for child in holder.children if child.name == "string"),
             key=lambda each: each.text.strip().casefold(),
         )
     return copy

@@ -53,7 +53,9 @@ class ServiceState:
 
     def text(self) -> str:
         """Return the content of the file of the service."""
-        left_out = (f"{one['kind']} {one['name']}: {one['reason']}" for one in self.left_out)
+        left_out = (
+            f"{record['kind']} {record['name']}: {record['reason']}" for record in self.left_out
+        )
         head = [
             "Written by an export.",
             *self.untold,
@@ -85,7 +87,7 @@ class ServiceExport(ABC):
             {**state.files, f"{self.service}.yml": state.text()},
         )
         result: dict[str, Any] = {
-            "files": [{"path": one.path, "action": one.action} for one in changes],
+            "files": [{"path": change.path, "action": change.action} for change in changes],
             "exported": {name: len(values) for name, values in state.values.items()},
             "left_out": state.left_out,
             "untold": list(state.untold),
@@ -95,7 +97,7 @@ class ServiceExport(ABC):
                 f"{len(state.left_out)} objects are not in {self.service}.yml; left_out and the"
                 " head of the file name them"
             )
-        done = [one for one in changes if one.action != "unchanged"]
+        done = [change for change in changes if change.action != "unchanged"]
 
         def make_diff() -> tuple[str, str]:
             return _shown(done, after=False), _shown(done, after=True)
@@ -109,7 +111,7 @@ class ServiceExport(ABC):
 
 
 def _shown(changes: list[FileChange], *, after: bool) -> str:
-    sides = ((one.path, one.after if after else one.before) for one in changes)
+    sides = ((change.path, change.after if after else change.before) for change in changes)
     return "".join(f"{path}\n{content.shown}" for path, content in sides if content)
 
 

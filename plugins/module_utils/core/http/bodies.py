@@ -26,6 +26,7 @@ _CHUNK = 64 * 1024
 #: Bytes that are decompressed at once.
 _MAX_DECOMPRESSED = 1024 * 1024
 _GZIP_OR_ZLIB, _RAW_DEFLATE = 32 + zlib.MAX_WBITS, -zlib.MAX_WBITS
+_GZIP = b"\x1f"  # the first byte of a member
 
 
 class BodyError(Exception):
@@ -95,27 +96,27 @@ class Incoming:
 
     def _received(self) -> Iterator[bytes]:
         """Yield the body in chunks as it was sent."""
-        while chunk := self._response.raw.read(_CHUNK, decode_content=False):
+        raw = self._response.raw
+        while chunk := raw.read(_CHUNK, decode_content=False):
             yield chunk
+            if raw.closed:  # complete: a further read would only take time
+                return
 
 
 def lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
     """Yield the lines of a body without their ends; `TooLarge` if a line has more bytes than
     `longest`.
     """
-    rest: list[bytes] = []
-    size = 0
+    rest = bytearray()
     for chunk in chunks:
-        first, *others = chunk.split(b"\n")
-        rest.append(first)
-        size += len(first)
-        for other in others:
-            yield b"".join(rest).rstrip(b"\r")
-            rest, size = [other], len(other)
-        if size > longest:
+        rest += chunk
+        if b"\n" in chunk:
+            *whole, rest = rest.split(b"\n")
+            yield from (bytes(line).rstrip(b"\r") for line in whole)
+        if len(rest) > longest:
             raise TooLarge(f"a line of the response has more than {longest} bytes")
-    if size:
-        yield b"".join(rest).rstrip(b"\r")
+    if rest:
+        yield bytes(rest).rstrip(b"\r")
 
 
 def within_bounds(chunks: Iterable[bytes]) -> bytes:
@@ -129,53 +130,34 @@ def within_bounds(chunks: Iterable[bytes]) -> bytes:
     return b"".join(found)
 
 
-def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    if encoding in _IDENTITY:
-        yield from chunks
-        return
-    decoder = _Decoder()
+def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterable[bytes]:
+    return chunks if encoding in _IDENTITY else _decompressed(chunks, encoding)
+
+
+def _decompressed(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield the decompressed body in bounded steps. `gzip` may have several members; servers send
+    `deflate` with and without a zlib header.
+    """
+    inflater = None
     for chunk in chunks:
         if encoding not in _ENCODINGS:
             raise Undecodable(f"it is encoded as '{encoding[:40]}', which was not asked for")
-        yield from decoder.decode(chunk)
-    if not decoder.is_complete:
-        raise Undecodable("it ends too early")
-
-
-class _Decoder:
-    """Decompressor of a body. Servers send `deflate` with and without a zlib header; `gzip` may
-    have several members.
-    """
-
-    def __init__(self) -> None:
-        self._inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
-        self._begun = False
-        self.is_complete = True
-
-    def decode(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decompressed bytes in bounded steps."""
-        full = False
-        while data or full:
-            if self._begun and self._inflater.eof:
-                if not data.startswith(b"\x1f"):
+        data, more = chunk, False
+        while data or more:
+            if inflater is None:
+                has_header = data[:1] == _GZIP or data[0] & 15 == zlib.DEFLATED
+                inflater = zlib.decompressobj(_GZIP_OR_ZLIB if has_header else _RAW_DEFLATE)
+            elif inflater.eof:
+                if data[:1] != _GZIP:
                     return  # padding after the end
-                self._inflater, self._begun = zlib.decompressobj(_GZIP_OR_ZLIB), False
-            found = self._inflate(data)
-            self._begun = True
-            full = len(found) == _MAX_DECOMPRESSED and not self._inflater.eof
-            data = self._inflater.unconsumed_tail or self._inflater.unused_data
-            self.is_complete = self._inflater.eof
+                inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+            try:
+                found = inflater.decompress(data, _MAX_DECOMPRESSED)
+            except zlib.error as error:
+                raise Undecodable(str(error)) from None
+            more = len(found) == _MAX_DECOMPRESSED and not inflater.eof
+            data = inflater.unconsumed_tail or inflater.unused_data
             if found:
                 yield found
-
-    def _inflate(self, data: bytes) -> bytes:
-        try:
-            return self._inflater.decompress(data, _MAX_DECOMPRESSED)
-        except zlib.error as error:
-            if self._begun:
-                raise Undecodable(str(error)) from None
-        try:
-            self._inflater = zlib.decompressobj(_RAW_DEFLATE)
-            return self._inflater.decompress(data, _MAX_DECOMPRESSED)
-        except zlib.error as error:
-            raise Undecodable(str(error)) from None
+    if inflater is not None and not inflater.eof:
+        raise Undecodable("it ends too early")

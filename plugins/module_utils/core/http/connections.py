@@ -20,18 +20,21 @@ try:
     import urllib3
     from requests import Session
     from requests.adapters import HTTPAdapter
+    from requests.cookies import extract_cookies_to_jar
 except ImportError:  # the runner has reported it; only the sanity test imports this file then
     Session = HTTPAdapter = object  # type: ignore[assignment, misc]
 
+from ..address import Origin, origin
 from ..concurrency import MAX_CONCURRENCY
 from .bodies import MalformedResponse, SlowBody
 
 #: Bytes a second that a body has to bring at least, on average over the time of one wait.
 _MIN_RATE = 1024
-#: Bytes of consecutive lines: a head, or the lines between the chunks of a body.
+#: Bytes of the lines in a head, and in the trailers after the chunks of a body.
 _MAX_LINE_BYTES = 1024 * 1024
-_MAX_LINE = 64 * 1024 + 1  # the library rejects lines longer than 64 KiB
 _BUFFER = 32 * 1024
+#: Origins to which a session keeps connections.
+_MAX_POOLS = 10
 #: The library also accepts signs, blanks, `0x` and underscores, and reads on after `-1` [RFC 9112].
 _CHUNK_SIZE = re.compile(rb"0*([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n")
 
@@ -44,23 +47,18 @@ class DeadlineStream(io.RawIOBase):
     def __init__(
         self, raw: io.RawIOBase, sock: Any, now: Callable[[], float] = time.monotonic
     ) -> None:
-        self._raw, self._socket, self._now = raw, sock, now
-        self._limit: float | None = sock.gettimeout()
-        self._end = None if self._limit is None else now() + self._limit
-        self._waits, self._waited, self._received = 0, 0.0, 0
+        self._raw, self.socket, self._now = raw, sock, now
+        self._limit: float = sock.gettimeout()
+        self._in_head, self._waited, self._received = True, 0.0, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int | None:
-        if self._end is not None:
-            self._waits += 1
-            if self._waits > 1:  # the first wait has the timeout of the connection anyway
-                left = self._end - self._now()
-                if left <= 0:
-                    raise TimeoutError("the response head is late")
-                self._socket.settimeout(left)
-            return self._raw.readinto(buffer)
+        if self._in_head and self._received:  # the first wait has this timeout anyway
+            if self._waited >= self._limit:
+                raise TimeoutError("the response head is late")
+            self.socket.settimeout(self._limit - self._waited)
         begun, cut = self._now(), False
         try:
             count = self._raw.readinto(buffer)
@@ -70,7 +68,7 @@ class DeadlineStream(io.RawIOBase):
             raise ConnectionAbortedError("the TLS connection ended without close_notify")
         self._waited += self._now() - begun
         self._received += count or 0
-        if count and self._limit is not None and self._waited >= self._limit:
+        if count and self._waited >= self._limit and not self._in_head:
             if self._received < _MIN_RATE * self._waited:
                 raise SlowBody
             self._waited, self._received = 0.0, 0
@@ -78,16 +76,9 @@ class DeadlineStream(io.RawIOBase):
 
     def end_head(self) -> None:
         """Restore the timeout of the socket; the body follows."""
-        self._end = None
-        if self._waits > 1:
-            self._socket.settimeout(self._limit)
-
-    def require_close_notify(self) -> None:
-        """Require `close_notify`: without a length, only that alert distinguishes the end of a body
-        from a lost connection. By default a TLS socket ignores a missing alert.
-        """
-        if hasattr(self._socket, "suppress_ragged_eofs"):
-            self._socket.suppress_ragged_eofs = False
+        self._in_head, self._waited, self._received = False, 0.0, 0
+        if self.socket.gettimeout() != self._limit:
+            self.socket.settimeout(self._limit)
 
     def close(self) -> None:
         self._raw.close()
@@ -101,32 +92,22 @@ class ResponseReader(io.BufferedReader):
 
     def __init__(self, stream: DeadlineStream) -> None:
         super().__init__(stream, _BUFFER)
-        self._in_head, self._in_chunks, self._line_bytes = True, False, 0
-
-    def end_head(self, *, chunked: bool) -> None:
-        self._in_head, self._in_chunks = False, chunked
+        self.in_head, self.in_chunks, self._line_bytes = True, False, 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        line = super().readline(_MAX_LINE if size is None or size < 0 else size)
-        self._line_bytes += len(line)
-        if self._line_bytes > _MAX_LINE_BYTES:
-            raise ConnectionAbortedError("the response has too many lines besides its body")
-        if self._in_head and self._line_bytes and len(line) < _MAX_LINE and line[-1:] != b"\n":
-            raise ConnectionAbortedError("it ended inside the head of the response")
-        if self._in_chunks and line:
+        line = super().readline(size)
+        if self.in_chunks and line:
             found = _CHUNK_SIZE.fullmatch(line)
             if found is None:
                 raise MalformedResponse("a chunk of the response has no valid size")
-            self._in_chunks = int(found[1], 16) > 0  # then come the trailers
+            self.in_chunks = int(found[1], 16) > 0  # then come the trailers
+            return line
+        if self.in_head and self._line_bytes and not line:
+            raise ConnectionAbortedError("it ended inside the head of the response")
+        self._line_bytes += len(line)
+        if self._line_bytes > _MAX_LINE_BYTES:
+            raise ConnectionAbortedError("the response has too many lines besides its body")
         return line
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        self._line_bytes = 0
-        return super().read(size)
-
-    def readinto(self, buffer: Any, /) -> int:
-        self._line_bytes = 0
-        return super().readinto(buffer)
 
 
 class DeadlineResponse(HTTPResponse):
@@ -148,9 +129,11 @@ class DeadlineResponse(HTTPResponse):
         if len({length.strip() for length in lengths}) > 1:
             raise MalformedResponse("the response has several lengths")
         self.stream.end_head()
-        self.fp.end_head(chunked=bool(self.chunked))
-        if self.length is None and not self.chunked:
-            self.stream.require_close_notify()
+        self.fp.in_head, self.fp.in_chunks = False, bool(self.chunked)
+        unbounded = self.length is None and not self.chunked
+        if unbounded and hasattr(self.stream.socket, "suppress_ragged_eofs"):
+            # only `close_notify` distinguishes the end of the body from a lost connection
+            self.stream.socket.suppress_ragged_eofs = False
 
     def read(self, amt: int | None = None) -> bytes:
         data = super().read(amt)
@@ -184,21 +167,22 @@ def _with_deadlines(pool: Any) -> Any:
 
 
 def _install(manager: Any) -> None:
-    classes = manager.pool_classes_by_scheme
-    manager.pool_classes_by_scheme = {
-        scheme: _with_deadlines(pool) for scheme, pool in classes.items()
-    }
+    classes = manager.pool_classes_by_scheme.items()
+    manager.pool_classes_by_scheme = {scheme: _with_deadlines(pool) for scheme, pool in classes}
 
 
 class DeadlineAdapter(HTTPAdapter):
-    """Adapter whose connections have deadlines, direct and through proxies (SOCKS too).
+    """Adapter whose connections have deadlines, direct and through proxies (SOCKS too). All its
+    requests have the same TLS options.
 
     :param connections: maximum number of connections to an origin; further requests wait
     """
 
     def __init__(self, connections: int) -> None:
+        self._by_origin: dict[tuple[Origin, str | None], Any] = {}
         # urllib3 allocates a slot for every connection at once
-        super().__init__(pool_maxsize=min(connections, MAX_CONCURRENCY), pool_block=True)
+        slots = min(connections, MAX_CONCURRENCY)
+        super().__init__(pool_connections=_MAX_POOLS, pool_maxsize=slots, pool_block=True)
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, **options)
@@ -209,15 +193,46 @@ class DeadlineAdapter(HTTPAdapter):
         _install(manager)
         return manager
 
+    def get_connection_with_tls_context(
+        self, request: Any, verify: Any, proxies: Any = None, cert: Any = None
+    ) -> Any:
+        """Return the pool of an origin. The library's search takes as long as sending a head."""
+        key = origin(request.url), (proxies or {}).get("http")
+        pool = self._by_origin.get(key)
+        if pool is None:
+            pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
+            # no more than the library keeps, which closes the oldest
+            known = self._by_origin if len(self._by_origin) < _MAX_POOLS else {}
+            self._by_origin = {**known, key: pool}
+        return pool
+
+    def request_url(self, request: Any, proxies: Any) -> Any:
+        return super().request_url(request, proxies) if proxies else request.path_url
+
 
 class DirectSession(Session):
-    """Session that does not follow redirects: the transport does, within its rules."""
+    """Session that does not follow redirects: the transport does, within its rules.
 
-    def __init__(self, connections: int) -> None:
+    :param cookies_of: the only origin that sets and gets cookies, `None` if there is none. The
+        library also sends them to other ports, and to neighbours in their domain.
+    """
+
+    def __init__(self, connections: int, cookies_of: Origin | None) -> None:
         super().__init__()
+        self._cookies_of = cookies_of
         adapter = DeadlineAdapter(connections)
         self.mount("https://", adapter)
         self.mount("http://", adapter)
 
-    def get_redirect_target(self, resp: Any) -> None:
-        """Find none. The library would read the body of a redirect without bounds."""
+    def send(self, request: Any, **options: Any) -> Any:
+        """Send a prepared request. The library would read the body of a redirect without bounds."""
+        at_home = origin(request.url) == self._cookies_of
+        if at_home:
+            request.prepare_cookies(self.cookies)
+        adapter: Any = self.get_adapter(request.url)
+        response = adapter.send(request, verify=self.verify, cert=self.cert, **options)
+        if at_home:
+            extract_cookies_to_jar(  # type: ignore[no-untyped-call]
+                self.cookies, request, response.raw
+            )
+        return response

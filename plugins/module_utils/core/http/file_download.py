@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any
 
-from ..concurrency import Beside
+from ..concurrency import BackgroundThread
 from ..errors import ToolchainError, invalid, looks_like_html
 from ..files import atomic_write, make_folders
 from .download import AS_STORED, download, head_of
@@ -125,7 +125,7 @@ def download_into(
     return _Source(transport, what, address, content, validate).taken(take)
 
 
-def look_at_file(
+def fetch_digests(
     transport: Transport, what: str, address: str, *, content: RemoteContent
 ) -> Fetched:
     """Return size and digest of a remote file whose digest the server does not provide. The bytes
@@ -174,14 +174,14 @@ def _compared(
 ) -> Fetched:
     """Write the blocks; raise `protocol` if size or digest differ from the server's metadata."""
     sha256, size, head = hashlib.sha256(), 0, b""
-    told = sha256 if content.algorithm == "sha256" else content.new_hash()
+    expected = sha256 if content.algorithm == "sha256" else content.new_hash()
 
     def digest_of(block: bytes) -> None:
         sha256.update(block)
-        if told is not sha256:
-            told.update(block)
+        if expected is not sha256:
+            expected.update(block)
 
-    with Beside() as beside:
+    with BackgroundThread() as background:
         for block in blocks:
             head = head or block[:_HEAD]
             size += len(block)
@@ -190,10 +190,10 @@ def _compared(
             if size == len(block):  # often the only block
                 digest_of(block)
             else:
-                beside.do(digest_of, block)
+                background.do(digest_of, block)
             write(block)
-        beside.wait()
-    digest = str(told.hexdigest())
+        background.wait()
+    digest = str(expected.hexdigest())
     if content.size not in (None, size):
         raise _differs(response, head, f"{size} bytes", str(content.size))
     if content.digest is not None and digest != content.digest.lower():
@@ -203,10 +203,10 @@ def _compared(
     return Fetched(size, sha256.hexdigest())
 
 
-def _differs(response: Response, head: bytes, sent: str, told: str) -> ToolchainError:
+def _differs(response: Response, head: bytes, received: str, expected: str) -> ToolchainError:
     if _is_page(head):  # a page of a login or of a proxy
         return unexpected_body(_with_body(response, head), "the file")
-    said = f"the server sent a file of {sent}, and had told {told}; it is not kept"
+    said = f"the server sent a file of {received}, but announced {expected}: it was discarded"
     return response.error("protocol", said)
 
 

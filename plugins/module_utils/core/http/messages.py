@@ -20,9 +20,15 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SERVER_LIMIT = 60
 _FIRST_WAIT = 0.5  # seconds
 #: Kinds of errors after which the server may have acted, or may still act.
-_TROUBLE = frozenset({"server", "rate_limited"})
+_UNCERTAIN_KINDS = frozenset({"server", "rate_limited"})
 #: Headers that identify a service, whatever its response is.
-_OWN_HEADERS = ("X-Jenkins", "X-JFrog-Version", "X-Artifactory-Id", "X-AREQUESTID", "X-AUSERNAME")
+_SERVICE_HEADERS = (
+    "X-Jenkins",
+    "X-JFrog-Version",
+    "X-Artifactory-Id",
+    "X-AREQUESTID",
+    "X-AUSERNAME",
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class Response:
 
     def _is_of_a_service(self) -> bool:
         """Return whether the response comes from a supported service, not from any other server."""
-        known = any(name in self.headers for name in _OWN_HEADERS)
+        known = any(name in self.headers for name in _SERVICE_HEADERS)
         return known or isinstance(json_or_none(self.body), Mapping)
 
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
@@ -108,7 +114,7 @@ class Response:
             url=clean_url(self.url),
             detail=detail or None,
             outcome_unknown=not self.request.reads
-            and (kind in _TROUBLE or self.status == 408)
+            and (kind in _UNCERTAIN_KINDS or self.status == 408)
             and self.status != 501,
         )
         if self.status == 404 and not self._is_of_a_service():

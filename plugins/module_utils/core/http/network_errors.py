@@ -16,7 +16,7 @@ from .bodies import MalformedResponse, SlowBody, TooLarge, Undecodable
 from .messages import Request
 
 # Codes of OpenSSL (X509_V_ERR_...): expired, another host name, another IP address.
-_CERTIFICATE_ADVICE = {
+_CERTIFICATE_REMEDIES = {
     10: "it has to be renewed",
     62: "check the host of url",
     64: "check the host of url",
@@ -31,9 +31,9 @@ _CLIENT_CERTIFICATE = "a client certificate (client_cert, client_key)"
 _NO_TUNNEL = "Tunnel connection failed"
 _CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
 # Maximum length of a library's message, which may repeat input from a server or a proxy.
-_OWN_WORDS_LIMIT = 300
+_MESSAGE_LIMIT = 300
 # The connection was closed: not an error of TLS.
-_CUT_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+_CLOSED_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _tunnel_refusal(cause: BaseException) -> str | None:
     error.
     """
     text = str(cause) if isinstance(cause, OSError) else ""
-    return shorten(text, _OWN_WORDS_LIMIT) if text.startswith(_NO_TUNNEL) else None
+    return shorten(text, _MESSAGE_LIMIT) if text.startswith(_NO_TUNNEL) else None
 
 
 def _reason(
@@ -139,23 +139,23 @@ def _reason(
 
 def _late_reason(causes: list[BaseException], timeout: float) -> tuple[Kind, str, bool] | None:
     if any(isinstance(cause, SlowBody) for cause in causes):
-        return "timeout", f"the answer came slower than 1 KiB/s for {timeout:g} s", False
+        return "timeout", f"the response arrived slower than 1 KiB/s for {timeout:g} s", False
     from urllib3.exceptions import TimeoutError as LibraryTimeout
 
     if any(isinstance(cause, (LibraryTimeout, TimeoutError)) for cause in causes):
-        return "timeout", f"no answer within {timeout:g} s", False
+        return "timeout", f"no response within {timeout:g} s", False
     return None
 
 
 def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, str, bool]:
     if isinstance(error, Undecodable):
-        return "protocol", "the body of the answer cannot be unpacked", True
+        return "protocol", "the body of the response cannot be decompressed", True
     malformed = next((cause for cause in causes if isinstance(cause, MalformedResponse)), None)
     if isinstance(error, TooLarge) or malformed is not None:
-        return "protocol", _own_words(malformed or error), True
+        return "protocol", _message_of(malformed or error), True
     if _is_invalid(error):
-        return "invalid", _own_words(error), True
-    reason = f"the connection broke ({_own_words(causes[-1])})"
+        return "invalid", _message_of(error), True
+    reason = f"the connection broke ({_message_of(causes[-1])})"
     if any(isinstance(cause, ssl.SSLEOFError) for cause in causes):
         reason = f"{reason}: the server may want {_CLIENT_CERTIFICATE}"
     return "network", reason, False
@@ -175,22 +175,24 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
     """Return the message of the root cause of a TLS error: certificate or protocol."""
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            advice = _CERTIFICATE_ADVICE.get(cause.verify_code, "set ca_path")
-            return f"the server's certificate is not trusted ({cause.verify_message}): {advice}"
+            remedy = _CERTIFICATE_REMEDIES.get(cause.verify_code, "set ca_path")
+            return f"the server's certificate is not trusted ({cause.verify_message}): {remedy}"
         if _is_wrong_host(cause):
-            said = _own_words(cause)
-            return f"the server's certificate is not trusted ({said}): check the host of url"
+            message = _message_of(cause)
+            return f"the server's certificate is not trusted ({message}): check the host of url"
         if _wants_certificate(cause):
-            said = _own_words(cause)
-            return f"the server ended the TLS handshake ({said}): it may want {_CLIENT_CERTIFICATE}"
-    if any(isinstance(cause, _CUT_TLS) for cause in causes):
+            message = _message_of(cause)
+            return (
+                f"the server ended the TLS handshake ({message}): it may want {_CLIENT_CERTIFICATE}"
+            )
+    if any(isinstance(cause, _CLOSED_TLS) for cause in causes):
         return None
     from urllib3.exceptions import SSLError
 
     for kind in (ssl.SSLError, SSLError):
         for cause in causes:
             if isinstance(cause, kind):
-                return f"TLS failed ({_own_words(cause)}): check scheme and port of url"
+                return f"TLS failed ({_message_of(cause)}): check scheme and port of url"
     return None
 
 
@@ -201,6 +203,6 @@ def _is_invalid(error: Exception) -> bool:
     return isinstance(error, (InvalidHeader, InvalidSchema, InvalidURL, UnfitRequest))
 
 
-def _own_words(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     text = str(error.strerror) if isinstance(error, OSError) and error.strerror else str(error)
-    return shorten(text, _OWN_WORDS_LIMIT) or type(error).__name__
+    return shorten(text, _MESSAGE_LIMIT) or type(error).__name__

@@ -54,12 +54,11 @@ class Retries:
         self.accounting.add(retries=int(counted))
         self.sleep(seconds)
 
-    def is_too_long(self, status: int, asked: float) -> bool:
-        """Return whether the server asks for a longer pause than `retry_max_wait`."""
-        return status in RETRIED_READS and asked > self.longest
-
     def refusal(self, response: Response, asked: float, detail: str) -> ToolchainError:
-        """Return the error for such a server; `detail`: the server's error message."""
+        """Return the error for a server that asks for a longer pause than `retry_max_wait`.
+
+        :param detail: the server's error message
+        """
         message = (
             f"the server returned {response.status} and asks to wait {asked:.0f} s before the next"
             f" request, longer than retry_max_wait ({self.longest:g} s)"

@@ -24,7 +24,7 @@ from .messages import REDIRECTS, Request, Response, retry_after
 from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
 from .retries import RETRIED_READS, Retries, limit_of
-from .sessions import Proxies, pooled_session, request_errors
+from .sessions import pooled_session, request_errors
 from .writes import Verify, Write
 
 _KEEPING_METHOD = frozenset({307, 308})
@@ -53,7 +53,6 @@ class Transport:
         *,
         read_only: bool,
         accounting: Accounting | None = None,
-        proxies: Proxies | None = None,
         describe: Callable[[Response], str] | None = None,
         notice: Callable[[Mapping[str, str]], None] | None = None,
         connections: int = 10,
@@ -67,7 +66,6 @@ class Transport:
         self._describe = describe or (lambda response: errors.error_text(response.text))
         self._notice = notice or (lambda headers: None)
         self._session = pooled_session(connection, connections=connections, cookies=crumbs)
-        self._proxies = Proxies() if proxies is None else proxies
         self._timeout = float(connection.settings["timeout"])
         self._retries = Retries.of(connection.settings, self.accounting, sleep)
         self._crumb = Crumb(self._fetch_crumb, self._session.memory) if crumbs else None
@@ -81,7 +79,7 @@ class Transport:
 
     def forget_login(self) -> None:
         """Drop cookies and crumb, as after a restart of the server."""
-        self._session.forget_cookies()
+        self._session.session.cookies.clear()
         if self._crumb is not None:
             self._crumb.forget()
 
@@ -203,8 +201,8 @@ class Transport:
             )
         detail = errors.shorten(self._describe(response))
         asked = retry_after(response.headers.get("Retry-After"))
-        if asked is not None and self._retries.is_too_long(response.status, asked):
-            return self._retries.refusal(response, asked, detail)
+        if response.status in RETRIED_READS and (asked or 0.0) > self._retries.longest:
+            return self._retries.refusal(response, asked or 0.0, detail)
         said = f": {detail}" if detail else " without a word"
         kind, remedy = kind_of_refusal(response, self.connection, detail)
         message = f"the server returned {response.status}{limit_of(response)}{said}"
@@ -311,7 +309,6 @@ class Transport:
                 self._login if at_home else Anonymous(),
                 self.accounting,
                 timeout=timeout,
-                proxy=self._proxies.of(there, url),
             )
         finally:
             sent = 0 if isinstance(body, Upload) else len(outgoing.body or b"")  # with the login

@@ -50,14 +50,14 @@ class Write:
             except ToolchainError as error:
                 error.resent = attempt > 0
                 if self._is_gone(error) or self._is_done_by_another(error):
-                    return _stand_in(self.request)
+                    return _confirmed(self.request)
                 if not error.outcome_unknown:
                     raise
                 done = self._verify(error)
                 if done:
-                    return _stand_in(self.request)
+                    return _confirmed(self.request)
                 if not self._may_repeat(error, done, attempt):
-                    raise self._told(error, done) from None
+                    raise self._with_hint(error, done) from None
             attempt += 1
 
     def _is_gone(self, error: ToolchainError) -> bool:
@@ -101,7 +101,7 @@ class Write:
             self.retries.rest(pause, counted=counted)
         return pause is not None
 
-    def _told(self, error: ToolchainError, done: bool | None) -> ToolchainError:
+    def _with_hint(self, error: ToolchainError, done: bool | None) -> ToolchainError:
         """Return the error with a hint about the effect of the write."""
         if done is None:
             return error.with_hint(OUTCOME_UNKNOWN)
@@ -110,6 +110,6 @@ class Write:
         return error.with_hint(f"{before}nothing was changed")
 
 
-def _stand_in(request: Request) -> Response:
+def _confirmed(request: Request) -> Response:
     """Return an empty response for a write that the verification read has confirmed."""
     return Response(204, {}, b"", request, request.url)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage one object, or the objects of the option `entries` in one task [C11.1]."""
+"""Manage an object by the options of a task, or many with the option `entries` [C11.1]."""
 
 from __future__ import annotations
 
@@ -117,10 +117,12 @@ class ObjectsOperation(Generic[Entry]):
             if each.error is not None and ends:
                 each.error.message = each.placed(each.error.message)
                 raise each.error
-        return self._objects[0].plan if not self._listed else self._whole()
+        return self._whole()
 
     def _whole(self) -> Plan:
-        """Return the plan of all entries."""
+        """Return the plan of all entries, or of the only object."""
+        if not self._listed:
+            return self._objects[0].plan
         found = self._changed()
         return Plan(
             {each.name: each.plan.before for each in found},

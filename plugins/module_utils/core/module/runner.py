@@ -145,7 +145,7 @@ def run(
         applied = wanted.apply(plan) if _must_apply(wanted, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(wanted, Predicting):
             wanted.predict(plan)
-        values = {**_values(plan, applied, module.with_diff), **_told(sealing)}
+        values = {**_values(plan, applied, module.with_diff), **_values_for_reports(sealing)}
     except ToolchainError as error:
         failed = error
     if failed is not None:
@@ -166,12 +166,12 @@ def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | Non
     return Sealing(module.sealed, place, secrets.found)
 
 
-def _told(sealing: Sealing | None) -> dict[str, Any]:
+def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:
     """Return the return values that reports read."""
     if sealing is None:
         return {}
-    told = {"plan_digests": sealing.digests, "plan_skipped": sealing.skipped}
-    return {name: value for name, value in told.items() if value}
+    values = {"plan_digests": sealing.digests, "plan_skipped": sealing.skipped}
+    return {name: value for name, value in values.items() if value}
 
 
 def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,6 @@ from ..connection.cloud import AUTO, at_gateway, site_of
 from ..connection.options import Connection
 from ..errors import ToolchainError, printable, single_line
 from ..http.messages import Response, json_or_none, unexpected_body
-from ..http.sessions import Proxies
 from ..http.transport import Transport
 from ..plans.predictions import Predictions
 from ..progress import progress
@@ -24,16 +22,6 @@ from .hints import message_with_hint
 
 #: Address and memory of the id of a site in the cloud [tracker-40].
 _TENANT, _ID = "_edge/tenant_info", "cloud.id"
-
-
-@functools.lru_cache(maxsize=1)
-def _proxies(_environment: frozenset[tuple[bytes, bytes]]) -> Proxies:
-    return Proxies()
-
-
-def _known_proxies() -> Proxies:
-    """Return the proxies of the environment, cached: parsing it takes longer than comparing it."""
-    return _proxies(frozenset(os.environb.items()))
 
 
 @dataclass(frozen=True)
@@ -49,7 +37,6 @@ class Task:
     read_only: bool
     diff: bool = False
     accounting: Accounting = field(default_factory=Accounting)
-    proxies: Proxies = field(default_factory=_known_proxies)
     #: Masks a secret that only the server knows, such as a password parameter.
     hide: Callable[[str], None] = hidden.add
     #: What earlier tasks of the run in check mode would create on this server.
@@ -70,7 +57,7 @@ class Task:
 
         It may read the id of the site first.
         """
-        return _server_of(self.connection, self.accounting, self.proxies)
+        return _server_of(self.connection, self.accounting)
 
     def transport(
         self,
@@ -92,7 +79,6 @@ class Task:
             login_of(connection, *api_key_headers),
             read_only=self.read_only,
             accounting=self.accounting,
-            proxies=self.proxies,
             describe=describe,
             notice=notice,
             connections=connections,
@@ -121,17 +107,17 @@ class Task:
         }
 
 
-def _server_of(connection: Connection, accounting: Accounting, proxies: Proxies) -> Connection:
+def _server_of(connection: Connection, accounting: Accounting) -> Connection:
     """Return the connection that requests are sent to: with `cloud_id` that to the gateway."""
     cloud_id = connection.settings.get("cloud_id")
     if cloud_id is None:
         return connection
     if cloud_id == AUTO:
-        cloud_id = _id_of(connection, accounting, proxies)
+        cloud_id = _id_of(connection, accounting)
     return at_gateway(connection, cloud_id)
 
 
-def _id_of(connection: Connection, accounting: Accounting, proxies: Proxies) -> str:
+def _id_of(connection: Connection, accounting: Accounting) -> str:
     """Read the id of the site, without the login: once per server and process."""
     site = replace(
         connection,
@@ -141,15 +127,15 @@ def _id_of(connection: Connection, accounting: Accounting, proxies: Proxies) -> 
         token=None,
         oauth=None,
     )
-    transport = Transport(site, Anonymous(), read_only=True, accounting=accounting, proxies=proxies)
+    transport = Transport(site, Anonymous(), read_only=True, accounting=accounting)
     if _ID not in transport.memory:
         what = f"reading the id of the site {site.url}"
         try:
             response = transport.read(what, _TENANT, headers={"Accept": "application/json"})
         except ToolchainError as error:
             raise error.with_hint("give the id in cloud_id instead of auto") from None
-        told = json_or_none(response.body)
-        found = told.get("cloudId") if isinstance(told, dict) else None
+        tenant = json_or_none(response.body)
+        found = tenant.get("cloudId") if isinstance(tenant, dict) else None
         if not isinstance(found, str) or not found.strip():
             raise unexpected_body(response, "the id of a site")
         transport.memory[_ID] = found

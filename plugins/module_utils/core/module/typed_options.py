@@ -132,7 +132,7 @@ class _Declaration:
 
 def argument_spec(options: type) -> dict[str, Spec]:
     """Return the argument spec of a dataclass."""
-    return {each.name: each.spec() for each in _declarations(options)}
+    return {declaration.name: declaration.spec() for declaration in _declarations(options)}
 
 
 def constraints(options: type) -> dict[str, Any]:
@@ -143,7 +143,9 @@ def constraints(options: type) -> dict[str, Any]:
 def parse(options: type[Options], params: Mapping[str, Any]) -> Options:
     """Return the typed options of parameters that Ansible has checked."""
     kind: type = options
-    return options(**{each.field.name: each.value(params) for each in _declarations(kind)})
+    return options(
+        **{declaration.field.name: declaration.value(params) for declaration in _declarations(kind)}
+    )
 
 
 @functools.cache
@@ -169,7 +171,7 @@ def _without_none(hint: Any) -> Any:
     """Return `X` for `X | None`."""
     if get_origin(hint) not in (Union, types.UnionType):
         return hint
-    (kind,) = (each for each in get_args(hint) if each is not types.NoneType)
+    (kind,) = (arg for arg in get_args(hint) if arg is not types.NoneType)
     return kind
 
 

@@ -20,7 +20,7 @@ FOLDER = "TOOLCHAIN_PREDICTIONS"
 
 
 class Predictions:
-    """What earlier tasks of this run would create on one server.
+    """Objects that earlier tasks of this run would create on a server.
 
     Without check mode nothing is predicted: a prediction never changes a task that writes.
     """

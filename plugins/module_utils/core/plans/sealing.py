@@ -34,13 +34,17 @@ class PlannedChange(NamedTuple):
 
 @runtime_checkable
 class Divisible(Protocol):
-    """An operation whose plan has several changes that can be written without each other."""
+    """An operation with a plan of several independent changes."""
 
     def parts(self) -> Sequence[PlannedChange]:
         """Return the changes of the plan, in the order of the return value that lists them."""
 
     def leave_out(self, places: Collection[int]) -> Plan:
-        """Drop the parts at these places, and return the plan of the others."""
+        """Drop the parts at these places with all that needs them, and return the plan of the rest.
+
+        Called also without places: from then on only the parts may be written, whatever the server
+        has when it is asked to write.
+        """
 
 
 class Sealing:
@@ -75,34 +79,36 @@ class Sealing:
         if not plan.changed or (descriptor is not None and descriptor.follows):
             return plan
         parts = _parts(operation, plan, wanted)
-        self.digests = [self._digest(plan, part) for part in parts]
+        self.digests = [self._digest(part) for part in parts]
         if check_mode or self._may_write is None:
             return plan
         refused = [n for n, digest in enumerate(self.digests) if digest not in self._may_write]
         unknown = [n for n in refused if self.digests[n] not in self._ignored]
         if unknown and not self._skips:
             raise _conflict([parts[n].name for n in unknown])
+        if isinstance(operation, Divisible):
+            plan = operation.leave_out(refused)
+            left = set(map(self._digest, operation.parts())) if refused else set(self.digests)
+            named = zip(parts, self.digests, strict=True)
+            self.skipped = [part.name for part, digest in named if digest not in left]
+            return plan
         if not refused:
             return plan
-        self.skipped = [parts[n].name for n in refused]
-        if isinstance(operation, Divisible):
-            return operation.leave_out(refused)
+        self.skipped = [parts[0].name]
         return replace(plan, after=plan.before, action="none", changes=(), make_diff=None)
 
-    def _digest(self, plan: Plan, part: PlannedChange) -> str:
+    def _digest(self, part: PlannedChange) -> str:
         secrets = sorted(self._secrets.intersection(_texts_in(part.wanted)))
-        value = [self._place, plan.action, part.name, part.before, part.after, secrets]
+        value = [self._place, part.name, part.before, part.after, secrets]
         text = json.dumps(value, sort_keys=True, default=str)
         return hmac.new(self._salt, text.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def _parts(operation: Any, plan: Plan, wanted: Any) -> Sequence[PlannedChange]:
     if isinstance(operation, Divisible):
-        parts = operation.parts()
-        if parts:
-            return parts
+        return operation.parts()
     before, after = plan.diff()
-    return [PlannedChange("", wanted, before, after)]
+    return [PlannedChange("", wanted, [plan.action, before], after)]
 
 
 def _texts_in(value: Any) -> set[str]:

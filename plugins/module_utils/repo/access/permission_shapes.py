@@ -61,8 +61,11 @@ def to_access(part: Part) -> dict[str, Any]:
         for kind in ("users", "groups")
     }
     targets = {
-        one["repo"]: {"include_patterns": one["includes"], "exclude_patterns": one["excludes"]}
-        for one in part["targets"]
+        target["repo"]: {
+            "include_patterns": target["includes"],
+            "exclude_patterns": target["excludes"],
+        }
+        for target in part["targets"]
     }
     return {"actions": actions, "targets": targets}
 
@@ -71,7 +74,7 @@ def to_older(name: str, part: Part) -> dict[str, Any]:
     """Return a resource as the older interface takes it, with the same patterns for all targets."""
     first, *others = part["targets"]
     patterns = (first["includes"], first["excludes"])
-    if any((one["includes"], one["excludes"]) != patterns for one in others):
+    if any((other["includes"], other["excludes"]) != patterns for other in others):
         raise invalid(
             f"resources.{name}.targets have different patterns, which the older interface of this"
             " server cannot store: make a permission for each"
@@ -85,7 +88,7 @@ def to_older(name: str, part: Part) -> dict[str, Any]:
     return {
         "include-patterns": first["includes"],
         "exclude-patterns": first["excludes"],
-        "repositories": [one["repo"] for one in part["targets"]],
+        "repositories": [target["repo"] for target in part["targets"]],
         "actions": actions,
     }
 
@@ -100,7 +103,7 @@ def _targets(rows: Iterable[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
         repo: {
             "repo": repo,
             "includes": sorted(set(includes or [])) or _ALL,
-            "excludes": sorted({one for one in excludes or [] if one}),
+            "excludes": sorted({exclude for exclude in excludes or [] if exclude}),
         }
         for repo, includes, excludes in rows
     }
@@ -122,10 +125,10 @@ def _held(rows: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def changed(current: Part | None, given: Mapping[str, Any], mode: str) -> Part | None:
-    """Return a resource after the change; `None` if nothing of it is left.
+    """Return a resource after the change; `None` if it has no members left.
 
     :param given: `targets` (entries with `repo`, `includes`, `excludes`), `users` and `groups`;
-        what is `None` stays as it is
+        a member that is `None` is not changed
     :param mode: `exact`, `add` or `remove`
     """
     before = current or {"targets": [], "users": {}, "groups": {}}
@@ -146,19 +149,21 @@ def changed(current: Part | None, given: Mapping[str, Any], mode: str) -> Part |
 def _changed_targets(
     before: list[dict[str, Any]], given: Iterable[Mapping[str, Any]], mode: str
 ) -> list[dict[str, Any]]:
-    held = {} if mode == "exact" else {one["repo"]: one for one in before}
-    for one in given:
-        repo = one["repo"]
+    held = {} if mode == "exact" else {record["repo"]: record for record in before}
+    for record in given:
+        repo = record["repo"]
         if mode == "remove":
             held.pop(repo, None)
             continue
         known = held.get(repo)
-        includes, excludes = list(one.get("includes") or ()), list(one.get("excludes") or ())
+        includes, excludes = list(record.get("includes") or ()), list(record.get("excludes") or ())
         if known is not None:
             includes += known["includes"] if includes else ()
             includes, excludes = includes or known["includes"], [*excludes, *known["excludes"]]
         held[repo] = {"repo": repo, "includes": includes, "excludes": excludes}
-    return _targets((one["repo"], one["includes"], one["excludes"]) for one in held.values())
+    return _targets(
+        (record["repo"], record["includes"], record["excludes"]) for record in held.values()
+    )
 
 
 def _changed_principals(

@@ -61,18 +61,18 @@ class PermissionStore:
     def _update(self, name: str, wanted: Mapping[str, Part]) -> None:
         """Replace each resource that differs: Access changes no permission as a whole."""
         current = self.resources(name) or {}
-        for each in RESOURCES:
-            part = wanted.get(each)
-            if part == current.get(each):
+        for resource in RESOURCES:
+            part = wanted.get(resource)
+            if part == current.get(resource):
                 continue
-            path = f"/{address.path(name)}/{each}"
-            what = f"changing {each} of the permission '{name}'"
+            path = f"/{address.path(name)}/{resource}"
+            what = f"changing {resource} of the permission '{name}'"
             method = "DELETE" if part is None else "PUT"
             self._directory.write(
                 what,
                 method,
                 path,
-                partial(self._has_part, name, each, part),
+                partial(self._has_part, name, resource, part),
                 None if part is None else to_access(part),
                 repeatable=True,
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `repo_permission`: who may do what in which repositories [C2.23]."""
+"""The module `repo_permission`: rights of users and groups on repositories [C2.23]."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ class RepoPermissionEntry:
 
 
 def _require_actions(place: str, actions: Any, mode: str) -> None:
-    if not isinstance(actions, list) or not all(isinstance(one, str) for one in actions):
+    if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
         raise invalid(f"{place} is no list of actions: write [read, write]")
     if not actions and mode != "exact":
         raise invalid(f"{place} is empty: name the actions")
-    for one in actions:
-        if one.lower() not in ACTIONS:
-            raise invalid(f"{place}: '{one}' is no action: write one of {', '.join(ACTIONS)}")
+    for action in actions:
+        if action.lower() not in ACTIONS:
+            raise invalid(f"{place}: '{action}' is no action: write one of {', '.join(ACTIONS)}")
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,8 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
         new = {kind: _new(held[kind], after[kind]) for kind in ("users", "groups")}
         self._users.require_known(f"{place}.users", new["users"])
         self._groups.require_known(f"{place}.groups", new["groups"])
-        known = [one["repo"] for one in held["targets"]]
-        repos = _new(known, (one["repo"] for one in after["targets"]))
+        known = [target["repo"] for target in held["targets"]]
+        repos = _new(known, (target["repo"] for target in after["targets"]))
         if resource == "artifact":  # builds and bundles are kept in repositories of their own
             self._keys.require(f"{place}.targets", [key for key in repos if key not in SPECIAL])
 

@@ -53,7 +53,7 @@ class RepoTokenOptions:
                 f"name: write at most {_LONGEST_NAME} characters, without '*' and line breaks"
             )
         if self.state == "absent":
-            others = {one.name for one in fields(self)} - {"name", "state"}
+            others = {field.name for field in fields(self)} - {"name", "state"}
             for option in sorted(others):
                 if getattr(self, option) not in (None, False):
                     raise invalid(f"{option} has no meaning with state 'absent': leave it out")
@@ -176,7 +176,7 @@ class RepoTokenOperation:
         gone = self._revoked()
         stays = [token.shown() for token in self._held if token not in gone]
         newest = self._blank() if self._kept is None else self._kept.shown()
-        every = {str(one["id"]): one for one in (newest, *stays)}
+        every = {str(stay["id"]): stay for stay in (newest, *stays)}
         order = [str(None), *(token.id for token in self._held)]
         return [every[number] for number in order if number in every]
 
@@ -185,7 +185,7 @@ class RepoTokenOperation:
         if not self._options.revoke_older:
             return []
         stays = set(self._options.in_use or ())
-        return [one for one in self._held if one != self._kept and one.id not in stays]
+        return [token for token in self._held if token != self._kept and token.id not in stays]
 
     def _blank(self) -> dict[str, Any]:
         return {"id": None, "name": self._options.name, "created": None, "expires": None}

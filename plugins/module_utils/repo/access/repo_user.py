@@ -162,8 +162,10 @@ class _Users(EntryKind[RepoUserEntry]):
             self._users.delete(name)
             return plan.result
         skipped = ("name", "password")
-        given = {each.field: each.after for each in plan.changes if each.field not in skipped}
-        secret = any(each.field == "password" for each in plan.changes)
+        given = {
+            change.field: change.after for change in plan.changes if change.field not in skipped
+        }
+        secret = any(change.field == "password" for change in plan.changes)
         password = {"password": entry.password} if secret else {}
         if plan.action == "create":
             key = "name" if self._users.is_old else "username"

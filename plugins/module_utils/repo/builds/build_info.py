@@ -167,7 +167,7 @@ def _state(found: Sequence[Promotion] | None) -> dict[str, Any]:
     """Return the members of a listed build about its promotions; `None` if they were not read."""
     if found is None:
         return {"status": None, "promotions": None}
-    shown = [one.as_dict() for one in found]
+    shown = [promotion.as_dict() for promotion in found]
     return {"status": found[-1].status if found else None, "promotions": shown}
 
 

@@ -331,19 +331,19 @@ class BuildPromoteOperation:
         although files stayed in place, or 400 with the same messages.
         """
         messages = messages_in(response)
-        wrong = [one["message"] for one in messages if one["level"] == "ERROR"]
+        wrong = [message["message"] for message in messages if message["level"] == "ERROR"]
         if response.status == 400 and not messages:
             raise self._client.transport.failure(response)
         if wrong or response.status == 400:
             said = shorten(
-                errors_in(response.text) or "; ".join(one["message"] for one in messages)
+                errors_in(response.text) or "; ".join(message["message"] for message in messages)
             )
             error = response.error("rejected", f"the server reports: {said}", said)
             error.result["messages"] = messages
             raise error
-        for one in messages:
-            if one["level"].startswith("WARN"):
-                self._task.warn(f"{response.request.what}: {one['message']}")
+        for message in messages:
+            if message["level"].startswith("WARN"):
+                self._task.warn(f"{response.request.what}: {message['message']}")
         return messages
 
     def _require_promoted(

@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import Plan, without_none
 from ...core.secret import (
     clean_url,
@@ -23,7 +23,6 @@ from ...core.secret import (
 )
 from .. import repositories
 from ..client import RepoClient
-from ..globs import has_wildcards
 from ..times import moment_of
 from . import records
 from .build_info import NO_BUILDS
@@ -358,14 +357,14 @@ def _public(place: str, url: str) -> str:
 def _environment(options: BuildPublishOptions) -> dict[str, str]:
     """Return the variables that may be published: neither name nor value is a secret."""
     given = _texts("environment", options.environment or {})
-    patterns = [pattern.lower() for pattern in options.environment_exclude or ()]
+    left_out = [matcher(pattern.lower()) for pattern in options.environment_exclude or ()]
     secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
     return {
         name: _ADDRESS.sub(lambda found: without_user_info(found[0]), value)
         for name, value in given.items()
         if not is_secret_name(name)
         and not _LOGIN_NAME.search(name)
-        and not any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
+        and not any(fits(name.lower()) for fits in left_out)
         and not any(secret in value for secret in secrets)
     }
 

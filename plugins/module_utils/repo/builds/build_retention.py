@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
+from ...core.plans.sealing import PlannedChange
 from ..client import RepoClient
 from ..times import age_of, moment_of
 from . import records
@@ -70,6 +71,7 @@ class BuildRetentionOperation:
         self._cut: datetime | None = None
         self._present: list[BuildRun] = []
         self._leaving: list[BuildRun] = []
+        self._promotions: list[str] = []
 
     def plan(self) -> Plan:
         listed = self._read()
@@ -78,14 +80,19 @@ class BuildRetentionOperation:
             self._warn(f"there are no builds of '{self._name}'")
         self._cut = self._oldest(listed.now)
         expired = self._expired(listed)
-        promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
-        self._leaving = [run for run in expired if run.number not in promoted]
+        self._promotions = self._promoted(list(dict.fromkeys(run.number for run in expired)))
+        self._leaving = [run for run in expired if run.number not in self._promotions]
         if self._leaving:
             self._require_kept(listed.numbers)
         self._present = list(listed.runs)
-        before = _numbers(listed.runs)
-        kept = _numbers(run for run in listed.runs if run not in self._leaving)
-        result = {"discarded": _numbers(self._leaving), "kept": kept, "promoted": promoted}
+        return self._whole()
+
+    def _whole(self) -> Plan:
+        """Return the plan of all builds that are discarded."""
+        before = _numbers(self._present)
+        kept = _numbers(run for run in self._present if run not in self._leaving)
+        discarded = _numbers(self._leaving)
+        result = {"discarded": discarded, "kept": kept, "promoted": self._promotions}
         if not self._leaving:
             state = {"builds": before}
             return Plan(state, state, result={**result, "verified": True})
@@ -96,6 +103,28 @@ class BuildRetentionOperation:
             (Change("builds", before, kept),),
             {**result, "verified": self._options.wait},
         )
+
+    def parts(self) -> list[PlannedChange]:
+        """Return the builds that are discarded, for a sealed plan."""
+        project = self._options.project
+        name = f"{project}:{self._name}" if project else self._name
+        artifacts = {"delete_artifacts": self._options.delete_artifacts}
+        return [
+            PlannedChange(f"{name}/{run.number}", None, {"started": run.started, **artifacts}, None)
+            for run in self._leaving
+        ]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Keep builds, and return the plan of the others.
+
+        The server applies the rules again when it gets the request. It is given the numbers of all
+        other builds, because a build that is published meanwhile would push out another one.
+        """
+        kept = {self._leaving[place].number for place in places}
+        self._leaving = [run for run in self._leaving if run.number not in kept]
+        leaving = set(_numbers(self._leaving))
+        self._keep |= {run.number for run in self._present if run.number not in leaving}
+        return self._whole()
 
     def _read(self) -> BuildList:
         return read_list(self._client, self._name, self._options.project, missing=True)

@@ -71,8 +71,8 @@ class Publication:
                 continue
             for part, name in (("artifacts", "name"), ("dependencies", "id")):
                 named: dict[str, list[Mapping[str, Any]]] = {}
-                for one in objects(there.get(part)):
-                    named.setdefault(str(one.get(name)), []).append(one)
+                for obj in objects(there.get(part)):
+                    named.setdefault(str(obj.get(name)), []).append(obj)
                 for wanted in module.get(part, ()):
                     if not any(_is_file(one, wanted) for one in named.get(wanted[name], ())):
                         yield f"{part} {wanted[name]} of the module {module['id']}"
@@ -142,7 +142,7 @@ def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Return whether this is the wanted file of its name, by every digest that both have."""
-    both = [one for one in _DIGESTS if there.get(one) and wanted.get(one)]
+    both = [digest for digest in _DIGESTS if there.get(digest) and wanted.get(digest)]
     scopes = set(wanted.get("scopes", ())) <= set(there.get("scopes") or ())
     return bool(both) and scopes and all(str(there[one]).lower() == wanted[one] for one in both)
 

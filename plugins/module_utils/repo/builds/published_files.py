@@ -132,7 +132,7 @@ def recorded_files(
 def _file(place: str, given: PublishedFileOptions) -> PublishedFile:
     digests = {
         name: _digest(f"{place}.{name}", value)
-        for name, value in without_none({one: getattr(given, one) for one in _DIGITS}).items()
+        for name, value in without_none({digit: getattr(given, digit) for digit in _DIGITS}).items()
     }
     scopes = (given.scopes or ()) if isinstance(given, UsedFileOptions) else ()
     if given.action in _GONE:

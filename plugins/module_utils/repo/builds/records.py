@@ -179,4 +179,4 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
 def artifacts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the recorded artifacts that have a SHA-1, by which queries find them."""
     for module in objects(record.get("modules")):
-        yield from (one for one in objects(module.get("artifacts")) if one.get("sha1"))
+        yield from (obj for obj in objects(module.get("artifacts")) if obj.get("sha1"))

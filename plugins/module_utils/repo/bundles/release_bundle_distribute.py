@@ -88,7 +88,7 @@ class ReleaseBundleDistributeOperation:
             if not reach.has_any(self._rules):
                 return self._nothing(newest)
         elif reach.has_all(self._rules):
-            return self._nothing([one for one in trackers if not one.deletes][-1])
+            return self._nothing([tracker for tracker in trackers if not tracker.deletes][-1])
         else:
             self._bundle.require_completed()
         return self._planned(sorted(reach.reached))
@@ -103,7 +103,7 @@ class ReleaseBundleDistributeOperation:
             if error.status != 404 or not self._deletes or isinstance(error, InterfaceMissing):
                 raise
             found = []
-        self._known = frozenset(one.id for one in found)
+        self._known = frozenset(tracker.id for tracker in found)
         return found
 
     def _nothing(self, tracker: Tracker | None) -> Plan:
@@ -141,7 +141,9 @@ class ReleaseBundleDistributeOperation:
         if not self._deletes:
             body["auto_create_missing_repositories"] = options.create_repositories
         if options.mappings:
-            mappings = [{"input": one.input, "output": one.output} for one in options.mappings]
+            mappings = [
+                {"input": mapping.input, "output": mapping.output} for mapping in options.mappings
+            ]
             body["modifications"] = {"mappings": mappings}
         kind = "remote_delete" if self._deletes else "distribute"
         response = self._bundle.write(
@@ -160,9 +162,9 @@ class ReleaseBundleDistributeOperation:
     def _was_sent(self) -> bool:
         """Return whether there is a new tracker of this kind; remember it."""
         new = [
-            one.id
-            for one in read_trackers(self._bundle)
-            if one.id not in self._known and one.deletes == self._deletes
+            tracker.id
+            for tracker in read_trackers(self._bundle)
+            if tracker.id not in self._known and tracker.deletes == self._deletes
         ]
         self._id = new[-1] if new else None
         return bool(new)
@@ -183,7 +185,7 @@ class ReleaseBundleDistributeOperation:
         except ToolchainError as error:
             if last:
                 error.result.setdefault("distribution", last[0].as_dict())
-                wrong = [f"{one.name}: {one.error}" for one in last[0].sites if one.error]
+                wrong = [f"{site.name}: {site.error}" for site in last[0].sites if site.error]
                 if wrong:
                     error.with_hint(shorten("; ".join(wrong), 600))
             raise

@@ -32,7 +32,7 @@ class ReleaseBundleInfoOptions:
 
 
 class ReleaseBundleInfoOperation(ReadOnly):
-    """Read one version, all versions of a name, or the newest version of each name."""
+    """Read a version, all versions of a name, or the newest versions of all names."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -74,7 +74,7 @@ class ReleaseBundleInfoOperation(ReadOnly):
         messages = {"messages": list(found.messages)}
         if found.running or found.status == "DELETING":
             return {**bundle.shown(found.status), **messages, "promotions": []}
-        promotions = [one.as_dict() for one in read_promotions(bundle)]
+        promotions = [promotion.as_dict() for promotion in read_promotions(bundle)]
         promotions.sort(key=lambda one: -one["created_millis"])
         shown = bundle.shown(found.status, bundle.record())
         return {**shown, **messages, "promotions": promotions}

@@ -76,11 +76,11 @@ class ReleaseBundlePromoteOperation:
     def _newest(self) -> BundlePromotion | None:
         """Return the newest promotion to the environment, and remember all of them."""
         found = [
-            one
-            for one in read_promotions(self._bundle)
-            if one.environment == self._options.environment
+            promotion
+            for promotion in read_promotions(self._bundle)
+            if promotion.environment == self._options.environment
         ]
-        self._known = [one.millis for one in found]
+        self._known = [promotion.millis for promotion in found]
         return max(found, key=lambda one: one.millis, default=None)
 
     def _is_wanted(self, newest: BundlePromotion) -> bool:
@@ -161,9 +161,9 @@ class ReleaseBundlePromoteOperation:
         """Return whether there is a new promotion to the environment; remember it."""
         known = set(self._known)
         new = [
-            one.millis
-            for one in read_promotions(self._bundle)
-            if one.environment == self._options.environment and one.millis not in known
+            promotion.millis
+            for promotion in read_promotions(self._bundle)
+            if promotion.environment == self._options.environment and promotion.millis not in known
         ]
         self._millis = max(new, default=None)
         return bool(new)
@@ -182,10 +182,13 @@ class ReleaseBundlePromoteOperation:
         return self._shown()
 
     def _shown(self) -> dict[str, Any]:
-        for one in read_promotions(self._bundle):
-            if one.millis == self._millis:
+        for promotion in read_promotions(self._bundle):
+            if promotion.millis == self._millis:
                 included = self._options.included_repositories
-                return {**one.as_dict(), "included_repositories": one.included or included or []}
+                return {
+                    **promotion.as_dict(),
+                    "included_repositories": promotion.included or included or [],
+                }
         raise ToolchainError("failed", f"{self._doing}: its record is gone")
 
 

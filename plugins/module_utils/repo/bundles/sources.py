@@ -78,7 +78,7 @@ class BundleContent:
         """Return what a record lacks, and what it has beyond the sources; empty if it has exactly
         their content.
         """
-        there = {digest_of(one): one for one in recorded if not _is_build_record(one)}
+        there = {digest_of(record): record for record in recorded if not _is_build_record(record)}
         lacking = [
             f"it lacks {label}" for sha256, label in self.wanted.items() if sha256 not in there
         ]
@@ -114,7 +114,7 @@ class Sources:
         self._client = RepoClient(task, connections=_PARALLEL)
         self._skips_manifests = skips_manifests
         _check(options)
-        self._bundles = [self._named(one) for one in options.bundles or ()]
+        self._bundles = [self._named(bundle_options) for bundle_options in options.bundles or ()]
 
     def body(self) -> dict[str, Any]:
         """Return the part of the request that names the sources. The form for several kinds of
@@ -129,9 +129,9 @@ class Sources:
     def _given(self) -> dict[str, Any]:
         options = self._options
         given = {
-            "builds": [self._build(one) for one in options.builds or ()],
-            "artifacts": [_artifact(one) for one in options.artifacts or ()],
-            "release_bundles": [_of_bundle(one) for one in self._bundles],
+            "builds": [self._build(build) for build in options.builds or ()],
+            "artifacts": [_artifact(artifact) for artifact in options.artifacts or ()],
+            "release_bundles": [_of_bundle(bundle) for bundle in self._bundles],
             "aql": options.aql,
         }
         return {kind: source for kind, source in given.items() if source}
@@ -219,11 +219,11 @@ class Sources:
             return
         files = list(_files_of(record, dependencies=build.include_dependencies))
         digests = self._with_sha256(files)
-        for one in files:
-            sha256 = one.get("sha256") or digests.get(str(one.get("sha1") or "").lower())
+        for file in files:
+            sha256 = file.get("sha256") or digests.get(str(file.get("sha1") or "").lower())
             if sha256:
                 found.wanted[str(sha256).lower()] = str(
-                    one.get("path") or one.get("name") or one.get("id")
+                    file.get("path") or file.get("name") or file.get("id")
                 )
             else:
                 found.exact = False
@@ -231,7 +231,11 @@ class Sources:
     def _with_sha256(self, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         """Return the SHA-256 by SHA-1 of the files that a record lists without SHA-256."""
         unknown = sorted(
-            {str(one["sha1"]).lower() for one in files if not one.get("sha256") and one.get("sha1")}
+            {
+                str(file["sha1"]).lower()
+                for file in files
+                if not file.get("sha256") and file.get("sha1")
+            }
         )
         found: dict[str, str] = {}
         for begin in range(0, len(unknown), aql.DIGESTS_AT_ONCE):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
 from ...core.http.messages import Response, unexpected_body
+from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import without_none
 from ..client import objects
 from ..times import moment_of
@@ -160,10 +160,10 @@ class Reach:
 
     def _sites_of(self, rule: DistributionRuleOptions) -> set[str]:
         """Return the known sites of a rule. Trackers name no cities and countries."""
-        return {name for name in self.known if fnmatchcase(name, rule.site or "*")}
+        return set(filter(matcher(rule.site or "*"), self.known))
 
     def _meets(self, rule: DistributionRuleOptions) -> bool:
-        single = rule.site is not None and not any(sign in rule.site for sign in "*?[")
+        single = rule.site is not None and not has_wildcards(rule.site)
         if single and rule.city is None and rule.countries is None:
             return rule.site in self.reached
         sites = self._sites_of(rule)

@@ -12,6 +12,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
+from ...core.paths.globs import hint
 from ...core.plan import Plan
 from ...core.plans.sealing import PlannedChange
 from ...core.progress import ProgressCounter
@@ -136,12 +137,15 @@ class ArtifactCleanupOperation:
 
     def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
         judged = verdicts(rule, found.rows, found.moment)
-        if rule.exclude and any(each.goes for each in judged):
-            for glob in rule.idle(paths_in(found.rows)):
-                self._warn(
-                    f"rule {rule.number}: exclude: '{glob}' fits nothing of what the rule finds in"
-                    f" '{rule.repo}'"
-                )
+        going = [each.item.path for each in judged if each.goes]
+        if going:
+            for warning in rule.check_exclude(paths_in(found.rows), going):
+                self._warn(warning)
+        elif not judged and rule.path is not None:
+            folders = {path.rpartition("/")[0] for path in paths_in(found.rows)}
+            said = hint(rule.path, sorted(folders))
+            if said:
+                self._warn(f"rule {rule.number}: path: {said}")
         return judged
 
     def _too_many(self) -> ToolchainError:

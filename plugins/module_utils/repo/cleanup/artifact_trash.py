@@ -8,19 +8,21 @@ a 400.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from ...core import address
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan, ReadOnly, unchanged
-from .. import repositories
+from ...core.plans.sealing import Divisible, PlannedChange
+from .. import aql, repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
 
-_TRASH = "api/storage/auto-trashcan"
+_KEY = "auto-trashcan"
+_TRASH = f"api/storage/{_KEY}"
 #: Message for an item that is not in the trash; the status has other meanings too.
 _NOT_THERE = "could not locate"
 
@@ -36,6 +38,10 @@ class ArtifactTrashOptions:
     path: str = ""
     project: str | None = None
     force: bool = False
+
+
+class _TrashOperation(Operation, Divisible, Protocol):
+    """The work of one state."""
 
 
 class ArtifactTrashOperation:
@@ -54,8 +60,16 @@ class ArtifactTrashOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._operation.apply(plan)
 
+    def parts(self) -> list[PlannedChange]:
+        """Return what is removed, with the items in it, for a sealed plan."""
+        return list(self._operation.parts())
 
-def _operation(task: Task, options: ArtifactTrashOptions) -> Operation:
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Keep repositories or the item in the trash, and return the plan of the others."""
+        return self._operation.leave_out(places)
+
+
+def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
     client = RepoClient(task)
     if options.project is not None:
         repository_key("project", options.project)
@@ -81,6 +95,12 @@ class TrashListing(ReadOnly):
 
     def plan(self) -> Plan:
         return unchanged({"children": children(self._client)})
+
+    def parts(self) -> list[PlannedChange]:
+        return []
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        return self.plan()
 
 
 def _item(options: ArtifactTrashOptions) -> tuple[str, str]:
@@ -112,20 +132,79 @@ def _listed(client: RepoClient) -> list[str] | None:
     return sorted(found - {""})
 
 
+def _planned(client: RepoClient, repo: str, path: str = "") -> PlannedChange:
+    """Return the removal of an item or repository from the trash, with the items that go with it.
+
+    A server that lists repository keys only has no items to compare.
+    """
+    place = join(repo, path)
+    items = _items(client, place) if client.dialect.trash_shows_items else []
+    return PlannedChange(place, None, {"items": items}, None)
+
+
+def _items(client: RepoClient, place: str) -> list[list[Any]]:
+    """Return the files at or below a place in the trash [repo-8]."""
+    what = f"listing '{place}' in the trash"
+    folder, _slash, name = place.rpartition("/")
+    places: list[dict[str, Any]] = [{"path": place}, {"path": {"$match": f"{place}/*"}}]
+    if folder:
+        places.append({"$and": [{"path": folder}, {"name": name}]})
+    query = aql.items({"repo": _KEY, "$or": places}, ("size", "actual_sha1", "modified"))
+    found = aql.ask(client, what, query)
+    if found.trimmed:
+        raise ToolchainError(
+            "protocol", f"{what}: the server does not give all of it ({found.trimmed})"
+        )
+    names = ("path", "name", "size", "actual_sha1", "modified")
+    return sorted([row.get(each) for each in names] for row in found.rows)
+
+
 class TrashEmptying:
     """Empty the trash."""
 
     def __init__(self, client: RepoClient, warn: Callable[[str], None]) -> None:
         self._client, self._warn = client, warn
+        self._found: list[str] = []
+        #: Keys that are cleaned one by one, because a sealed plan names them; `None` for all.
+        self._named: list[str] | None = None
 
     def plan(self) -> Plan:
-        found = children(self._client)
-        if not found:
-            return unchanged({"children": []}, {"children": []})
-        return Plan({"children": found}, {"children": []}, "delete", result={"children": []})
+        self._found = children(self._client)
+        return self._whole(self._found)
+
+    def _whole(self, going: list[str]) -> Plan:
+        left = [key for key in self._found if key not in going]
+        if not going:
+            return unchanged({"children": left}, {"children": left})
+        return Plan(
+            {"children": self._found}, {"children": left}, "delete", result={"children": left}
+        )
+
+    def parts(self) -> list[PlannedChange]:
+        keys = self._found if self._named is None else self._named
+        return [_planned(self._client, key) for key in keys]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        self._named = [key for number, key in enumerate(self._found) if number not in places]
+        return self._whole(self._named)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        found = plan.before["children"]
+        return self._empty() if self._named is None else self._clean(self._named)
+
+    def _clean(self, keys: list[str]) -> Mapping[str, Any]:
+        result: Mapping[str, Any] = {}
+        changed = False
+        for key in keys:
+            try:
+                result = TrashCleaning(self._client, key, "").apply(unchanged())
+            except ToolchainError as error:
+                error.result.setdefault("changed", changed)
+                raise
+            changed = changed or bool(result["changed"])
+        return {**result, "changed": changed}
+
+    def _empty(self) -> Mapping[str, Any]:
+        found = self._found
         what = "emptying the trash"
         self._client.write(what, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
         left = children(self._client)
@@ -148,6 +227,8 @@ class TrashCleaning:
     ) -> None:
         self._client, self._repo, self._path = client, repo, path
         self._of_builds = of_builds
+        self._children: list[str] = []
+        self._goes = True
 
     def plan(self) -> Plan:
         if self._of_builds:
@@ -156,10 +237,23 @@ class TrashCleaning:
             found = _listed(self._client) or []
             if self._repo not in found:
                 repositories.require(self._client, [self._repo])
-        if self._is_there(found) is False:
-            return unchanged({"children": found})
+        self._children = found
+        self._goes = self._is_there(found) is not False
+        return self._whole()
+
+    def _whole(self) -> Plan:
+        result = {"children": self._children}
+        if not self._goes:
+            return unchanged(result)
         name = join(self._repo, self._path)
-        return Plan({name: "in the trash"}, {}, "delete", result={"children": found})
+        return Plan({name: "in the trash"}, {}, "delete", result=result)
+
+    def parts(self) -> list[PlannedChange]:
+        return [_planned(self._client, self._repo, self._path)] if self._goes else []
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        self._goes = not places
+        return self._whole()
 
     def _is_there(self, found: list[str]) -> bool | None:
         """Return whether the item is in the trash; `None` if it is unknown."""

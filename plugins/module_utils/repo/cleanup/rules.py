@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Parse the rules of a cleanup, and build their queries.
 
-In a glob `*` matches any characters including slashes, `?` a single character, as in the query
-language [repo-17]; the comparison here uses the same meaning.
+`*` in the query language matches slashes, too [repo-17]: a query finds at least the items that the
+patterns match, and the patterns are applied here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from ...core.errors import invalid
 from ...core.module.typed_options import Option
+from ...core.paths.globs import Patterns, crossing, has_wildcards, matcher, whole
 from .. import aql
 from ..client import repository_key
 from ..properties import Properties, texts_of
@@ -26,17 +26,12 @@ ROOT = "."
 #: Files that make a folder the tag of an image.
 MANIFESTS = ("manifest.json", "list.manifest.json")
 _WILD = re.compile(r"[*?]")
-
-
-@lru_cache(maxsize=1024)
-def _expression(glob: str) -> re.Pattern[str]:
-    marks = {"*": ".*", "?": "."}
-    return re.compile("".join(marks.get(each, re.escape(each)) for each in glob), re.DOTALL)
+_ACROSS = re.compile(r"\*\*/?")
 
 
 def matches(glob: str | None, text: str) -> bool:
     """Return whether a string matches a glob; `None` matches everything."""
-    return glob is None or _expression(glob).fullmatch(text) is not None
+    return glob is None or matcher(glob)(text)
 
 
 @dataclass(frozen=True)
@@ -129,15 +124,25 @@ class CleanupRule:
 
     def has_values(self, properties: Mapping[str, Sequence[str]]) -> bool:
         return all(
-            any(matches(value, one) for one in properties.get(name, ()))
+            # a value is no path
+            any(map(matcher(crossing(value)), properties.get(name, ())))
             for name, wanted in (self.properties or {}).items()
             for value in wanted
         )
 
-    def idle(self, paths: Collection[str]) -> list[str]:
-        """Return the globs of `exclude` that match no path."""
-        full = [*paths, *(f"{self.repo}/{path}" for path in paths)]
-        return [glob for glob in self.exclude if not any(matches(glob, each) for each in full)]
+    def check_exclude(self, found: Collection[str], going: Collection[str]) -> Iterator[str]:
+        """Yield a warning for each glob of `exclude` that matches none of the found paths.
+
+        Raises `invalid` if the glob would keep an item that goes if `*` matched slashes.
+        """
+        for glob in self.exclude:
+            for paths in (going, found):
+                patterns = Patterns(f"rule {self.number}: exclude", [glob])
+                for path in paths:
+                    patterns.fits(path, f"{self.repo}/{path}")
+                if paths is going and patterns.hints:
+                    raise invalid(f"{patterns.hints[0]}; nothing is deleted")
+            yield from patterns.warnings(f"nothing of what the rule finds in '{self.repo}'")
 
     def excluding(self, path: str) -> str | None:
         """Return the glob that excludes an item; its path may start with the repository."""
@@ -146,7 +151,7 @@ class CleanupRule:
 
 
 def _wanted(glob: str) -> Any:
-    return {"$match": glob} if _WILD.search(glob) else glob
+    return {"$match": _ACROSS.sub("*", glob)} if has_wildcards(glob) else glob
 
 
 def rules_of(rules: Iterable[RuleOptions], *, force: bool) -> list[CleanupRule]:
@@ -170,7 +175,7 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
         age_text=age or "",
         properties=_properties(f"rule {number}: properties", options.properties),
         keep_last=options.keep_last,
-        exclude=tuple(each.strip("/") for each in options.exclude or ()),
+        exclude=tuple(whole(each.lstrip("/")) for each in options.exclude or ()),
     )
     if not (force or _is_restricted(rule)):
         raise invalid(
@@ -182,7 +187,7 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
 
 def _check(number: int, options: RuleOptions) -> None:
     """Raise `invalid` for contradictions in a rule."""
-    if _WILD.search(options.repo):
+    if has_wildcards(options.repo):
         raise invalid(f"rule {number}: repo is the key of one repository, without wildcards")
     for name, given in (("keep_last", options.keep_last), ("depth", options.depth)):
         if given is not None and given < 1:

@@ -46,7 +46,7 @@ class CleanupItem:
 
     @property
     def all_bytes(self) -> int:
-        return self.size + sum(each.size for each in self.files)
+        return self.size + sum(file.size for file in self.files)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _items(rule: CleanupRule, rows: Iterable[Mapping[str, Any]]) -> list[Cleanup
                 first.properties.setdefault(name, []).extend(values)
     if rule.kind == "file":
         return list(known.values())
-    files = [each for each in known.values() if not each.folder]
+    files = [cleanup_item for cleanup_item in known.values() if not cleanup_item.folder]
     found = _images(files) if rule.kind == "image" else known
     for file in files:
         for folder in folders_above(file.path):
@@ -218,14 +218,14 @@ def _shown(folder: str) -> str:
 def _keep_what_holds_kept(found: Sequence[CleanupVerdict]) -> list[CleanupVerdict]:
     """Keep folders with content that is kept."""
     holding = {
-        folder: each.item.path
-        for each in found
-        if not each.goes
-        for folder in folders_above(each.item.path)
+        folder: verdict.item.path
+        for verdict in found
+        if not verdict.goes
+        for folder in folders_above(verdict.item.path)
     }
     return [
-        CleanupVerdict(each.item, False, f"{each.reason}; but holds '{kept}', which is kept")
-        if each.goes and (kept := holding.get(each.item.path)) is not None
-        else each
-        for each in found
+        CleanupVerdict(verdict.item, False, f"{verdict.reason}; but holds '{kept}', which is kept")
+        if verdict.goes and (kept := holding.get(verdict.item.path)) is not None
+        else verdict
+        for verdict in found
     ]

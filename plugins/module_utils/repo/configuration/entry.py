@@ -85,7 +85,7 @@ class RepositoryEntry:
 
     def given(self) -> list[str]:
         """Return the names of the options that are given."""
-        names = [each.name for each in fields(self)]
+        names = [field_.name for field_ in fields(self)]
         return [name for name in names if getattr(self, name) not in (None, False)]
 
     def require_class(self, rclass: str) -> None:

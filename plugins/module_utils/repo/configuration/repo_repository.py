@@ -180,29 +180,29 @@ class Repositories(EntryKind[RepositoryEntry]):
 
     def write_all(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
         """Write members before the virtual repositories that refer to them, and deletions last."""
-        made = [each for each in objects if each.plan.action == "create"]
+        made = [managed for managed in objects if managed.plan.action == "create"]
         for group in _ranked(made):
             self._create_together(group)
-        rest = [each for each in objects if each.plan.action != "create"]
-        for each in sorted(rest, key=_rank_of_rest):
-            with each.reporting():
-                each.returned = self.write(each.entry, each.plan)
+        rest = [managed for managed in objects if managed.plan.action != "create"]
+        for managed in sorted(rest, key=_rank_of_rest):
+            with managed.reporting():
+                managed.returned = self.write(managed.entry, managed.plan)
 
     def _create_together(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
-        bodies = [_body(each.entry, each.plan) for each in objects]
+        bodies = [_body(managed.entry, managed.plan) for managed in objects]
         try:
             together = self._writer.create_batch(bodies)
             there = {} if together is False else self._catalogue.whole([e.name for e in objects])
         except ToolchainError as error:
-            for each in objects:
-                each.error = error
+            for managed in objects:
+                managed.error = error
             return
-        for each in objects:
-            config = there.get(each.name)
-            with each.reporting():
+        for obj in objects:
+            config = there.get(obj.name)
+            with obj.reporting():
                 if together is not True and config is None:
-                    self._create(each.entry, each.plan)
-                each.returned = self._created(each.entry, each.plan, config)
+                    self._create(obj.entry, obj.plan)
+                obj.returned = self._created(obj.entry, obj.plan, config)
 
     def write(self, entry: RepositoryEntry, plan: Plan) -> Mapping[str, Any]:
         if plan.action == "delete":
@@ -336,10 +336,10 @@ def _ranked(
     groups: list[list[Managed[RepositoryEntry]]] = []
     left = list(objects)
     while left:
-        names = {each.name for each in left}
-        ready = [each for each in left if not names & set(each.entry.repositories or [])]
+        names = {managed.name for managed in left}
+        ready = [managed for managed in left if not names & set(managed.entry.repositories or [])]
         groups.append(ready or left)
-        left = [each for each in left if ready and each not in ready]
+        left = [managed for managed in left if ready and managed not in ready]
     return groups
 
 

@@ -108,7 +108,9 @@ def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> lis
 def _resources(module: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(module, Mapping):
         return
-    yield from (one for one in module.get("resources") or [] if isinstance(one, Mapping))
+    yield from (
+        resource for resource in module.get("resources") or [] if isinstance(resource, Mapping)
+    )
     for child in module.get("child_modules") or []:
         yield from _resources(child)
 

@@ -90,12 +90,19 @@ class DockerPromoteOperation:
             repositories.require_shown(self._client, self._target.repo)
         for state in pending:
             self._warn_of_overwriting(state)
-        before = _shown(self._target, {one.target_tag: one.target for one in pending})
+        before = _shown(
+            self._target, {tag_state.target_tag: tag_state.target for tag_state in pending}
+        )
         if not self._copy:
-            before = {**_shown(self._source, {one.tag: one.source for one in pending}), **before}
-        after = _shown(self._target, {one.target_tag: one.source for one in pending})
+            before = {
+                **_shown(self._source, {tag_state.tag: tag_state.source for tag_state in pending}),
+                **before,
+            }
+        after = _shown(
+            self._target, {tag_state.target_tag: tag_state.source for tag_state in pending}
+        )
         action: Action = "update" if before else "create"
-        result = self._result({one.tag: one.promoted for one in pending})
+        result = self._result({tag_state.tag: tag_state.promoted for tag_state in pending})
         return Plan(before, after, action, result=result)
 
     def _read(self, names: Mapping[str, str] | None) -> list[TagState]:
@@ -134,17 +141,17 @@ class DockerPromoteOperation:
         ]
         if not missing:
             return
-        tags = dict.fromkeys(one.tag for one in missing)
+        tags = dict.fromkeys(tag_state.tag for tag_state in missing)
         what = ", ".join(f"'{self._source}:{tag}'" for tag in tags)
-        targets = ", ".join(f"'{self._target}:{one.target_tag}'" for one in missing)
-        seen = any(one.target is not None for one in missing)
+        targets = ", ".join(f"'{self._target}:{tag_state.target_tag}'" for tag_state in missing)
+        seen = any(tag_state.target is not None for tag_state in missing)
         how = "is there, but cannot be compared" if seen else "is not there either"
         raise ToolchainError(
             "not_found",
             f"promoting {what}: the server returned 404, it does not exist, and its target"
             f" {targets} {how}",
             status=404,
-            result={"tags": [self._shown(one, {}, tags) for one in self._states]},
+            result={"tags": [self._shown(tag_state, {}, tags) for tag_state in self._states]},
         )
 
     def _warn_of_overwriting(self, state: TagState) -> None:
@@ -270,7 +277,7 @@ class DockerPromoteOperation:
 
     def _check(self, after: Sequence[TagState], left: Sequence[str], message: str) -> None:
         """Compare the effect of the promotion with the plan."""
-        missing = [f"{self._target}:{one.target_tag}" for one in after if not one.is_same]
+        missing = [f"{self._target}:{state.target_tag}" for state in after if not state.is_same]
         if missing:
             reason = f"{', '.join(missing)} does not hold the manifest of the source"
         elif left:

@@ -112,5 +112,5 @@ def promote(client: RepoClient, repo: str, body: dict[str, object], verify: Veri
         verify=verify,
     )
     if isinstance(json_or_none(response.body), Mapping):
-        return "; ".join(one["message"] for one in messages_of(response.text))
+        return "; ".join(message["message"] for message in messages_of(response.text))
     return text_of(response.text)

@@ -11,9 +11,9 @@ from ...core.errors import invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
+from ...core.paths.globs import Patterns
 from ...core.plan import Operation, Plan, Predicting
 from ..client import join, refuse_glob, repository_key, require_new_path, segments
-from ..globs import Exclusion
 from ..properties import properties_of
 from .deployment import ArchiveDeployment, FileDeployment
 from .removal import ItemRemoval
@@ -106,10 +106,10 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
         require_new_path(f"artifacts[{number}].path", artifact.path)
     if options.explode:
         return _archive_deployment(task, options)
-    exclusion = Exclusion(options.exclude)
-    sources = sources_of(options, exclusion)
-    for pattern in exclusion.unused:
-        task.warn(f"exclude: '{pattern}' fits no file")
+    exclude = Patterns("exclude", options.exclude)
+    sources = sources_of(options, exclude)
+    for warning in exclude.warnings("no file"):
+        task.warn(warning)
     return FileDeployment(
         task,
         options.repo,
@@ -164,13 +164,13 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
     return ItemRemoval(task, options.repo, path)
 
 
-def sources_of(
-    options: ArtifactDeployOptions, exclusion: Exclusion | None = None
-) -> list[FileSource]:
+def sources_of(options: ArtifactDeployOptions, exclude: Patterns | None = None) -> list[FileSource]:
     """Return all files of `src`, `content` or `artifacts`. Raises `invalid`, also for two files
     with the same target.
     """
-    selection = Selection(exclusion or Exclusion(options.exclude), options.flat)
+    selection = Selection(
+        Patterns("exclude", options.exclude) if exclude is None else exclude, options.flat
+    )
     if options.src is not None:
         found = list(files_of(options.src, options.path, selection))
     elif options.artifacts is not None:

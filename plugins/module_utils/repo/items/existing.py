@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import ToolchainError
-from ...core.http.file_download import RemoteContent, look_at_file
+from ...core.http.file_download import RemoteContent, fetch_digests
 from .. import properties
 from ..client import RepoClient, item_path
 from ..repositories import deployment_target, refuse_properties
@@ -58,7 +58,7 @@ def read_states(
     known: dict[str, str] = client.transport.memory.setdefault("deploys to", {})
     repo = known.get(key) or deployment_target(client, key)
     known[key] = repo
-    if any(one.properties for one in wanted):
+    if any(file.properties for file in wanted):
         refuse_properties(client)
     if len(wanted) == 1:
         return repo, [_one(client, repo, wanted[0])]
@@ -76,7 +76,9 @@ def read_moved(
     moved: dict[str, tuple[FileState, str]] = {}
     for key in keys:
         missing = [
-            one.wanted for one in found if one.stored is None and one.wanted.path not in moved
+            state.wanted
+            for state in found
+            if state.stored is None and state.wanted.path not in moved
         ]
         if not missing:
             break
@@ -88,7 +90,9 @@ def read_moved(
             client.warn(f"moved_to: whether files were moved to '{key}' cannot be read: {error}")
             continue
         if target != repo:
-            moved.update({one.wanted.path: (one, target) for one in there if one.has_content})
+            moved.update(
+                {state.wanted.path: (state, target) for state in there if state.has_content}
+            )
     return moved
 
 
@@ -102,7 +106,7 @@ def with_known_content(
             return state
         path = state.wanted.path
         try:
-            content = look_at_file(
+            content = fetch_digests(
                 client.transport,
                 f"comparing '{repo}/{path}'",
                 item_path(repo, path),
@@ -131,15 +135,15 @@ def _with_properties(client: RepoClient, repo: str, found: FileState) -> FileSta
 
 
 def _many(client: RepoClient, repo: str, wanted: Sequence[WantedFile]) -> list[FileState]:
-    folder = common_folder([one.path for one in wanted])
-    deep = any("/" in one.path[len(folder) :].strip("/") for one in wanted)
+    folder = common_folder([file.path for file in wanted])
+    deep = any("/" in file.path[len(folder) :].strip("/") for file in wanted)
     listed = None
     if folder or not deep or len(wanted) >= _WORTH_A_WHOLE_LISTING:
         listed = listing.listing(client, repo, folder, deep=deep)
     if listed is None:
-        found = [FileState(one, StoredItem()) for one in wanted]
+        found = [FileState(file, StoredItem()) for file in wanted]
     else:
-        found = [FileState(one, listed.get(one.path)) for one in wanted]
+        found = [FileState(file, listed.get(file.path)) for file in wanted]
     found = _looked_at(client, repo, found, listed=listed is not None)
     return _with_all_properties(client, repo, folder, found)
 
@@ -157,9 +161,9 @@ def _looked_at(
     If HEAD does not find a listed item, the server does not support it.
     """
     unclear = [
-        one
-        for one in found
-        if one.stored is not None and one.stored.holds(one.wanted.digests) is None
+        state
+        for state in found
+        if state.stored is not None and state.stored.holds(state.wanted.digests) is None
     ]
 
     def verify(one: FileState) -> FileState:
@@ -172,22 +176,22 @@ def _looked_at(
         return FileState(one.wanted, stored)
 
     looked_at = first_alone(client.connections, verify, unclear)
-    clear = {one.wanted.path: one for one in looked_at}
-    return [clear.get(one.wanted.path, one) for one in found]
+    clear = {state.wanted.path: state for state in looked_at}
+    return [clear.get(state.wanted.path, state) for state in found]
 
 
 def _with_all_properties(
     client: RepoClient, repo: str, folder: str, found: Sequence[FileState]
 ) -> list[FileState]:
-    asked = {one.wanted.path for one in found if one.wanted.properties and one.has_content}
+    asked = {state.wanted.path for state in found if state.wanted.properties and state.has_content}
     if not asked:
         return list(found)
     below = properties.read_below(client, repo, folder) if len(asked) > 1 else None
     if below is not None:
         return [
-            FileState(one.wanted, one.stored, below.get(one.wanted.path, {}))
-            if one.wanted.path in asked
-            else one
-            for one in found
+            FileState(state.wanted, state.stored, below.get(state.wanted.path, {}))
+            if state.wanted.path in asked
+            else state
+            for state in found
         ]
     return list(bounded(client.connections, lambda one: _with_properties(client, repo, one), found))

@@ -15,9 +15,9 @@ from typing import IO, Any, Protocol
 
 from ...core.concurrency import spread
 from ...core.errors import invalid
+from ...core.paths.globs import Patterns, has_wildcards, matcher
 from ..client import LOOKS_INSIDE, is_inside_archive, join, segments
 from ..digests import Digests, digests_of, digests_of_bytes
-from ..globs import Exclusion
 from ..properties import Properties
 
 #: Maximum bytes of a file that is read at once, and of all such files in memory until they are
@@ -99,7 +99,7 @@ def _name(source: FileSource) -> str:
 class Selection:
     """Selects the files below a source, and whether they keep their folders."""
 
-    exclusion: Exclusion = field(default_factory=lambda: Exclusion(()))
+    exclude: Patterns = field(default_factory=lambda: Patterns("exclude", ()))
     flat: bool = False
 
 
@@ -123,7 +123,7 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
             below: join(above, os.path.basename(below) if selection.flat else below)
             for below, _path in found
         }
-    meant = [(below, real) for below, real in found if not selection.exclusion.leaves_out([below])]
+    meant = [(below, real) for below, real in found if not selection.exclude.fits(below)]
     if not meant:
         raise invalid(f"src: exclude leaves nothing of '{src}'")
     for below, real in meant:
@@ -135,8 +135,11 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
     fixed part.
     """
     fixed = _fixed_part(pattern)
+    is_meant = matcher(pattern)
     found: dict[str, str] = {}
-    for match in sorted(glob.glob(pattern, recursive=True)):
+    for match in sorted(glob.glob(_widened(pattern), recursive=True)):
+        if not is_meant(match):
+            continue
         above = os.path.relpath(match, fixed or ".")
         if not S_ISDIR(_mode(match)):
             found[above] = match
@@ -149,10 +152,18 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
     return list(found.items())
 
 
+def _widened(pattern: str) -> str:
+    """Return the pattern for Python's `glob`, which finds more: there, `**` is a whole segment, and
+    brackets are wildcards.
+    """
+    segments = pattern.replace("[", "[[]").split("/")
+    return "/".join("**/*" if "**" in one and one != "**" else one for one in segments)
+
+
 def _fixed_part(pattern: str) -> str:
     """Return the folder above the first segment with a wildcard."""
     folder = pattern
-    while glob.has_magic(folder):
+    while has_wildcards(folder):
         folder = os.path.dirname(folder)
     return folder
 

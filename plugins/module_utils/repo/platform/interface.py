@@ -166,4 +166,4 @@ def _has_own_error(response: Response) -> bool:
     """Return whether the body has the shape that only the interfaces of the platform use."""
     decoded = json_or_none(response.body)
     found = objects(decoded.get("errors")) if isinstance(decoded, Mapping) else []
-    return any(isinstance(one.get(member), str) for one in found for member in _OWN_MEMBERS)
+    return any(isinstance(record.get(member), str) for record in found for member in _OWN_MEMBERS)

@@ -15,6 +15,7 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
+from ...core.paths.globs import Patterns, has_wildcards
 from ...core.plan import Plan
 from .. import repositories
 from ..client import (
@@ -26,7 +27,6 @@ from ..client import (
     require_new_path,
     segments,
 )
-from ..globs import Exclusion, has_wildcards
 from ..items import listing
 from ..items.listing import StoredItem
 from ..progress import TransferProgress
@@ -57,7 +57,7 @@ class ArtifactCopyOptions:
 
     @property
     def selects(self) -> bool:
-        """Return whether the files are chosen one by one, and not as an item."""
+        """Return whether the options select single files, not a whole item."""
         many = self.artifacts is not None or has_wildcards(self.path or "")
         return many or bool(self.properties) or bool(self.exclude)
 
@@ -99,7 +99,7 @@ class ArtifactCopyOperation:
         self._target_repo = options.target_repo
         self._target = self._target_path()
         self._client = RepoClient(task, connections=options.parallel)
-        wanted = Filter(wanted_properties(options.properties), Exclusion(options.exclude))
+        wanted = Filter(wanted_properties(options.properties), Patterns("exclude", options.exclude))
         self._filter, self._paths = wanted, paths
         self._verb = "move" if options.move else "copy"
         self._relocations: list[Relocation] = []
@@ -154,8 +154,8 @@ class ArtifactCopyOperation:
         choice = Choice(client, self._paths, self._filter, options.max_items)
         folder = None if options.target_path is None else self._target
         chosen = choice.files(self._target_repo, folder, move=options.move)
-        for pattern in self._filter.exclusion.unused:
-            self._task.warn(f"exclude: '{pattern}' fits no file that is meant")
+        for warning in self._filter.exclude.warnings("no file that is meant"):
+            self._task.warn(warning)
         there = items_at(client, self._target_repo, [one.target for one in chosen])
         return [
             self._relocation(one.file.repo, one.file.path, one.target, one.file.stored, there)

@@ -13,9 +13,9 @@ from ...core.http.file_download import Fetched
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
+from ...core.paths.globs import Patterns
 from ...core.plan import Plan
 from ..client import RepoClient, join, repository_key, segments
-from ..globs import Exclusion
 from ..items.listing import UNTOLD
 from ..progress import TransferProgress
 from .build_files import find_build_files
@@ -134,7 +134,9 @@ class ArtifactDownloadOperation:
         _refuse_named_clashes(options, self._wishes)
         if options.sync:
             _require_folders(self._wishes)
-        self._filter = Filter(wanted_properties(options.properties), Exclusion(options.exclude))
+        self._filter = Filter(
+            wanted_properties(options.properties), Patterns("exclude", options.exclude)
+        )
         self._client = RepoClient(task, connections=options.parallel)
         self._fetcher = Fetcher(self._client)
         self._folders = TargetFolders()
@@ -148,8 +150,8 @@ class ArtifactDownloadOperation:
             for each in spread(self._options.parallel, self._found, self._wishes)
             for target in each
         ]
-        for pattern in self._filter.exclusion.unused:
-            self._task.warn(f"exclude: '{pattern}' fits no file that is meant")
+        for warning in self._filter.exclude.warnings("no file that is meant"):
+            self._task.warn(warning)
         targets = refuse_clashes(targets)
         for target in targets:
             self._folders.check(target)
@@ -178,8 +180,11 @@ class ArtifactDownloadOperation:
             found = find_files(self._client, wish.repo or "", wish.path, self._filter)
         if self._options.newest is not None:
             found = newest_files(self._client, found, self._options.newest, self._options.sort_by)
+        said = "" if found else self._filter.hints.get(wish.path or "", "")
         if not found and not self._options.allow_empty:
-            raise ToolchainError("not_found", self._nothing(wish))
+            raise ToolchainError("not_found", self._nothing(wish) + (said and f"; {said}"))
+        if said:
+            self._task.warn(f"{wish.place}: {said}")
         is_file = wish.path is not None and not names_many(wish.path)
         return targets_of(found, wish.dest, flat=self._options.flat, is_file=is_file)
 

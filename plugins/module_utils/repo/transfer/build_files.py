@@ -36,7 +36,7 @@ def find_build_files(
             " not know properties (check the option dialect)",
         )
     record = records.read_record(client, name, number, project)
-    recorded = {str(one["sha1"]).lower(): one for one in records.artifacts(record)}
+    recorded = {str(artifact["sha1"]).lower(): artifact for artifact in records.artifacts(record)}
     search = _BuildSearch(client, f"'{name}' #{number}", wanted)
     found = search.items({"@build.name": name, "@build.number": number}, repo)
     if project is not None:

@@ -9,9 +9,9 @@ from posixpath import commonpath
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
+from ...core.paths.globs import fixed_part, has_wildcards, matcher
 from .. import repositories
 from ..client import RepoClient, join, repository_key
-from ..globs import fixed_part, has_wildcards, matcher
 from ..items import listing
 from ..items.listing import StoredItem
 from .remote_files import Filter, RemoteFile, find_files, refuse_path
@@ -117,7 +117,9 @@ class Choice:
         if one.file.repo != target_repo:
             return
         pattern = path.path if has_wildcards(path.path) else f"{path.path.rstrip('/')}/**"
-        inside = (has_wildcards(path.path) or path.path.endswith("/")) and matcher(pattern)
+        inside = (has_wildcards(path.path) or path.path.endswith("/")) and matcher(
+            pattern.lstrip("/")
+        )
         if one.target == one.file.path or (inside and inside(one.target)):
             raise invalid(
                 f"target_path: '{target_repo}/{one.target}' is the item itself, or is meant by"
@@ -130,10 +132,11 @@ class Choice:
     def _nothing(self, path: ChosenPath) -> ToolchainError:
         repositories.require(self._client, [path.repo])
         narrowed = " that properties and exclude leave" if self._filter.narrows else ""
+        said = self._filter.hints.get(path.path, "")
         return ToolchainError(
             "not_found",
             f"{path.place}: looked for '{path.path}' in '{path.repo}', and there is no file"
-            f"{narrowed}",
+            f"{narrowed}{said and f'; {said}'}",
         )
 
 
@@ -146,8 +149,8 @@ class Chosen:
 
 
 def items_at(client: RepoClient, repo: str, paths: Sequence[str]) -> Mapping[str, StoredItem]:
-    """Return the items at some paths, with folders: by a listing of the folder that has many of
-    them, otherwise one by one.
+    """Return the items at some paths, including folders. Many paths in a common folder are read
+    with a single listing, otherwise every path is a request.
     """
     folder = commonpath([path.rpartition("/")[0] for path in paths]) if len(paths) > _FEW else ""
     if folder:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...core.http.file_download import Fetched, RemoteContent, download_file, look_at_file
+from ...core.http.file_download import Fetched, RemoteContent, download_file, fetch_digests
 from ..client import RepoClient, item_path
 from .remote_files import RemoteFile
 
@@ -31,7 +31,7 @@ class Fetcher:
         """Read a file without saving it, if the server has no digests; return its size
         and digest.
         """
-        return look_at_file(
+        return fetch_digests(
             self._client.transport,
             f"comparing '{file.name}'",
             item_path(file.repo, file.path),

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
+from ...core.paths.globs import Patterns, fixed_part, has_wildcards, hint, matcher
 from .. import aql, properties, repositories
 from ..client import RepoClient, join, segments
-from ..globs import Exclusion, fixed_part, has_wildcards, matcher
 from ..items import listing
 from ..items.listing import UNTOLD, StoredItem
 from ..properties import Properties
@@ -36,18 +36,22 @@ class RemoteFile:
 
 @dataclass
 class Filter:
-    """Further conditions for a file: its properties, and patterns that exclude it."""
+    """Further conditions for a file: its properties, and patterns that exclude it.
+
+    :param hints: what to write in place of a path that matches nothing, by path
+    """
 
     properties: Properties = field(default_factory=dict)
-    exclusion: Exclusion = field(default_factory=lambda: Exclusion(()))
+    exclude: Patterns = field(default_factory=lambda: Patterns("exclude", ()))
+    hints: dict[str, str] = field(default_factory=dict)
 
     @property
     def narrows(self) -> bool:
         """Return whether there is any condition."""
-        return bool(self.properties) or not self.exclusion.is_empty
+        return bool(self.properties) or bool(self.exclude)
 
     def keeps(self, file: RemoteFile) -> bool:
-        return not self.exclusion.leaves_out((file.below, file.path))
+        return not self.exclude.fits(file.below, file.path)
 
 
 def names_many(path: str) -> bool:
@@ -62,12 +66,12 @@ def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list
     if not names_many(path):
         found = _single(client, repo, join(*segments(path)))
     elif wanted.properties and client.dialect.query_by_property:
-        found = _many_by_query(client, repo, path, wanted.properties)
+        found = _many_by_query(client, repo, path, wanted)
         if found or not _is_virtual(client, repo):
             return list(filter(wanted.keeps, found))
-        found = _many(client, repo, path)  # queries do not find items of virtual repositories
+        found = _many(client, repo, path, wanted)  # queries do not find items of virtual ones
     else:
-        found = _many(client, repo, path)
+        found = _many(client, repo, path, wanted)
     kept = list(filter(wanted.keeps, found))
     if not kept:
         repositories.require(client, [repo])
@@ -92,19 +96,31 @@ def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
     return [_remote(repo, path, path.rpartition("/")[2], stored)]
 
 
-def _many(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
-    folder, is_meant = _meaning(path)
+def _many(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
+    folder = _meaning(path)[0]
     listed = listing.listing(client, repo, folder, deep=True)
     if listed is None:
         if not client.dialect.query_by_property:
             raise ToolchainError("rejected", f"the server does not list '{repo}/{folder}'")
         # server fact [repo-6]: listing needs a licence, queries do not
-        return _many_by_query(client, repo, path, {})
-    return [
+        return _many_by_query(client, repo, path, replace(wanted, properties={}))
+    files = {each: stored for each, stored in sorted(listed.items()) if not stored.folder}
+    return _meant(repo, path, files, wanted)
+
+
+def _meant(
+    repo: str, path: str, files: Mapping[str, StoredItem], wanted: Filter
+) -> list[RemoteFile]:
+    """Return those of the files in the folder of a path that it means."""
+    folder, is_meant = _meaning(path)
+    found = [
         _remote(repo, each, each[len(folder) :].strip("/"), stored)
-        for each, stored in sorted(listed.items())
-        if not stored.folder and is_meant(each)
+        for each, stored in files.items()
+        if is_meant(each)
     ]
+    if not found:
+        wanted.hints[path] = hint(path.strip("/"), files)
+    return found
 
 
 def _meaning(path: str) -> tuple[str, Callable[[str], bool]]:
@@ -113,25 +129,20 @@ def _meaning(path: str) -> tuple[str, Callable[[str], bool]]:
         return join(*segments(path)), lambda each: True
     pattern = f"{path}**" if path.endswith("/") else path
     segments(pattern)
-    return fixed_part(pattern), matcher(pattern)
+    return fixed_part(pattern), matcher(pattern.lstrip("/"))
 
 
-def _many_by_query(
-    client: RepoClient, repo: str, path: str, wanted: Properties
-) -> list[RemoteFile]:
-    folder, is_meant = _meaning(path)
+def _many_by_query(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
+    folder = _meaning(path)[0]
     criteria: dict[str, Any] = {"repo": repo, "type": "file"}
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
-    criteria.update(having(wanted))
+    criteria.update(having(wanted.properties))
     rows = query(client, f"looking for files below '{repo}/{folder}'", criteria)
-    found = [of_row(row) for row in rows]
+    found = sorted(map(of_row, rows), key=lambda one: one.path)
     inside = f"{folder}/" if folder else ""
-    return [
-        _remote(repo, each.path, each.path[len(inside) :], each.stored)
-        for each in sorted(found, key=lambda one: one.path)
-        if each.path.startswith(inside) and is_meant(each.path)
-    ]
+    files = {each.path: each.stored for each in found if each.path.startswith(inside)}
+    return _meant(repo, path, files, wanted)
 
 
 def having(wanted: Properties) -> dict[str, Any]:

@@ -127,9 +127,9 @@ def targets_of(
     is the file itself unless it is a folder.
     """
     if is_file and not dest.endswith("/") and not os.path.isdir(dest):
-        return [TargetFile(each, os.path.dirname(dest) or ".", dest) for each in found]
-    paths = places(dest, (each.below for each in found), flat=flat)
-    return [TargetFile(each, dest, paths[each.below]) for each in found]
+        return [TargetFile(file, os.path.dirname(dest) or ".", dest) for file in found]
+    paths = places(dest, (file.below for file in found), flat=flat)
+    return [TargetFile(file, dest, paths[file.below]) for file in found]
 
 
 def mode_of(text: str | None) -> int | None:

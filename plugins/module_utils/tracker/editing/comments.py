@@ -164,14 +164,14 @@ class WatchersPart:
         there = self._read(issue)
         edits = []
         for name in self._added:
-            if not any(_is_called(one, name) for one in there):
+            if not any(_is_called(record, name) for record in there):
                 account = next(iter(self._site.account(name, "watchers").values()))
                 write = partial(self._write, issue, "POST", account)
                 edits.append(Edit((Change("watchers", None, name),), write, self._needed([name])))
         for name in self._removed:
-            for one in there:
-                if _is_called(one, name):
-                    write = partial(self._write, issue, "DELETE", str(_identity(one, _SENT)))
+            for record in there:
+                if _is_called(record, name):
+                    write = partial(self._write, issue, "DELETE", str(_identity(record, _SENT)))
                     change = Change("watchers", name, None)
                     edits.append(Edit((change,), write, self._needed([name])))
         return edits
@@ -192,7 +192,7 @@ class WatchersPart:
 
     def _write(self, issue: TrackerIssue, method: str, account: str) -> None:
         def done() -> bool:
-            is_there = any(_is_called(one, account) for one in self._read(issue))
+            is_there = any(_is_called(record, account) for record in self._read(issue))
             return is_there == (method == "POST")
 
         name = "accountId" if self._site.cloud else "username"

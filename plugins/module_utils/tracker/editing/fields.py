@@ -178,7 +178,7 @@ class FieldsPart:
                 repeatable=True,
             )
         except ToolchainError as error:
-            needed = _needed([name for each in members.values() for name in each])
+            needed = _needed([name for member in members.values() for name in member])
             raise self._site.judged(error, *needed, issueKey=issue.key) from None
 
 

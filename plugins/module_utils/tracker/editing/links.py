@@ -136,10 +136,10 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
     """
     for names in (("name",), ("outward", "inward")):
         found = {
-            str(one["id"]): (one, name)
-            for one in types
+            str(type_["id"]): (type_, name)
+            for type_ in types
             for name in reversed(names)
-            if str(one.get(name)).casefold() == kind.strip().casefold()
+            if str(type_.get(name)).casefold() == kind.strip().casefold()
         }
         if len(found) > 1:
             several = ", ".join(str(one["name"]) for one, _name in found.values())
@@ -150,5 +150,5 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
             return WantedLink(
                 str(one["name"]), str(one["id"]), phrase, issue.strip(), name != "inward", symmetric
             )
-    known = ", ".join(str(one.get("name")) for one in types)
+    known = ", ".join(str(type_.get("name")) for type_ in types)
     raise invalid(f"links[{number}].type is '{kind}': the tracker has the types {known}")

@@ -119,10 +119,10 @@ class Site:
         beans = json_or_none(response.body)
         names = ("displayName", "emailAddress") if self.cloud else ("name", "key")
         return sorted(
-            str(one[member])
-            for one in (beans if response.status == 200 and isinstance(beans, list) else [])
-            if isinstance(one, Mapping)
-            and name.casefold() in (str(one.get(each)).casefold() for each in names)
+            str(bean[member])
+            for bean in (beans if response.status == 200 and isinstance(beans, list) else [])
+            if isinstance(bean, Mapping)
+            and name.casefold() in (str(bean.get(each)).casefold() for each in names)
         )
 
     def judged(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:

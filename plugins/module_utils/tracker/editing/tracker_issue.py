@@ -72,7 +72,11 @@ class PlannedIssue:
     def shown(self, changes: Sequence[Change]) -> dict[str, Any]:
         """Return the entry for the return value."""
         action = self.action if changes or self.error is None else "unchanged"
-        return {"key": self.key, "action": action, "changes": [as_dict(one) for one in changes]}
+        return {
+            "key": self.key,
+            "action": action,
+            "changes": [as_dict(change) for change in changes],
+        }
 
 
 class TrackerIssueOperation:
@@ -110,18 +114,18 @@ class TrackerIssueOperation:
         options = self._options
         texts = (options.description, options.assignee, options.comment, options.comment_find)
         values = (options.fields, options.transition_fields, options.watchers, options.remove)
-        knows_cloud = any(each is not None for each in (*texts, *values))
+        knows_cloud = any(text is not None for text in (*texts, *values))
         self._site = Site(self._task, self._client, knows_cloud=knows_cloud)
         self._wanted = WantedParts(self._site, options, self._files)
         self._planned = self._all_planned()
-        changed = [one for one in self._planned if one.changes]
-        created = any(one.action == "created" for one in changed)
+        changed = [issue for issue in self._planned if issue.changes]
+        created = any(issue.action == "created" for issue in changed)
         return Plan(
-            {one.key: _side(one, "before") for one in changed if one.key is not None},
-            {one.key or _NEW: _side(one, "after") for one in changed},
+            {issue.key: _side(issue, "before") for issue in changed if issue.key is not None},
+            {issue.key or _NEW: _side(issue, "after") for issue in changed},
             ("create" if created else "update") if changed else "none",
             result={
-                "issues": [one.shown(one.changes) for one in self._planned],
+                "issues": [issue.shown(issue.changes) for issue in self._planned],
                 "uncompared": sorted(self._wanted.compared.uncompared),
             },
         )
@@ -189,7 +193,7 @@ class TrackerIssueOperation:
 
         A workflow or a role may grant a permission for some issues of a project only.
         """
-        changed = [one for one in self._planned if one.changes]
+        changed = [issue for issue in self._planned if issue.changes]
         spread(self._options.parallel, self._require_permissions, changed)
 
     def _require_permissions(self, one: PlannedIssue) -> None:
@@ -205,7 +209,7 @@ class TrackerIssueOperation:
     # -- doing ---------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        todo = [one for one in self._planned if one.changes]
+        todo = [issue for issue in self._planned if issue.changes]
         stopped: list[ToolchainError] = []
 
         def attempt(one: PlannedIssue) -> None:
@@ -222,7 +226,7 @@ class TrackerIssueOperation:
         failure = self._failure(todo)
         if failure is not None:
             raise failure
-        return {"issues": [one.shown(one.changes) for one in self._planned]}
+        return {"issues": [issue.shown(issue.changes) for issue in self._planned]}
 
     def _write(self, one: PlannedIssue) -> None:
         """Write the edits of an issue in order."""
@@ -249,8 +253,8 @@ class TrackerIssueOperation:
 
     def _failure(self, todo: Sequence[PlannedIssue]) -> ToolchainError | None:
         """Return a single error for all failed issues. Its result contains the finished edits."""
-        failed = [one for one in todo if one.error is not None]
-        errors = [one.error for one in failed if one.error is not None]
+        failed = [issue for issue in todo if issue.error is not None]
+        errors = [issue.error for issue in failed if issue.error is not None]
         if not errors:
             return None
         first = errors[0]
@@ -258,11 +262,13 @@ class TrackerIssueOperation:
             said = "; ".join(dict.fromkeys(error.message for error in errors))
             message = shorten(f"{len(failed)} of {len(self._planned)} issues failed: {said}")
             first = _with_message(first, message)
-        shown = [one.shown(one.done if one in todo else one.changes) for one in self._planned]
+        shown = [
+            issue.shown(issue.done if issue in todo else issue.changes) for issue in self._planned
+        ]
         for one, entry in zip(self._planned, shown, strict=True):
             if one.error is not None:
                 entry["error"] = one.error.as_dict()
-        changed = any(one.done for one in todo) or bool(first.result.get("changed"))
+        changed = any(issue.done for issue in todo) or bool(first.result.get("changed"))
         first.result.update(issues=shown, changed=changed)
         return first
 

@@ -81,8 +81,8 @@ class StatusPart:
         """Return the transition to the status. Raises `rejected` for none, `invalid`
         for several.
         """
-        leading = [one for one in offered if self._is(one.get("to"))]
-        named = [one for one in leading if self._is_named(one)]
+        leading = [record for record in offered if self._is(record.get("to"))]
+        named = [record for record in leading if self._is_named(record)]
         if len(named) == 1:
             return named[0]
         if not named:
@@ -173,5 +173,6 @@ def _same_id(one: Any, other: Any) -> bool:
 
 def _told(transitions: Sequence[Transition]) -> str:
     return ", ".join(
-        f"'{one.get('name')}' ({one.get('id')}) to '{shown(one.get('to'))}'" for one in transitions
+        f"'{transition.get('name')}' ({transition.get('id')}) to '{shown(transition.get('to'))}'"
+        for transition in transitions
     )

@@ -35,9 +35,9 @@ class UploadFile:
         """Return the attachments of this name."""
         stored = re.compile("".join(map(_pattern, self.name)))
         return [
-            one
-            for one in attachments
-            if stored.fullmatch(unicodedata.normalize("NFC", one.filename))
+            attachment
+            for attachment in attachments
+            if stored.fullmatch(unicodedata.normalize("NFC", attachment.filename))
         ]
 
     def is_stored(self, attachments: Sequence[Attachment], known: Collection[str]) -> bool:
@@ -46,8 +46,8 @@ class UploadFile:
         :param known: ids of attachments that were there before
         """
         return any(
-            one.number not in known and one.size in (None, self.size)
-            for one in self.named(attachments)
+            attachment.number not in known and attachment.size in (None, self.size)
+            for attachment in self.named(attachments)
         )
 
 

@@ -36,8 +36,16 @@ class AttachmentsPart:
         there = self._attachments(issue.fields.get("attachment"))
         for file in self._files:
             named = file.named(there)
-            same = [one for one in named if self._compared.is_same(issue.key, file, one)]
-            older = [one for one in named if one not in same and _is_older(one, same)]
+            same = [
+                attachment
+                for attachment in named
+                if self._compared.is_same(issue.key, file, attachment)
+            ]
+            older = [
+                attachment
+                for attachment in named
+                if attachment not in same and _is_older(attachment, same)
+            ]
             yield file, not same, older if self._replace else []
 
     def _attachments(self, items: Any) -> list[Attachment]:
@@ -52,16 +60,18 @@ class AttachmentsPart:
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
         found: list[Edit] = []
-        known = {one.number for one in self._attachments(issue.fields.get("attachment"))}
+        known = {
+            attachment.number for attachment in self._attachments(issue.fields.get("attachment"))
+        }
         for file, missing, older in self._todo(issue):
             if missing:
                 self._require_room()
                 upload = partial(self._upload, issue, file, known)
                 found.append(Edit((_change(file),), upload, self.needs))
-            replaced = {one.number for one in older}
-            for one in older:
-                change = Change("attachments", one.filename, None)
-                delete = partial(self._delete, issue, file, one, replaced)
+            replaced = {attachment.number for attachment in older}
+            for attachment in older:
+                change = Change("attachments", attachment.filename, None)
+                delete = partial(self._delete, issue, file, attachment, replaced)
                 found.append(Edit((change,), delete, ()))
         return found
 
@@ -119,14 +129,16 @@ class AttachmentsPart:
             raise ToolchainError(
                 "conflict", f"{what}: the issue does not show the new one, so the older one stays"
             )
-        if one.number not in {each.number for each in now}:
+        if one.number not in {attachment.number for attachment in now}:
             return
         try:
             self._site.client.write(
                 what,
                 "DELETE",
                 f"{self._site.api}/attachment/{path(one.number)}",
-                verify=lambda: one.number not in {each.number for each in self._now(issue)},
+                verify=lambda: (
+                    one.number not in {attachment.number for attachment in self._now(issue)}
+                ),
                 repeatable=True,
             )
         except ToolchainError as error:

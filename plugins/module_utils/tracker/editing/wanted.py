@@ -128,4 +128,4 @@ class WantedParts:
 def _listed(source: Any, name: str, *, named: bool) -> list[Any]:
     """Return the entries of a list for the server."""
     entries = dict.fromkeys(getattr(source, name, None) or ())
-    return [{"name": one.strip()} if named else one for one in entries]
+    return [{"name": entry.strip()} if named else entry for entry in entries]

@@ -47,16 +47,16 @@ class FieldNames:
         fields = self._all()
         wanted = name.strip()
         for match in (
-            [one for one in fields if one.id == wanted],
-            [one for one in fields if one.name == wanted],
-            [one for one in fields if one.name.casefold() == wanted.casefold()],
+            [field for field in fields if field.id == wanted],
+            [field for field in fields if field.name == wanted],
+            [field for field in fields if field.name.casefold() == wanted.casefold()],
         ):
             if len(match) > 1:
-                ids = ", ".join(sorted(one.id for one in match))
+                ids = ", ".join(sorted(kind.id for kind in match))
                 raise invalid(f"{place}: several fields are called '{name}': write the id ({ids})")
             if match:
                 return self._settable(match[0], place)
-        known = sorted({text for one in fields for text in (one.id, one.name)})
+        known = sorted({text for field in fields for text in (field.id, field.name)})
         near = difflib.get_close_matches(wanted, known, 1)
         hint = f": is '{near[0]}' meant?" if near else ""
         raise invalid(f"{place}: the tracker has no field '{name}'{hint}")

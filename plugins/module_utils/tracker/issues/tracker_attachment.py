@@ -6,10 +6,9 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ...core.concurrency import bounded
@@ -18,6 +17,7 @@ from ...core.files import atomic_write, make_folders, require_replaceable
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import PathText
+from ...core.paths.globs import Patterns
 from ...core.plan import Plan, plan
 from ..client import TrackerClient
 from .attachments import Attachment, AttachmentContents
@@ -144,24 +144,18 @@ class TrackerAttachmentOperation:
                 " are switched off"
             )
         attachments = self._described(items or [])
-        self._warn_of_unused_patterns([one.filename for one in attachments.values()])
         names = safe_names({number: one.filename for number, one in attachments.items()})
-        entries = []
+        given, entries = self._options.patterns, []
+        patterns = Patterns("patterns", given)
         for number, attachment in attachments.items():
-            if self._is_named(attachment.filename):
+            if given is None or patterns.fits(attachment.filename):
                 path = os.path.join(self._options.dest, names[number])
                 entries.append(AttachmentFile(attachment, path, _present(path)))
-        return entries
-
-    def _warn_of_unused_patterns(self, filenames: Sequence[str]) -> None:
-        patterns = self._options.patterns
-        if patterns == []:
+        if given == []:
             self._task.warn("patterns is empty, so that no attachment is named; omit means all")
-        for pattern in patterns or []:
-            if not any(fnmatchcase(filename, pattern) for filename in filenames):
-                self._task.warn(
-                    f"patterns: '{pattern}' fits no attachment of the issue '{self._issue}'"
-                )
+        for warning in patterns.warnings(f"no attachment of the issue '{self._issue}'"):
+            self._task.warn(warning)
+        return entries
 
     def _warn_of_files_that_stay(self) -> None:
         for entry in self._files:
@@ -189,10 +183,6 @@ class TrackerAttachmentOperation:
             )
         described = [Attachment.of(item, self._client.url) for item in items]
         return {one.number: one for one in described}
-
-    def _is_named(self, filename: str) -> bool:
-        patterns = self._options.patterns
-        return patterns is None or any(fnmatchcase(filename, pattern) for pattern in patterns)
 
     def _decide(self, entry: AttachmentFile) -> AttachmentFile:
         action = self._action(entry)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read what entries of a task need from each project, once."""
+"""Group the entries of a task by project, and read every project once."""
 
 from __future__ import annotations
 

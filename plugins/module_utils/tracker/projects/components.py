@@ -74,7 +74,7 @@ class Component:
 
 
 def named(components: list[Component], name: str) -> Component | None:
-    return next((one for one in components if same_name(one.name, name)), None)
+    return next((component for component in components if same_name(component.name, name)), None)
 
 
 class ProjectComponents:

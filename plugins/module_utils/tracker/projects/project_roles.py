@@ -47,7 +47,7 @@ def same_actor(kind: str, one: str, other: str) -> bool:
 
 
 def actor_in(kind: str, name: str, actors: Iterable[str]) -> bool:
-    return any(same_actor(kind, name, one) for one in actors)
+    return any(same_actor(kind, name, actor) for actor in actors)
 
 
 class ProjectRoles:

@@ -115,7 +115,7 @@ class TrackerComponentOperation(ObjectsOperation[ComponentEntry]):
 
 
 class ComponentKind(EntryKind[ComponentEntry]):
-    """Components, with one listing for each project."""
+    """Components, read with a listing per project."""
 
     noun = "component"
 

@@ -88,6 +88,6 @@ class TrackerProjectInfoOperation(ReadOnly):
 
 
 def _listed(response: Response, projects: Any) -> list[Project]:
-    if not isinstance(projects, list) or not all(isinstance(one, dict) for one in projects):
+    if not isinstance(projects, list) or not all(isinstance(project, dict) for project in projects):
         raise unexpected_body(response, "a list of projects")
     return projects

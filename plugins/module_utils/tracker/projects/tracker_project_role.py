@@ -180,7 +180,7 @@ class ManagedProjectRole:
         items = shown.get("items") if isinstance(shown, Mapping) else None
         own = {
             USERS: [str(told[name]) for name in ("accountId", "name", "key") if told.get(name)],
-            GROUPS: [str(one.get("name")) for one in items or () if isinstance(one, Mapping)],
+            GROUPS: [str(item.get("name")) for item in items or () if isinstance(item, Mapping)],
         }
         if _has(before, own) and not _has(after, own):
             raise invalid(

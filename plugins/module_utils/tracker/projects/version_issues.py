@@ -33,7 +33,7 @@ class VersionIssues:
                 f"reading the issue '{key}'", place, query={"fields": "fixVersions"}
             )
             fields = response.json()["fields"]
-            ids = {str(each["id"]) for each in fields["fixVersions"]}
+            ids = {str(fix_version["id"]) for fix_version in fields["fixVersions"]}
             return target.id in ids and version.id not in ids
 
         self._client.write(

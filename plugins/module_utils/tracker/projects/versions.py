@@ -88,7 +88,7 @@ def _plain_name(name: str) -> str:
 
 
 def named(versions: list[Version], name: str) -> Version | None:
-    return next((one for one in versions if same_name(one.name, name)), None)
+    return next((version for version in versions if same_name(version.name, name)), None)
 
 
 class ProjectVersions:

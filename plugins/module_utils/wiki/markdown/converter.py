@@ -102,7 +102,7 @@ class SingleText:
 def storage_format(text: str) -> str:
     """Convert Markdown without its front matter to storage format."""
     document = parse_markdown(split_front_matter(text).text)
-    anchors = {unquote(each) for each in document.fragments()}
+    anchors = {unquote(fragment) for fragment in document.fragments()}
     return StorageRenderer(document, SingleText(), anchors).body()
 
 

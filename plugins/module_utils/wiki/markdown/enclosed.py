@@ -32,7 +32,7 @@ class Enclosed:
 
 
 def enclosed(nodes: Sequence[SyntaxTreeNode]) -> Iterator[SyntaxTreeNode | Enclosed]:
-    """Yield siblings, with each pair of tags and its content as one part."""
+    """Yield siblings; a pair of tags and its content becomes an `Enclosed`."""
     pairs = _pairs(nodes)
     at = 0
     while at < len(nodes):

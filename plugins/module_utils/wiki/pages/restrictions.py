@@ -14,7 +14,9 @@ from ..page import Page, member
 
 OPERATIONS = ("read", "update")
 _KINDS = ("user", "group")
-_EXPAND = ",".join(f"{name}.restrictions.{kind}" for name in OPERATIONS for kind in _KINDS)
+_MEMBERS = tuple(f"{name}.restrictions.{kind}" for name in OPERATIONS for kind in _KINDS)
+#: Members to expand, so that a page shows its restrictions [wiki-19].
+EXPANSION = tuple(f"restrictions.{name}" for name in _MEMBERS)
 _USER = "rest/api/user"
 
 
@@ -34,25 +36,40 @@ class Account:
         return self.id.casefold() in users or bool(self.groups & set(names["groups"]))
 
 
+#: Operation to its `users` and `groups`, sorted; without any, everybody may.
+PageRights = dict[str, dict[str, list[str]]]
+
+
 class Restrictions:
-    """The restrictions of pages: operation to `users` and `groups`, sorted."""
+    """The restrictions of pages."""
 
     def __init__(self, client: WikiClient) -> None:
         self._client = client
 
-    def read(self, page: Page) -> dict[str, dict[str, list[str]]]:
-        """Return the restrictions of a page."""
+    def of(self, page: Page) -> PageRights | None:
+        """Return the restrictions that a page shows, or read them. None: the server does not tell
+        all of them.
+        """
+        shown = _rights(page.content.get("restrictions"))
+        return _rights(self._read(page).json()) if shown is None else shown
+
+    def require(self, page: Page) -> PageRights:
+        """Return the restrictions like `of()`. Raise `protocol` for `None`."""
+        shown = _rights(page.content.get("restrictions"))
+        return self.read(page) if shown is None else shown
+
+    def read(self, page: Page) -> PageRights:
+        """Read the restrictions as they are now. Raise `protocol` if they are not complete."""
+        response = self._read(page)
+        found = _rights(response.json())
+        if found is None:
+            raise unexpected_body(response, "the complete restrictions of a page")
+        return found
+
+    def _read(self, page: Page) -> Response:
         what = f"reading the restrictions of the page '{page.title}' ({page.id})"
         place = place_of(page.id, "restriction", "byOperation")
-        response = self._client.ask(what, place, {"expand": _EXPAND, "limit": 200}, (200,))
-        told = response.json()
-        return {
-            name: {
-                "users": _names(response, member(told, name, "restrictions", "user")),
-                "groups": _names(response, member(told, name, "restrictions", "group")),
-            }
-            for name in OPERATIONS
-        }
+        return self._client.ask(what, place, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,))
 
     def account(self, *, groups: bool) -> Account:
         """Return the account of the task, with its groups if they count."""
@@ -119,11 +136,25 @@ def same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]]
     return users[0] == users[1] and set(current["groups"]) == set(wanted["groups"])
 
 
-def _names(response: Response, listed: Any) -> list[str]:
-    """Return the sorted names of a list. Raise `protocol` for a list that is not complete."""
+def _rights(shown: Any) -> PageRights | None:
+    """Parse restrictions; None if a list is missing, not complete, or has an entry without a name.
+
+    Restrictions that are read in part would look open, and would be lost when they are set.
+    """
+    found: PageRights = {}
+    for name in OPERATIONS:
+        listed = {kind: _names(member(shown, name, "restrictions", kind)) for kind in _KINDS}
+        users, groups = listed["user"], listed["group"]
+        if users is None or groups is None:
+            return None
+        found[name] = {"users": users, "groups": groups}
+    return found
+
+
+def _names(listed: Any) -> list[str] | None:
     results = member(listed, "results")
     if not isinstance(results, list) or member(listed, "_links", "next") is not None:
-        raise unexpected_body(response, "the complete restrictions of a page")
+        return None
     names = ("accountId", "username", "name")
-    found = (next((one[name] for name in names if one.get(name)), None) for one in results)
-    return sorted(str(name) for name in found if name is not None)
+    found = [next(filter(None, (member(one, each) for each in names)), None) for one in results]
+    return None if None in found else sorted(map(str, found))

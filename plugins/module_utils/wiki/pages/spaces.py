@@ -35,27 +35,11 @@ class Spaces:
 
     def read(self, key: str) -> dict[str, Any] | None:
         """Return id, name, description and title of the home page; None for a missing space."""
-        what, query = f"reading the space {key}", {"expand": "homepage,description.plain"}
-        response = self._client.ask(what, f"{_SPACE}/{path(key)}", query, (200, 404))
-        if response.status == 404:
-            return None
-        told = response.json()
-        if not isinstance(member(told, "name"), str):
-            raise unexpected_body(response, "a space")
-        return {
-            "id": str(member(told, "id")),
-            "name": told["name"],
-            "description": str(member(told, "description", "plain", "value") or ""),
-            "home_page": member(told, "homepage", "title"),
-        }
+        return self._client.space(key)
 
     def pages(self, key: str) -> int:
         """Return the number of pages, at most 200."""
-        what = f"counting the pages of the space {key}"
-        place = f"{_SPACE}/{path(key)}/content/page"
-        response = self._client.ask(what, place, {"limit": 200}, (200,))
-        found = member(response.json(), "results")
-        return len(found) if isinstance(found, list) else 1
+        return self._client.count_pages(key)
 
     def create(self, key: str, wanted: Mapping[str, Any]) -> None:
         """Create a space."""
@@ -111,6 +95,8 @@ class Spaces:
     def permissions(self, key: str) -> Permissions:
         """Return the permissions of a space."""
         what = f"reading the permissions of the space {key}"
+        if self._client.version == 2:
+            raise ToolchainError("rejected", f"{what}: {_NO_PERMISSIONS}")
         try:
             response = self._client.ask(what, f"{_SPACE}/{path(key)}/permissions", {}, (200,))
         except ToolchainError as error:
@@ -123,9 +109,11 @@ class Spaces:
             raise unexpected_body(response, "a list of permissions")
         found: dict[str, set[str]] = {}
         for one in told:
-            operation = f"{member(one, 'operation', 'targetType')}:"
-            operation += str(member(one, "operation", "operationKey"))
-            found.setdefault(_subject(member(one, "subject")), set()).add(operation)
+            subject, pair = _subject(member(one, "subject")), member(one, "operation")
+            target, operation = member(pair, "targetType"), member(pair, "operationKey")
+            if subject is None or not target or not operation:
+                raise unexpected_body(response, "a subject and an operation in each permission")
+            found.setdefault(subject, set()).add(f"{target}:{operation}")
         return {subject: sorted(operations) for subject, operations in found.items()}
 
     def set_permissions(self, key: str, wanted: Permissions) -> None:
@@ -170,6 +158,15 @@ class Spaces:
             raise response.error("not_found", f"there is no user '{name}'")
         return str(found)
 
+    def user_name(self, key: str) -> str:
+        """Return the name of a user. Raises `not_found`."""
+        what = f"looking for the user with the key {key}"
+        response = self._client.ask(what, _USER, {"key": key}, (200, 404))
+        found = member(response.json(), "username") if response.status == 200 else None
+        if found is None:
+            raise response.error("not_found", f"there is no user with the key {key}")
+        return str(found)
+
     def own_subjects(self) -> set[str]:
         """Return the account of the task and its groups as subjects."""
         told = self._client.ask("asking who the account is", f"{_USER}/current", {}, (200,)).json()
@@ -189,11 +186,13 @@ def administers(permissions: Permissions, subjects: set[str]) -> bool:
     return any(_ADMINISTER in permissions.get(subject, ()) for subject in subjects)
 
 
-def _subject(shown: Any) -> str:
+def _subject(shown: Any) -> str | None:
+    """Return the subject of a permission; None if it has no name."""
     kind = member(shown, "type")
-    if kind == "group":
-        return f"group:{member(shown, 'name')}"
-    return _ANONYMOUS if kind in (None, _ANONYMOUS) else f"user:{member(shown, 'userKey')}"
+    if kind in (None, _ANONYMOUS):
+        return _ANONYMOUS
+    name = member(shown, "name" if kind == "group" else "userKey")
+    return f"{'group' if kind == 'group' else 'user'}:{name}" if name else None
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:

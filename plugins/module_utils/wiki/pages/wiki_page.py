@@ -54,7 +54,7 @@ class WikiPageOptions(PageOptions):
 
     def entry(self, entry: WikiPageEntry) -> PageOptions:
         """Return the options of an entry."""
-        values = {each.name: getattr(entry, each.name) for each in fields(entry)}
+        values = {field_.name: getattr(entry, field_.name) for field_ in fields(entry)}
         given = {name: value for name, value in values.items() if value is not None}
         return replace(self, pages=None, **given)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
+from ...core.concurrency import first_alone
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
@@ -16,7 +17,17 @@ from ...core.plan import Plan, plan
 from ..client import WikiClient
 from ..page import Page
 from ..permissions import require
-from .restrictions import OPERATIONS, Account, Restrictions, same_names
+from .restrictions import (
+    EXPANSION,
+    OPERATIONS,
+    Account,
+    PageRights,
+    Restrictions,
+    same_names,
+)
+
+#: Pages that are read at once.
+_PARALLEL = 4
 
 _Names = Annotated[list[str], Option(empty=True)]
 
@@ -100,14 +111,14 @@ class WikiRestrictionOperation(ObjectsOperation[RestrictionEntry]):
 
 
 class RestrictionKind(EntryKind[RestrictionEntry]):
-    """The restrictions of pages: two requests for each page."""
+    """The restrictions of pages: a request for each page, in the cloud two."""
 
     noun = "restriction"
 
     def __init__(self, task: Task) -> None:
-        self._client = WikiClient(task, rights=True)
+        self._client = WikiClient(task, rights=True, more=EXPANSION)
         self._restrictions = Restrictions(self._client)
-        self._pages: dict[str, Page] = {}
+        self._read: dict[str, tuple[Page, PageRights] | ToolchainError] = {}
         self._accounts: dict[bool, Account] = {}
 
     def name(self, entry: RestrictionEntry) -> str:
@@ -115,19 +126,35 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         return entry.page_id or f"{entry.space}/{entry.title}"
 
     def load(self, entries: Sequence[RestrictionEntry]) -> None:
-        """Read nothing: each page has its own list."""
+        def read(entry: RestrictionEntry) -> tuple[Page, PageRights] | ToolchainError:
+            try:
+                page = self._page(entry)
+                return page, self._restrictions.require(page)
+            except ToolchainError as error:  # of this entry only
+                return error
+
+        names = [self.name(entry) for entry in entries]
+        self._read = dict(zip(names, first_alone(_PARALLEL, read, entries), strict=True))
 
     def compare(self, entry: RestrictionEntry) -> Plan:
-        page = self._pages[self.name(entry)] = self._page(entry)
-        before: dict[str, Any] = {**self._restrictions.read(page)}
+        found = self._read[self.name(entry)]
+        if isinstance(found, ToolchainError):
+            raise found
+        before: dict[str, Any] = {**found[1]}
         wanted = {
             name: before[name] if same_names(before[name], names) else names
             for name, names in entry.wanted.items()
         }
-        found = plan(before, wanted)
-        if found.changed and not entry.force:
-            self._require_own(entry, found)
-        return found.with_result(restriction=found.after)
+        made = plan(before, wanted)
+        if made.changed and not entry.force:
+            self._require_own(entry, made)
+        return made.with_result(restriction=made.after)
+
+    def _page_of(self, entry: RestrictionEntry) -> Page:
+        found = self._read[self.name(entry)]
+        if isinstance(found, ToolchainError):
+            raise AssertionError("a page that could not be read is not written")
+        return found[0]
 
     def _page(self, entry: RestrictionEntry) -> Page:
         name = self.name(entry)
@@ -157,11 +184,11 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         return self._accounts[groups]
 
     def foresee(self, entry: RestrictionEntry, plan: Plan) -> None:
-        page = self._pages[self.name(entry)]
+        page = self._page_of(entry)
         require(f"setting the restrictions of the page {self.name(entry)}", page, "update")
 
     def write(self, entry: RestrictionEntry, plan: Plan) -> Mapping[str, Any]:
-        page = self._pages[self.name(entry)]
+        page = self._page_of(entry)
         wanted = {change.field: change.after for change in plan.changes}
         account = next(iter(self._accounts.values()), None) or self._account(groups=False)
         self._restrictions.write(page, wanted, account)

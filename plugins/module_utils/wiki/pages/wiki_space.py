@@ -112,7 +112,7 @@ class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
 
 
 class SpaceKind(EntryKind[SpaceEntry]):
-    """Spaces: a request for each, and one for its permissions."""
+    """Spaces. A space costs a request, and another one for its permissions."""
 
     noun = "space"
 
@@ -143,8 +143,8 @@ class SpaceKind(EntryKind[SpaceEntry]):
         elif wanted.get("home_page") not in (None, found["home_page"]):
             self._homes[entry.key] = self._home(entry.key, str(entry.home_page))
         if entry.permissions is not None:
-            for one in entry.permissions:
-                self._subject(one)  # names of users in what the server shows
+            for permission in entry.permissions:
+                self._subject(permission)  # names of users in what the server shows
             before = {} if found is None else self._shown(self._spaces.permissions(entry.key))
             found = None if found is None else {**found, "permissions": before}
             wanted["permissions"] = self._permissions(entry, before)
@@ -176,8 +176,8 @@ class SpaceKind(EntryKind[SpaceEntry]):
         longer administer the space.
         """
         after = {} if entry.permissions_mode == "exact" else dict(before)
-        for one in entry.permissions or ():
-            subject, given = self._subject(one), set(one.operations)
+        for permission in entry.permissions or ():
+            subject, given = self._subject(permission), set(permission.operations)
             have = set(after.get(subject, ()))
             left = have - given if entry.permissions_mode == "remove" else have | given
             after[subject] = sorted(left)

@@ -72,7 +72,11 @@ def _comparable(
     there, here = canonical(current, space), _own(canonical(wanted, space))
     used = {name for element in here.walk() for name in element.attributes}
     for element in there.walk():
-        for name in [one for one in element.attributes if is_note(one) and one not in used]:
+        for name in [
+            attribute
+            for attribute in element.attributes
+            if is_note(attribute) and attribute not in used
+        ]:
             del element.attributes[name]
     return there, here
 
@@ -120,7 +124,10 @@ def _is_bare_columns(node: Node) -> bool:
     return (
         isinstance(node, StorageElement)
         and node.name == "colgroup"
-        and all(one.name in ("col", "colgroup") and not one.attributes for one in node.walk())
+        and all(
+            element.name in ("col", "colgroup") and not element.attributes
+            for element in node.walk()
+        )
     )
 
 
@@ -150,7 +157,7 @@ def _drop_of_the_server(current: StorageElement, wanted: StorageElement) -> None
     """
     if not any(element.name == "colgroup" for element in wanted.walk()):
         for table in current.walk():
-            table.children = [one for one in table.children if not _is_bare_columns(one)]
+            table.children = [child for child in table.children if not _is_bare_columns(child)]
     theirs, ours = _macros(current), _macros(wanted)
     for name, macros in theirs.items():
         for macro, partner in zip_longest(macros, ours.get(name, [])[: len(macros)]):

@@ -129,7 +129,9 @@ def _without_sections(text: str) -> tuple[str, list[str]]:
         kept.append(text[at : begin if begin >= 0 else None])
         if begin < 0:
             return "".join(kept), found
-        marks = next((each for each in _SECTIONS if text.startswith(each[0], begin)), ("<!", ""))
+        marks = next(
+            (section for section in _SECTIONS if text.startswith(section[0], begin)), ("<!", "")
+        )
         end = text.find(marks[1], begin + len(marks[0]))
         at = len(text) if end < 0 else end + len(marks[1])
         if marks == _SECTIONS[0]:

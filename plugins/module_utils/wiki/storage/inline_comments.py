@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from .canonical import MARKER
 from .parser import Malformed, StorageElement, parse
 
-#: Characters on each side of a commented text that tell equal texts apart.
+#: Characters before and after a commented text that distinguish it from equal texts.
 _CONTEXT = 40
 #: Maximum number of equal texts to compare.
 _MOST = 200
@@ -124,7 +124,7 @@ class _Text:
         return self.text[max(0, begin - _CONTEXT) : begin], self.text[end : end + _CONTEXT]
 
     def marked_with(self, ranges: Sequence[tuple[int, int, str]]) -> str:
-        """Return the body with markers around ranges; one for each run without a tag."""
+        """Return the body with markers around ranges. Tags split a range into several markers."""
         tags: list[tuple[int, int, str]] = []
         for begin, end, ref in ranges:
             opening = f'<{MARKER} ac:ref="{html.escape(ref)}">'

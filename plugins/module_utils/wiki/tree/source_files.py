@@ -8,13 +8,14 @@ import posixpath
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 from ...core.errors import invalid
+from ...core.paths.globs import Patterns
 
 #: The key of the page of the folder itself; those of other folders end with a slash, too.
 ROOT = "./"
 _ENDINGS = (".md", ".xml")
+_NOTHING = "nothing in src"
 _FOLDER_PAGES = ("index", "readme")
 
 
@@ -53,7 +54,8 @@ class SourceFolder:
     pages: dict[str, SourceFile] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    unmatched: list[str] = field(default_factory=list)
+    #: Warnings about patterns that exclude nothing.
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def keys_of_paths(self) -> dict[str, str]:
@@ -84,7 +86,7 @@ def _read_single(path: str, exclude: Sequence[str]) -> SourceFolder:
         raise invalid(f"src: {path} is no .md or .xml file")
     folder = SourceFolder(root, os.path.splitext(name)[0], files=_Neighbours(root))
     folder.pages[ROOT] = SourceFile(ROOT, ROOT, path, None, name)
-    folder.unmatched = list(exclude)
+    folder.warnings = list(Patterns("exclude", exclude).warnings(_NOTHING))
     return folder
 
 
@@ -111,35 +113,34 @@ class _Walk:
     """All regular files that are not excluded; links lead no further than the folder."""
 
     def __init__(self, folder: SourceFolder, exclude: Sequence[str]) -> None:
-        self._folder, self._exclude = folder, exclude
+        # a folder goes with its content, however it is named
+        self._folder = folder
+        self._exclude = Patterns("exclude", [each.rstrip("/") for each in exclude])
         self._real = os.path.realpath(folder.root)
 
     def paths(self) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
-        used: set[str] = set()
         for here, folders, files in os.walk(self._folder.root, onerror=self._refuse):
             below = os.path.relpath(here, self._folder.root).replace(os.sep, "/")
             kept = []
-            for name in self._wanted(below, folders, used):
+            for name in self._wanted(below, folders):
                 if os.path.islink(os.path.join(here, name)):
                     path = _joined(below, name)
                     self._problem(path, "a link to a folder is not followed: exclude it")
                 else:
                     kept.append(name)
             folders[:] = kept
-            for name in self._wanted(below, files, used):
+            for name in self._wanted(below, files):
                 if self._is_inside(_joined(below, name), os.path.join(here, name)):
                     found.append((_joined(below, name), os.path.join(here, name)))
-        self._folder.unmatched = [each for each in self._exclude if each not in used]
+        self._folder.warnings = list(self._exclude.warnings(_NOTHING))
         return found
 
-    def _wanted(self, below: str, names: Iterable[str], used: set[str]) -> list[str]:
+    def _wanted(self, below: str, names: Iterable[str]) -> list[str]:
         wanted = []
         for name in names:
             path = _joined(below, name)
-            matching = [each for each in self._exclude if fnmatchcase(path, each.rstrip("/"))]
-            used.update(matching)
-            if matching or name.startswith("."):
+            if self._exclude.fits(path) or name.startswith("."):
                 continue
             if not _is_utf8(name):
                 self._problem(path, "the name is not UTF-8")

@@ -259,7 +259,10 @@ def _first_heading(tree: StorageElement) -> str:
     for element in tree.walk():
         if element.name in HEADINGS:
             words = [
-                each for part in element.walk() for each in part.children if isinstance(each, str)
+                child
+                for part in element.walk()
+                for child in part.children
+                if isinstance(child, str)
             ]
             text = " ".join("".join(words).split())
             if text:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Module `wiki_export`: write trees of pages as files for `wiki_tree`, with `wiki.yml`."""
+"""Module `wiki_export`: write trees of pages as files for `wiki_tree`, and `wiki.yml` with their
+spaces and restrictions.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,9 @@ from ..client import WikiClient
 from ..markdown.front_matter import split_front_matter
 from ..names import wrong_title
 from ..page import Page, label_names
+from ..pages.exported_access import AccessReader, restriction_entry
+from ..pages.restrictions import EXPANSION as RESTRICTIONS
+from ..pages.restrictions import PageRights
 from ..storage.parser import Malformed, parse
 from .existing_pages import ExistingTree, TreeReader
 from .exported_attachments import AttachmentReader, PageFiles, listed_of
@@ -30,7 +35,6 @@ from .wanted_pages import title_key
 
 _MORE = (EXPANSION, "space.homepage", "children.page")
 _ATTACHMENTS = ("children.attachment", "children.attachment.version")
-_STAY = "Comments, restrictions and the order of pages stay on the wiki."
 _UNTOLD = (
     "Pages that the account may not see are not here: a wiki does not tell that there are any.",
 )
@@ -51,6 +55,8 @@ class WikiExportOptions(ExportOptions):
     """Options of `wiki_export`."""
 
     trees: Annotated[list[ExportedTree], Option(empty=False)]
+    spaces: bool = True
+    restrictions: bool = True
     attachments: bool = True
     max_size: int = 100 * 1024 * 1024
     parallel: int = 4
@@ -81,28 +87,42 @@ class WikiExportOperation(ServiceExport):
         super().__init__(task, options)
         options.require_sense()
         self._options = options
-        more = (*_MORE, *(_ATTACHMENTS if options.attachments else ()))
+        more = [*_MORE, *(_ATTACHMENTS if options.attachments else ())]
+        more += RESTRICTIONS if options.restrictions else ()
         self._client = WikiClient(
             task, labels=True, more=more, connections=max(10, options.parallel)
         )
         self._files = (
             AttachmentReader(self._client, options.max_size) if options.attachments else None
         )
+        self._access = AccessReader(self._client)
+        #: Entries for `wiki_restriction` by space and title.
+        self._restricted: dict[tuple[str, str], dict[str, Any]] = {}
         self._names = FileNames()
 
     def read(self) -> ServiceState:
-        stay = _STAY if self._options.attachments else f"Attachments, {_STAY[0].lower()}{_STAY[1:]}"
+        options = self._options
+        parts = {
+            "spaces": options.spaces,
+            "attachments": options.attachments,
+            "restrictions": options.restrictions,
+        }
+        left = ", ".join([name for name, wanted in parts.items() if not wanted] + ["comments"])
+        stay = f"{left.capitalize()} and the order of pages stay on the wiki."
         state = ServiceState(untold=(stay, *_UNTOLD))
-        entries: list[dict[str, Any]] = []
-        seen: set[str] = set()
-        for tree in self._options.trees:
+        roots: dict[str, Page] = {}
+        for tree in options.trees:
             root = self._root(tree)
-            if root.id in seen:
+            if root.id in roots:
                 raise invalid(f"trees: the page '{root.title}' ({root.id}) is there twice")
-            seen.add(root.id)
-            entry = self._tree(root, state)
-            entries += [entry] if entry else []
-        state.values = {"trees": entries}
+            roots[root.id] = root
+        if options.spaces:
+            keys = dict.fromkeys(str(root.space) for root in roots.values())
+            state.values["spaces"] = [one for key in keys for one in self._access.space(key, state)]
+        found = (self._tree(root, state) for root in roots.values())
+        state.values["trees"] = [entry for entry in found if entry is not None]
+        if options.restrictions:
+            state.values["restrictions"] = list(self._restricted.values())
         return state
 
     def _root(self, tree: ExportedTree) -> Page:
@@ -130,16 +150,19 @@ class WikiExportOperation(ServiceExport):
             self._task.progress, f"reading the pages below '{root.title}'", len(pages)
         )
 
-        def whole(page: Page) -> tuple[Page, tuple[str, ...] | None, PageFiles | None]:
+        def whole(page: Page) -> _WholePage:
             try:
                 files = None if self._files is None else self._files.read(page)
-                return reader.with_body(page), self._labels(page), files
+                rights = self._access.restrictions(page) if self._options.restrictions else None
+                return _WholePage(reader.with_body(page), self._labels(page), files, rights)
             finally:
                 count.add()
 
         read = spread(self._options.parallel, whole, pages)
-        texts = {page.id: page_file(page, labels, state, files) for page, labels, files in read}
-        attached = {page.id: files.contents for page, _labels, files in read if files is not None}
+        for one in read:
+            self._add_restrictions(space, one, state)
+        texts = {one.page.id: page_file(one.page, one.labels, state, one.files) for one in read}
+        attached = {one.page.id: one.files.contents for one in read if one.files is not None}
         files = TreeLayout(tree, texts, self._names, state, attached).files(
             self._names.name("wiki", f"{space} {root.title}")
         )
@@ -150,6 +173,21 @@ class WikiExportOperation(ServiceExport):
         entry: dict[str, Any] = {"src": src, "space": space, "mark": False}
         entry["attachments"] = self._options.attachments
         return {**entry, **({} if root.parent is None else {"parent_id": root.parent})}
+
+    def _add_restrictions(self, space: str, read: _WholePage, state: ServiceState) -> None:
+        title, rights = read.page.title, read.rights
+        if rights is None:
+            return
+        key = (space, title_key(title))
+        reason = rights.message if isinstance(rights, ToolchainError) else wrong_title(title)
+        if key in self._restricted and self._restricted[key]["title"] != title:
+            reason = "another page has this title"
+        if reason is None and title.encode("utf-8", "replace").decode() != title:
+            reason = "its title cannot be written into a file"
+        if reason is not None:
+            state.leave_out("restrictions", title, reason)
+        elif not isinstance(rights, ToolchainError):
+            self._restricted[key] = restriction_entry(space, title, rights)
 
     def _labels(self, page: Page) -> tuple[str, ...] | None:
         """Return the labels of a page; None if the account may not read them."""
@@ -162,6 +200,18 @@ class WikiExportOperation(ServiceExport):
             if error.kind not in ("not_found", "permission"):
                 raise
             return None
+
+
+@dataclass(frozen=True)
+class _WholePage:
+    """A page with its parts; a part that is not exported is None, and so are labels that the
+    account may not read.
+    """
+
+    page: Page
+    labels: tuple[str, ...] | None
+    files: PageFiles | None
+    rights: PageRights | ToolchainError | None
 
 
 @dataclass

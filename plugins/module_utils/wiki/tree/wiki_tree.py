@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,6 +12,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Action, Plan
+from ...core.plans.sealing import PlannedChange
 from ..client import WikiClient
 from ..names import require_labels, wrong_title
 from ..page import Page
@@ -19,6 +20,7 @@ from ..permissions import of_the_page, require
 from .existing_pages import TreeReader
 from .marks import EXPANSION
 from .source_files import read_folder
+from .tree_parts import leave_out, left_out, part_of
 from .tree_plan import PagePlan, TreePlanner, deletions
 from .tree_writer import TreeWriter
 from .wanted_pages import WantedPages
@@ -82,6 +84,8 @@ class WikiTreeOperation:
         )
         self._plans: list[PagePlan] = []
         self._deletions: list[PagePlan] = []
+        self._made: Action = "update"
+        self._comments: Mapping[str, int] = {}
         self._writer = TreeWriter(
             self._client,
             options.space,
@@ -94,8 +98,8 @@ class WikiTreeOperation:
     def plan(self) -> Plan:
         options, task = self._options, self._task
         folder = read_folder(options.src, options.exclude)
-        for pattern in folder.unmatched:
-            task.warn(f"exclude: nothing in src matches '{pattern}'")
+        for warning in folder.warnings:
+            task.warn(warning)
         wanted = WantedPages(
             folder,
             options.title_prefix,
@@ -119,16 +123,41 @@ class WikiTreeOperation:
         self._plans = planner.plans(wanted)
         if options.prune:
             self._deletions = deletions(planner.tree, self._plans, options.max_deletions, task.warn)
-        changed = [plan for plan in (*self._plans, *self._deletions) if plan.fields]
-        made: Action = "create" if planner.tree is None else "update"
+        self._made = "create" if planner.tree is None else "update"
+        self._comments = planner.comments
+        return self._whole()
+
+    @property
+    def _changed(self) -> list[PagePlan]:
+        return [plan for plan in (*self._plans, *self._deletions) if plan.fields]
+
+    def _whole(self) -> Plan:
+        """Return the plan of all pages."""
+        changed = self._changed
 
         def make_diff() -> tuple[str, str]:
             texts = [plan.sides() for plan in changed]
             before = "".join(old for old, _new in texts)
             return before, "".join(new for _old, new in texts)
 
-        result = {"pages": self._shown({}, self._deletions), "comments": planner.comments}
-        return Plan(None, None, made if changed else "none", result=result, make_diff=make_diff)
+        result = {"pages": self._shown({}, self._deletions), "comments": self._comments}
+        action = self._made if changed else "none"
+        return Plan(None, None, action, result=result, make_diff=make_diff)
+
+    def parts(self) -> list[PlannedChange]:
+        """Return the changes of pages, for a sealed plan."""
+        return [part_of(plan, self._options.space) for plan in self._changed]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        """Leave pages as they are, and return the plan of the others."""
+        changed = self._changed
+        dropped = {id(changed[place]) for place in left_out(changed, places)}
+        for plan in changed:
+            if id(plan) in dropped:
+                leave_out(plan)
+        self._plans = [plan for plan in self._plans if plan.page or plan.fields]
+        self._deletions = [plan for plan in self._deletions if plan.fields]
+        return self._whole()
 
     def preflight(self, plan: Plan) -> None:
         """Raise `permission` for a page that the account may not write."""

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one language of patterns [C1.7].
+
+`*` and `?` match within a segment, `**` across segments, and `**/` any number of folders including
+none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+
+_WILDCARD = re.compile(r"[*?]")
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
+_MEANINGS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+#: A `*` that is no part of `**`.
+_SINGLE = re.compile(r"(?<!\*)\*(?!\*)")
+
+
+def has_wildcards(path: str) -> bool:
+    return _WILDCARD.search(path) is not None
+
+
+def fixed_part(pattern: str) -> str:
+    """Return the folder above the first segment with a wildcard, without surrounding slashes."""
+    begin = _WILDCARD.split(pattern, maxsplit=1)[0]
+    return begin.rpartition("/")[0].strip("/")
+
+
+@lru_cache(maxsize=1024)
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Return a test for names and paths."""
+    parts = [_MEANINGS.get(token) or re.escape(token) for token in _TOKEN.findall(pattern)]
+    fits = re.compile("".join(parts), re.DOTALL).fullmatch
+    return lambda path: fits(path) is not None
+
+
+def crossing(pattern: str) -> str:
+    """Return the pattern whose `*` matches slashes, too."""
+    return _SINGLE.sub("**", pattern)
+
+
+class Patterns:
+    """Match paths against the patterns of an option and record which patterns matched.
+
+    A slash at the end means all content of a folder.
+    """
+
+    def __init__(self, option: str, patterns: Sequence[str] | None) -> None:
+        self._option = option
+        self._matchers = {pattern: matcher(whole(pattern)) for pattern in patterns or ()}
+        self._used: set[str] = set()
+        self._hints: dict[str, str] = {}
+
+    def fits(self, *names: str) -> bool:
+        """Return whether a pattern matches any of the names of an object."""
+        found = {pattern for pattern, fits in self._matchers.items() if any(map(fits, names))}
+        self._used |= found
+        for pattern in self._matchers.keys() - self._used - self._hints.keys():
+            found_hint = hint(pattern, names)
+            if found_hint:
+                self._hints[pattern] = found_hint
+        return bool(found)
+
+    def __bool__(self) -> bool:
+        """Return whether there is any pattern."""
+        return bool(self._matchers)
+
+    @property
+    def unused(self) -> list[str]:
+        """Return the patterns that matched nothing."""
+        return [pattern for pattern in self._matchers if pattern not in self._used]
+
+    @property
+    def hints(self) -> list[str]:
+        """Return what to write for each pattern that would match if `*` matched slashes."""
+        return [f"{self._option}: {self._hints[one]}" for one in self.unused if one in self._hints]
+
+    def warnings(self, nothing: str) -> Iterator[str]:
+        """Yield a warning for each pattern that matched nothing, such as `no file`."""
+        for pattern in self.unused:
+            said = self._hints.get(pattern) or f"'{pattern}' matches {nothing}"
+            yield f"{self._option}: {said}"
+
+
+def hint(pattern: str, names: Iterable[str]) -> str:
+    """Return what to write if the pattern would match a name if `*` matched slashes, else ""."""
+    wider = crossing(pattern)
+    if wider == pattern:
+        return ""
+    fits, reaches = matcher(whole(pattern)), matcher(whole(wider))
+    missed = next((name for name in names if reaches(name) and not fits(name)), None)
+    if missed is None:
+        return ""
+    below = f"**/{pattern}"
+    instead = below if matcher(whole(below))(missed) else wider
+    return f"'{pattern}' does not match '{missed}': * ends at a slash, write '{instead}'"
+
+
+def whole(pattern: str) -> str:
+    """Return the pattern, with all content of a folder if a slash ends it."""
+    return f"{pattern}**" if pattern.endswith("/") else pattern

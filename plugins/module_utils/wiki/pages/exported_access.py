@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Spaces, and restrictions of pages, as entries of a desired state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.errors import ToolchainError
+from ...core.export.service_export import ServiceState
+from ..client import WikiClient
+from ..page import Page
+from .restrictions import OPERATIONS, PageRights, Restrictions
+from .spaces import Spaces
+from .wiki_space import SpaceEntry, SpacePermission
+
+#: Kinds of errors of what the account may not read, or the server does not have.
+_REFUSED = ("not_found", "permission", "rejected")
+_INCOMPLETE = "the server does not tell all users and groups"
+
+
+class AccessReader:
+    """Read spaces and restrictions; add those that cannot be read to `left_out` of a state."""
+
+    def __init__(self, client: WikiClient) -> None:
+        self._spaces, self._restrictions = Spaces(client), Restrictions(client)
+
+    def space(self, key: str, state: ServiceState) -> list[dict[str, Any]]:
+        """Return the entry of a space for `wiki_space`; none if it cannot be managed."""
+        try:
+            found = self._spaces.read(key)
+            if found is None:
+                raise ToolchainError("not_found", "it is not there, or not visible")
+            SpaceEntry(key).require_sense()
+        except ToolchainError as error:
+            if error.kind not in (*_REFUSED, "invalid"):
+                raise
+            state.leave_out("space", key, error.message)
+            return []
+        entry = {"key": key, "name": found["name"], "description": found["description"]}
+        if found["home_page"] is not None:
+            entry["home_page"] = found["home_page"]
+        try:
+            entry["permissions"] = self._permissions(key)
+        except ToolchainError as error:
+            if error.kind not in (*_REFUSED, "invalid"):
+                raise
+            state.leave_out("permissions", key, error.message)
+        return [entry]
+
+    def _permissions(self, key: str) -> list[dict[str, Any]]:
+        """Return the permissions of a space. Raises an error if one cannot be expressed: the others
+        alone, which are exact, would take it away.
+        """
+        found = [self._permission(*one) for one in sorted(self._spaces.permissions(key).items())]
+        SpaceEntry(key, permissions=[SpacePermission(**one) for one in found]).require_sense()
+        return found
+
+    def _permission(self, subject: str, operations: list[str]) -> dict[str, Any]:
+        kind, _colon, name = subject.partition(":")
+        whose: dict[str, Any] = {kind: name or True}
+        if kind == "user":
+            whose = {kind: self._spaces.user_name(name)}
+        return {**whose, "operations": operations}
+
+    def restrictions(self, page: Page) -> PageRights | ToolchainError:
+        """Return the restrictions of a page, or the reason why they cannot be told."""
+        try:
+            return self._restrictions.of(page) or ToolchainError("protocol", _INCOMPLETE)
+        except ToolchainError as error:
+            if error.kind not in _REFUSED:
+                raise
+            return error
+
+
+def restriction_entry(space: str, title: str, rights: PageRights) -> dict[str, Any]:
+    """Return the entry of a page for `wiki_restriction`.
+
+    A page without restrictions has empty ones, so that a restriction that somebody adds is drift.
+    """
+    given = {
+        name: {kind: names for kind, names in rights[name].items() if names} for name in OPERATIONS
+    }
+    return {"space": space, "title": title, **given}

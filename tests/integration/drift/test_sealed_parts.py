@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test that a module with several changes writes those of a sealed plan only, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.client import Sandbox
+from tests.helpers import connections, in_process
+
+Fresh = Callable[[str], Sandbox]
+SALT = {"salt": "salt"}
+ADMIN = {"repo": {"token": "repo-admin-token-1234567890", "dialect": "jfrog"}}
+
+
+class Sealed:
+    """A module on a sandbox, planned by `drift` and written by `enforce`."""
+
+    def __init__(
+        self, sandbox: Sandbox, service: str, module: str, given: Mapping[str, Any]
+    ) -> None:
+        self._sandbox, self._service, self._module = sandbox, service, module
+        more = ADMIN.get(service, {})
+        login = connections.connection(service, sandbox.urls[service], **more)
+        self._given = {**login, **given}
+        self._writes: list[str] = []
+
+    def __call__(self, sealed: Mapping[str, Any], *, check: bool = False) -> dict[str, Any]:
+        mark = self._sandbox.mark()
+        internal = {"_ansible_check_mode": check, "_toolchain_sealed": {**SALT, **sealed}}
+        result = in_process.run(self._module, {**self._given, **internal})
+        log = self._sandbox.requests(self._service, writes=True, since=mark)
+        self.writes = [f"{each['method']} {each['path']}" for each in log]
+        return result
+
+    def drift(self) -> list[str]:
+        """Return the digests of what differs now."""
+        result = self({}, check=True)
+        assert not result.get("failed"), result
+        found: list[str] = result.get("plan_digests", [])
+        assert len(found) == len(set(found))
+        return found
+
+    def enforce(self, plan: Sequence[str], rest: str = "fail") -> dict[str, Any]:
+        return self({"writes": list(plan), "rest": rest})
+
+    def refused(self, plan: Sequence[str]) -> str:
+        """Return the message of a conflict, and verify that nothing was written."""
+        result = self.enforce(plan)
+        assert result.get("failed"), result
+        assert (result["error"]["kind"], self.writes) == ("conflict", [])
+        return str(result["msg"])
+
+
+def publish(sandbox: Sandbox, name: str, number: str, started: str) -> None:
+    login = connections.connection("repo", sandbox.urls["repo"], dialect="jfrog")
+    files = [{"repo": "generic-snapshot-local", "path": "agent/1.0.0/agent.txt"}]
+    given = {"build_name": name, "build_number": number, "started": started, "artifacts": files}
+    assert in_process.run("build_publish", {**login, **given})["changed"]
+
+
+RETENTION = {"build_name": "nightly", "count": 2}
+
+
+def test_a_build_that_is_not_in_the_plan_stays(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    retention = Sealed(sandbox, "repo", "build_retention", RETENTION)
+    plan = retention.drift()
+    assert len(plan) == 2
+    publish(sandbox, "nightly", "105", "2026-06-01T00:00:00.000+0000")
+    assert "the change of nightly/103 is not in the sealed plan" in retention.refused(plan)
+    result = retention.enforce(plan, "skip")
+    assert (result["discarded"], result["kept"]) == (["102", "101"], ["105", "104", "103"])
+    assert result["plan_skipped"] == ["nightly/103"]
+    assert retention.enforce(plan, "skip")["changed"] is False
+
+
+def test_a_build_that_is_published_during_the_write_pushes_out_no_other(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    retention = Sealed(sandbox, "repo", "build_retention", RETENTION)
+    retention.enforce(retention.drift())
+    body = sandbox.requests("repo", writes=True)[-1]["body"]
+    assert '"buildNumbersNotToBeDiscarded": ["103", "104"]' in body
+
+
+def test_artifacts_of_builds_go_only_if_the_plan_says_so(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    plan = Sealed(sandbox, "repo", "build_retention", RETENTION).drift()
+    given = {**RETENTION, "delete_artifacts": True}
+    assert Sealed(sandbox, "repo", "build_retention", given).refused(plan)
+
+
+def discard(sandbox: Sandbox, path: str) -> None:
+    """Move a file to the trash."""
+    rule = {"repo": "generic-snapshot-local", "name": path.rpartition("/")[2]}
+    cleanup = Sealed(sandbox, "repo", "artifact_cleanup", {"rules": [rule]})
+    assert cleanup.enforce(cleanup.drift())["deleted"]
+
+
+def test_a_repository_of_the_trash_that_has_more_items_is_left_out(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    trash = Sealed(sandbox, "repo", "artifact_trash", {"state": "empty"})
+    given = {"state": "clean", "repo": "generic-snapshot-local", "path": "nightly/agent"}
+    folder = Sealed(sandbox, "repo", "artifact_trash", given)
+    plan, below = trash.drift(), folder.drift()
+    assert (len(plan), len(below)) == (1, 1)
+    discard(sandbox, "nightly/agent/1.txt")
+    for module, old in ((trash, plan), (folder, below)):
+        assert "generic-snapshot-local" in module.refused(old)
+        assert module.enforce(old, "skip")["changed"] is False
+        assert module.writes == []
+    result = trash.enforce(trash.drift())
+    assert (result["changed"], result["children"]) == (True, [])
+    assert trash.writes == ["DELETE /api/trash/clean/generic-snapshot-local"]
+
+
+def test_an_item_of_the_trash_is_removed_as_planned(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    given = {"state": "clean", "repo": "generic-snapshot-local", "path": "nightly/agent/0.txt"}
+    item = Sealed(sandbox, "repo", "artifact_trash", given)
+    plan = item.drift()
+    discard(sandbox, "nightly/agent/1.txt")
+    assert item.enforce(plan)["changed"] is True
+    assert item.enforce(plan)["changed"] is False
+
+
+FILES = {
+    "index.md": "# Guidebook\n\nRead it.\n",
+    "a/index.md": "# Chapter A\n",
+    "a/one.md": "# One\n",
+    "b.md": "# Chapter B\n",
+}
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def tree(sandbox: Sandbox, folder: Path, files: Mapping[str, str], **more: Any) -> Sealed:
+    write(folder, files)
+    given = {"src": str(folder), "space": "REL", "parent_id": "1003", "prune": True}
+    return Sealed(sandbox, "wiki", "wiki_tree", {**given, **more})
+
+
+def actions(result: Mapping[str, Any]) -> dict[str, str]:
+    return {each["path"]: each["action"] for each in result["pages"]}
+
+
+def test_pages_of_a_tree_are_taken_one_by_one(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    pages = tree(sandbox, tmp_path, FILES)
+    plan = pages.drift()
+    assert len(plan) == 4
+    write(tmp_path, {"b.md": "# Chapter B\n\nwith more\n"})
+    assert "the change of REL/Chapter B is not in the sealed plan" in pages.refused(plan)
+    result = pages.enforce(plan, "skip")
+    created = dict.fromkeys(("index.md", "a/index.md", "a/one.md"), "created")
+    assert (actions(result), result["plan_skipped"]) == (created, ["REL/Chapter B"])
+    assert pages.drift() != plan[3:]
+    assert actions(pages.enforce(pages.drift()))["b.md"] == "created"
+    assert pages.drift() == []
+
+
+def test_a_page_is_left_out_with_the_pages_that_need_it(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    pages = tree(sandbox, tmp_path, FILES)
+    plan = pages.drift()
+    write(tmp_path, {"a/index.md": "# Chapter A\n\nchanged\n"})
+    result = pages.enforce(plan, "skip")
+    assert result["plan_skipped"] == ["REL/Chapter A", "REL/One"]
+    assert actions(result) == {"index.md": "created", "b.md": "created"}
+    write(tmp_path, {"index.md": "# Guidebook\n\nRead all of it.\n"})
+    result = pages.enforce(plan, "skip")
+    assert result["changed"] is False
+    assert result["plan_skipped"] == ["REL/Guidebook", "REL/Chapter A", "REL/One"]
+
+
+def test_a_root_page_that_is_left_out_leaves_out_the_tree(fresh: Fresh, tmp_path: Path) -> None:
+    pages = tree(fresh("real"), tmp_path, FILES)
+    plan = pages.drift()
+    write(tmp_path, {"index.md": "# Guidebook\n\nRead all of it.\n"})
+    assert len(pages.enforce(plan, "skip")["plan_skipped"]) == 4
+    assert pages.writes == []
+
+
+def test_a_page_is_not_deleted_above_a_page_that_stays(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    pages = tree(sandbox, tmp_path, FILES)
+    pages.enforce(pages.drift())
+    (tmp_path / "a/one.md").rename(tmp_path / "one.md")
+    (tmp_path / "a/index.md").unlink()
+    (tmp_path / "a").rmdir()
+    plan = pages.drift()
+    assert len(plan) == 2
+    write(tmp_path, {"one.md": "# One\n\nchanged\n"})
+    result = pages.enforce(plan, "skip")
+    assert (result["changed"], result["plan_skipped"]) == (False, ["REL/One", "REL/Chapter A"])
+    result = pages.enforce(pages.drift())
+    assert actions(result) | {"index.md": ""} == {
+        "index.md": "",
+        "b.md": "unchanged",
+        "one.md": "moved",
+        "a/index.md": "deleted",
+    }
+
+
+def test_a_title_is_taken_only_when_it_is_free(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    pages = tree(sandbox, tmp_path, FILES)
+    pages.enforce(pages.drift())
+    write(tmp_path, {"b.md": "# Chapter C\n", "a/one.md": "# Chapter B\n"})
+    plan = pages.drift()
+    write(tmp_path, {"b.md": "# Chapter C\n\nchanged\n"})
+    result = pages.enforce(plan, "skip")
+    assert result["changed"] is False
+    assert sorted(result["plan_skipped"]) == ["REL/Chapter B", "REL/Chapter C"]
+
+
+def test_objects_of_a_configuration_wait_for_those_that_they_need(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    given: dict[str, Any] = {
+        "users": [{"name": "eve", "password": "a-password-1234567890"}],
+        "groups": [{"name": "quality", "users": ["eve"]}],
+    }
+    old = Sealed(sandbox, "analysis", "analysis_config", given)
+    plan = old.drift()
+    users = [{"name": "eve", "password": "another-password-1234567890"}]
+    new = Sealed(sandbox, "analysis", "analysis_config", {**given, "users": users})
+    result = new.enforce(plan, "skip")
+    assert (result["changed"], result["plan_skipped"]) == (False, ["users eve", "groups quality"])
+    assert old.enforce(plan)["changed"] is True
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_an_object_that_is_left_out_is_returned(fresh: Fresh, flat: bool) -> None:
+    one = {"name": "quality", "description": "all"}
+    given = one if flat else {"entries": [one]}
+    group = Sealed(fresh("real"), "repo", "repo_group", given)
+    result = group.enforce([], "skip")
+    assert (result["changed"], result["plan_skipped"]) == (False, ["quality"])
+    assert ("results" in result) is not flat
+    assert group.enforce(group.drift())["changed"] is True
