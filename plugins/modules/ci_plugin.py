@@ -75,7 +75,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 plugins:
-  description: Results of the plugins.
+  description: Results of the plugins, followed by those of the dependencies that the server installs with them, by name.
   returned: success
   type: list
   elements: dict
@@ -92,9 +92,15 @@ plugins:
     action:
       description: V(installed), V(updated), V(enabled), V(disabled), V(removed), V(unchanged), or V(failed) if the task failed.
       type: str
+    implied:
+      description:
+        - Whether the task does not name the plugin, and the server installs it as a dependency. Before the task, it is predicted from
+          the dependencies that the update site lists, afterwards it is read from the installations.
+      type: bool
   sample:
-    - {"name": "git", "before": "5.2.2", "after": "5.7.0", "action": "updated"}
-    - {"name": "timestamper", "before": null, "after": "1.28", "action": "installed"}
+    - {"name": "git", "before": "5.2.2", "after": "5.7.0", "action": "updated", "implied": false}
+    - {"name": "timestamper", "before": null, "after": "1.28", "action": "installed", "implied": false}
+    - {"name": "plain-credentials", "before": null, "after": "183.va_de8f1dd5a_2b_", "action": "installed", "implied": true}
 restart_required:
   description: Whether a change takes effect only after a restart of the server.
   returned: success

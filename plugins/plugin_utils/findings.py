@@ -206,8 +206,12 @@ def _switched(name: str, text: str, *, enabled: bool) -> Finding:
 
 
 def of_ci_plugin(result: Result) -> Iterator[Finding]:
-    """Yield the plugins that are installed, updated, removed, switched or unchanged."""
+    """Yield the plugins that are installed, updated, removed, switched or unchanged, without the
+    dependencies that the server installs with them.
+    """
     for one in result.get("plugins") or []:
+        if one.get("implied"):
+            continue
         name, action = one["name"], one["action"]
         if action == "installed":
             yield missing("plugin", name, {"version": one.get("after")})

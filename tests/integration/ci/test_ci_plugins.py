@@ -70,8 +70,13 @@ def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
     assert ci.posts() == []
     made = ci.run("slack")
     assert actions(made) == actions(predicted)
-    assert actions(made) == {"slack": (None, "741.v00f9591c586d", "installed")}
+    assert actions(made) == {
+        "slack": (None, "741.v00f9591c586d", "installed"),
+        "plain-credentials": (None, "183.va_de8f1dd5a_2b_", "installed"),
+    }
+    assert [plugin["implied"] for plugin in made["plugins"]] == [False, True]
     assert made["diff"] == predicted["diff"]
+    assert set(made["diff"][1]) == {"slack", "plain-credentials"}
     assert made["restart_required"] is False
     assert ci.posts() == ["/pluginManager/installPlugins"]
     assert any("installing plugins" in line for line in ci.played.lines)
@@ -137,7 +142,7 @@ def test_what_somebody_installs_between_two_looks_is_there(
 ) -> None:
     read = update_centre.read_offers
 
-    def later(server: Transport) -> dict[str, str]:
+    def later(server: Transport) -> dict[str, Any]:
         monkeypatch.undo()
         assert ci.run("timestamper")["changed"]
         return read(server)

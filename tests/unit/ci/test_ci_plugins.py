@@ -19,6 +19,19 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.ci_p
     CiPluginInfoOperation,
     CiPluginInfoOptions,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_changes import (
+    WantedPlugin,
+    compared,
+    implied,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.plugin_list import (
+    Plugin,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins.update_centre import (
+    CentreState,
+    Installation,
+    Offer,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
 from tests.helpers.options import build as options_of
 from tests.unit.ci.tasks import Run
@@ -317,3 +330,37 @@ def test_who_may_change_plugins_is_told_by_a_rehearsal(reply: Reply, kind: str) 
             told = error.kind
     assert told == kind
     assert (stub.seen[-1].method, stub.seen[-1].body) == ("POST", b"<jenkins/>")
+
+
+def _installed(name: str, version: str) -> Plugin:
+    return Plugin(name, name, version, True, True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("there", "needs", "expected"),
+    [
+        ([], {"b": "1"}, ["b", "c"]),
+        ([_installed("b", "1")], {"b": "1"}, []),
+        ([_installed("b", "1")], {"b": "2"}, ["b", "c"]),
+        ([_installed("c", "1")], {"b": "1"}, ["b"]),
+        ([], {"unknown": "1"}, []),
+        ([], {"a": "1"}, []),
+    ],
+)
+def test_dependencies_are_installed_with_a_plugin(
+    there: list[Plugin], needs: dict[str, str], expected: list[str]
+) -> None:
+    offers = {"a": Offer("1", needs), "b": Offer("2", {"c": "1"}), "c": Offer("1", {"a": "1"})}
+    centre = CentreState((), False)
+    changes = compared([WantedPlugin("a", None, "present")], there, centre)
+    found = implied(changes, there, centre, offers)
+    assert [change.name for change in found] == expected
+    assert all(change.implied for change in found)
+
+
+def test_a_dependency_that_waits_for_a_restart_is_not_installed_again() -> None:
+    offers = {"a": Offer("1", {"b": "2"}), "b": Offer("2", {})}
+    waiting = Installation(1, "b", "2", "SuccessButRequiresRestart", "")
+    centre = CentreState((waiting,), True)
+    changes = compared([WantedPlugin("a", None, "present")], [], centre)
+    assert implied(changes, [_installed("b", "1")], centre, offers) == []

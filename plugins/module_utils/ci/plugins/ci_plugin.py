@@ -26,13 +26,15 @@ from .plugin_changes import (
     PluginChange,
     State,
     WantedPlugin,
+    added,
     compared,
     dependants,
+    implied,
     require_offers,
     wanted_once,
 )
 from .plugin_list import Plugin
-from .update_centre import CentreState
+from .update_centre import CentreState, Offer
 
 _LOCK_FILE = "the lock file"
 
@@ -79,8 +81,9 @@ class CiPluginOperation:
         self._wanted = wanted_once(_wanted(options))
         self._server = server_of(task)
         self._changes: list[PluginChange] = []
+        self._implied: list[PluginChange] = []
         self._plugins: Sequence[Plugin] = ()
-        self._offers: dict[str, str] = {}
+        self._offers: dict[str, Offer] = {}
         self._centre = CentreState((), False)
         self._done: set[str] = set()
         self._asked: set[str] = set()
@@ -126,7 +129,8 @@ class CiPluginOperation:
 
     def _whole(self) -> Plan:
         """Return the plan of all plugins."""
-        acting = self._acting
+        self._implied = implied(self._changes, self._plugins, self._centre, self._offers)
+        acting = [*self._acting, *self._implied]
         values = self._values(self._plugins, self._centre, planned=True)
         if not acting:
             return Plan({}, {}, result=values, waits=bool(self._joined) and self._options.wait)
@@ -252,8 +256,19 @@ class CiPluginOperation:
         )
         self._done.add(change.name)
 
+    def _offered(self, change: PluginChange) -> str | None:
+        offer = self._offers.get(change.name)
+        return change.wanted.version if offer is None else offer.version
+
+    def _installed(self, centre: CentreState) -> list[PluginChange]:
+        """Return the dependencies that the server has installed for the task."""
+        there = {plugin.short_name: plugin for plugin in self._plugins}
+        listed = {change.name for change in self._changes}
+        ours = {each.name for each in centre.installations if each.number > self._last}
+        return [added(name, there.get(name)) for name in sorted(ours - listed)]
+
     def _after(self, change: PluginChange) -> dict[str, Any]:
-        version = self._offers.get(change.name, change.wanted.version)
+        version = self._offered(change)
         kept = _side(change.there) if change.there is not None else {"enabled": True}
         enabled = kept["enabled"] if change.switch is None else change.switch == "makeEnabled"
         return {"version": version if change.install else change.before, "enabled": enabled}
@@ -282,15 +297,17 @@ class CiPluginOperation:
         """Return the return values; `done`: the plugins that were processed, if not all."""
         versions = {plugin.short_name: plugin.version for plugin in plugins}
         rows = []
-        for change in self._changes:
+        shown = self._implied if planned or not self._options.wait else self._installed(centre)
+        for change in (*self._changes, *shown):
             newest = centre.newest(change.name)
             loading = newest.version if newest is not None and newest.waits else None
             will_be = loading or versions.get(change.name)
             if change.install and (planned or not self._options.wait):
-                will_be = self._offers.get(change.name, change.wanted.version)
+                will_be = self._offered(change)
             failed = newest is not None and newest.failed and newest.number > self._last
             row = change.row(will_be, failed=failed and not planned)
-            rows.append(row if done is None or change.name in done else change.untouched())
+            reached = done is None or change.implied or change.name in done
+            rows.append(row if reached else change.untouched())
         waits = self._waits(plugins, planned) or any(
             installation.waits for installation in centre.installations
         )
@@ -302,7 +319,7 @@ class CiPluginOperation:
         """
         ahead = {
             change.name: change
-            for change in self._changes
+            for change in (*self._changes, *self._implied)
             if planned and change.action != "unchanged"
         }
         others = (plugin.waits for plugin in plugins if plugin.short_name not in ahead)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ...core.errors import ToolchainError, invalid
 from .plugin_list import Plugin
-from .update_centre import CentreState
+from .update_centre import CentreState, Offer
 from .versions import is_older
 
 State = Literal["present", "absent", "enabled", "disabled"]
@@ -32,7 +32,8 @@ class WantedPlugin:
 @dataclass(frozen=True)
 class PluginChange:
     """The planned change of a plugin. `waiting`: the version that the next start of the server
-    loads; `joined`: its installation is already running.
+    loads; `joined`: its installation is already running; `implied`: the server installs it as a
+    dependency.
     """
 
     wanted: WantedPlugin
@@ -41,6 +42,7 @@ class PluginChange:
     joined: bool = False
     install: bool = False
     switch: Literal["doUninstall", "makeEnabled", "makeDisabled"] | None = None
+    implied: bool = False
 
     @property
     def name(self) -> str:
@@ -74,6 +76,7 @@ class PluginChange:
             "before": self.before,
             "after": None if self.wanted.state == "absent" else after or self.waiting,
             "action": "failed" if failed and self.install else self.action,
+            "implied": self.implied,
         }
 
     def untouched(self) -> dict[str, Any]:
@@ -83,6 +86,7 @@ class PluginChange:
             "before": self.before,
             "after": self.before,
             "action": "unchanged",
+            "implied": self.implied,
         }
 
 
@@ -127,7 +131,38 @@ def _switch(
     return "makeDisabled" if wanted.state == "disabled" and enabled is not False and there else None
 
 
-def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, str]) -> None:
+def implied(
+    changes: Sequence[PluginChange],
+    plugins: Sequence[Plugin],
+    centre: CentreState,
+    offers: Mapping[str, Offer],
+) -> list[PluginChange]:
+    """Return the installations that the server adds for dependencies [ci-22, ci-23], by name."""
+    there = {plugin.short_name: plugin for plugin in plugins}
+    listed = {change.name for change in changes}
+    pending = [change.name for change in changes if change.install]
+    found: dict[str, PluginChange] = {}
+    while pending:
+        offer = offers.get(pending.pop())
+        for name, version in ({} if offer is None else offer.needs).items():
+            plugin, newest = there.get(name), centre.newest(name)
+            known = "" if plugin is None else plugin.version
+            if newest is not None and (newest.waits or newest.runs):
+                known = newest.version
+            if name in {*listed, *found} or name not in offers:
+                continue
+            if not known or is_older(known, version):
+                found[name] = added(name, plugin)
+                pending.append(name)
+    return [found[name] for name in sorted(found)]
+
+
+def added(name: str, there: Plugin | None) -> PluginChange:
+    """Return the installation of a dependency."""
+    return PluginChange(WantedPlugin(name, None, "present"), there, install=True, implied=True)
+
+
+def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer]) -> None:
     """Raise for plugins that the update site does not have, or only in older versions; all are
     named.
     """
@@ -143,8 +178,9 @@ def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, str]) -
             words.append(
                 f"{change.name} {version} is wanted, and nothing newer than {change.before}"
             )
-        elif version is not None and is_older(offered, version):
-            words.append(f"{change.name} {version} is wanted, and the newest is {offered}")
+        elif version is not None and is_older(offered.version, version):
+            newest = offered.version
+            words.append(f"{change.name} {version} is wanted, and the newest is {newest}")
     if words:
         raise ToolchainError(
             "not_found" if unknown else "rejected",

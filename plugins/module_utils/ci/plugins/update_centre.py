@@ -18,7 +18,8 @@ from ..client import object_of, objects, part, require_confirmation
 
 _PATH = "updateCenter/api/json"
 _JOBS = "jobs[id,type,errorMessage,status[type,success],plugin[name,version]]"
-_OFFERS = "sites[availables[name,version],updates[name,version]]"
+_OFFER = "[name,version,dependencies]"
+_OFFERS = f"sites[availables{_OFFER},updates{_OFFER}]"
 _INSTALLATION = "InstallationJob"
 _RUNNING = ("", "Pending", "Installing")
 _NEEDS_RESTART = "SuccessButRequiresRestart"
@@ -48,6 +49,14 @@ class Installation:
     @property
     def failed(self) -> bool:
         return self.state == "Failure"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The newest version of a plugin; `needs`: the minimum versions of its dependencies."""
+
+    version: str
+    needs: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -103,8 +112,8 @@ def _installation(job: Mapping[str, Any]) -> Installation:
     )
 
 
-def read_offers(server: Transport) -> dict[str, str]:
-    """Return the versions that can be installed, by plugin. Server fact [ci-23]: none until the
+def read_offers(server: Transport) -> dict[str, Offer]:
+    """Return what can be installed, by plugin. Server fact [ci-23]: none until the
     site was asked once.
     """
     response = server.read(
@@ -115,7 +124,10 @@ def read_offers(server: Transport) -> dict[str, str]:
             "rejected", "the server has no update centre (404), from which plugins are installed"
         )
     return {
-        str(obj.get("name")): str(obj.get("version") or "")
+        str(obj.get("name")): Offer(
+            str(obj.get("version") or ""),
+            {name: str(version) for name, version in part(obj.get("dependencies")).items()},
+        )
         for site in objects(object_of(response).get("sites"))
         for kind in ("availables", "updates")
         for obj in objects(site.get(kind))
