@@ -7,10 +7,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: artifact_properties
-short_description: Set or remove properties of an item in the artifact repository manager
+short_description: Set or remove properties of items in the artifact repository manager
 version_added: 1.0.0
 description:
-  - Sets or removes properties of an existing file or folder in a repository.
+  - Sets or removes properties of an existing file or folder in a repository, or of all files that a pattern or a list selects.
   - Other properties of the item are kept.
   - In the dialect V(jfrog), properties are read before and after the change. If the server drops a property, the task fails.
   - If the server does not return properties, they are set in every run, and the task reports C(changed).
@@ -23,11 +23,39 @@ options:
   repo:
     description: Key of the repository.
     type: str
-    required: true
   path:
-    description: Path of the item in the repository. A trailing slash has no effect.
+    description:
+      - Path of the item in the repository. A trailing slash has no effect on a single item.
+      - In a pattern, V(*) and V(?) match within a segment, and V(**) matches across segments. It selects files. A pattern without a match fails.
+      - With O(match_properties) or O(exclude), the path of a folder ends with a slash and means its files.
     type: str
-    required: true
+  artifacts:
+    description:
+      - Files, folders (with a slash at their end, which means their files) and patterns to change together, in place of O(path).
+      - If one of them has no file, nothing is changed.
+    type: list
+    elements: dict
+    suboptions:
+      path:
+        description: Path of the file or the folder, or a pattern.
+        type: str
+        required: true
+      repo:
+        description: Key of its repository. The default is O(repo).
+        type: str
+  match_properties:
+    description:
+      - Change only files that have these properties. A file must have all values of a list.
+      - If no file has them, the task is unchanged if a file of the same path already has the state that O(properties) describes. Otherwise
+        it fails.
+    type: dict
+  exclude:
+    description:
+      - Patterns of paths that are not changed, compared with the path below the folder and with the path in the repository.
+      - V(*.md5) excludes files of the folder itself, and V(**/*.md5) those of all folders. A pattern with a trailing slash excludes the content
+        of a folder.
+    type: list
+    elements: str
   properties:
     description:
       - Names and values. A value is a string or a list of strings in any order. It replaces all values of the property.
@@ -36,7 +64,7 @@ options:
     type: dict
     required: true
   recursive:
-    description: Whether to apply the change to all items in the folder as well.
+    description: Whether to apply the change to all items in the folder as well. It goes with a single item.
     type: bool
     default: false
   state:
@@ -50,7 +78,16 @@ options:
     description: Allows an empty O(path), which is the root of the repository.
     type: bool
     default: false
+  max_items:
+    description: Maximum number of files that may be selected. If there are more, nothing is changed.
+    type: int
+    default: 1000
+  parallel:
+    description: Number of parallel requests.
+    type: int
+    default: 4
 seealso:
+  - module: delivery.toolchain.artifact_copy
   - module: delivery.toolchain.artifact_deploy
   - module: delivery.toolchain.artifact_query
 """
@@ -72,6 +109,17 @@ EXAMPLES = r"""
       qa.reviewers: "Doe, Jane; Roe, Richard"
     recursive: true
 
+- name: Release the packages that passed the tests
+  delivery.toolchain.artifact_properties:
+    repo: generic-snapshot-local
+    path: nightly/**/*.txt
+    match_properties:
+      qa.status: passed
+    exclude: ["**/keep.txt"]
+    properties:
+      released: "yes"
+    max_items: 20
+
 - name: Remove the property
   delivery.toolchain.artifact_properties:
     repo: generic-snapshot-local
@@ -84,7 +132,7 @@ EXAMPLES = r"""
 RETURN = r"""
 properties:
   description: Properties of the item itself.
-  returned: always
+  returned: unless files are selected
   type: dict
   contains:
     before:
@@ -99,6 +147,33 @@ properties:
     before: {}
     after:
       qa.status: [passed]
+artifacts:
+  description: The selected files, or the item and those items in its folder that differ.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    repo:
+      description: Key of the repository.
+      type: str
+    path:
+      description: Path in the repository.
+      type: str
+    before:
+      description: Properties before the task, or V(null) if the server does not return them.
+      type: dict
+    after:
+      description: Properties after the task.
+      type: dict
+    action:
+      description: Action on the item, V(updated) or V(unchanged).
+      type: str
+  sample:
+    - repo: generic-snapshot-local
+      path: nightly/agent/1.txt
+      before: {qa.status: [passed]}
+      after: {qa.status: [passed], released: ["yes"]}
+      action: updated
 http:
   description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
   returned: always
@@ -110,7 +185,7 @@ error:
 """
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import (
     artifact_properties,
 )
 

@@ -25,6 +25,9 @@ Properties = Mapping[str, list[str]]
 #: Maximum length of the encoded properties in a request: servers and proxies reject addresses of 8
 #: KiB and more.
 _LONGEST = 6000
+#: Number of items up to which each is read on its own, and of folders in a query.
+_FEW, _FOLDERS = 2, 100
+_PROPERTY = ["property"]
 _SEPARATOR = re.compile(r"([,=|;])")
 _FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§|\s]")
 
@@ -156,9 +159,12 @@ def read_below(
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
     what = f"reading the properties below '{repo}/{folder}'"
-    rows = aql.ask_if_told(client, what, criteria, ["property"])
-    if rows is None:
-        return None
+    rows = aql.ask_if_told(client, what, criteria, _PROPERTY)
+    return None if rows is None else _by_path(rows)
+
+
+def _by_path(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[str]]]:
+    """Return the properties of the items in rows, by path."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
@@ -167,6 +173,24 @@ def read_below(
         for name, values in aql.properties_in(row).items():
             known.setdefault(name, []).extend(values)
     return found
+
+
+def read_at(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Return the properties of those of many files that queries find."""
+    found: dict[str, dict[str, list[str]]] = {}
+    folders = sorted({path.rpartition("/")[0] or "." for path in paths})
+    if len(paths) > _FEW and client.dialect.query_by_property:
+        for start in range(0, len(folders), _FOLDERS):
+            some = [{"path": folder} for folder in folders[start : start + _FOLDERS]]
+            criteria = {"repo": repo, "type": "file", "$or": some}
+            rows = aql.ask_if_told(client, f"reading properties in '{repo}'", criteria, _PROPERTY)
+            found |= _by_path(rows or [])
+    return {path: found[path] for path in paths if path in found}
+
+
+def predict(client: RepoClient, repo: str, path: str, values: Properties) -> None:
+    """In check mode, remember the properties that the task would leave at an item."""
+    client.predictions.add("properties", repo, path, value=dict(values))
 
 
 def write(

@@ -93,8 +93,9 @@ def hint(pattern: str, names: Iterable[str]) -> str:
     missed = next((name for name in names if reaches(name) and not fits(name)), None)
     if missed is None:
         return ""
-    below = f"**/{pattern}"
-    instead = below if matcher(whole(below))(missed) else wider
+    folder, slash, name = pattern.rpartition("/")
+    candidates = (f"{folder}{slash}**/{name}", f"**/{pattern}") if name else ()
+    instead = next((one for one in candidates if matcher(one)(missed)), wider)
     return f"'{pattern}' does not match '{missed}': * ends at a slash, write '{instead}'"
 
 

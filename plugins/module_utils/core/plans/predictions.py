@@ -45,22 +45,34 @@ class Predictions:
         # a prediction that cannot be written is one that later tasks do not have
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self._folder / _digest(kind, *name)).write_text(json.dumps(value), "utf-8")
+            path = self._folder / _file_name(kind, *name)
+            path.write_text(json.dumps([name, value]), "utf-8")
 
     def get(self, kind: str, *name: str) -> Any:
         """Return what an earlier task would create; `None` if none would."""
         if self._folder is None or not self.active:
             return None
         try:
-            return json.loads((self._folder / _digest(kind, *name)).read_text("utf-8"))
+            return json.loads((self._folder / _file_name(kind, *name)).read_text("utf-8"))[1]
         except (OSError, ValueError):
             return None
+
+    def all(self, kind: str, place: str) -> dict[str, Any]:
+        """Return the objects of a kind whose name has two parts, of which the first is `place`."""
+        if self._folder is None or not self.active:
+            return {}
+        found: dict[str, Any] = {}
+        for path in self._folder.glob(f"{_digest(kind, place)}-*"):
+            with contextlib.suppress(OSError, ValueError):
+                (_place, name), value = json.loads(path.read_text("utf-8"))
+                found[name] = value
+        return found
 
     def remove(self, kind: str, *name: str) -> None:
         """Forget an object that a later task would delete."""
         if self._folder is not None and self.active:
             with contextlib.suppress(OSError):
-                (self._folder / _digest(kind, *name)).unlink()
+                (self._folder / _file_name(kind, *name)).unlink()
 
     def follow(self, kind: str, name: str | None, action: str, rows: Any = None) -> None:
         """Remember the objects that a task creates or deletes.
@@ -79,6 +91,11 @@ class Predictions:
         """Forget all objects of the server: a task has changed it."""
         if self._folder is not None and not self._check_mode:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _file_name(kind: str, *name: str) -> str:
+    """Return a name that begins with the kind and the first part of the object's name."""
+    return f"{_digest(kind, name[0])}-{_digest(*name)}"
 
 
 def _digest(*parts: str) -> str:

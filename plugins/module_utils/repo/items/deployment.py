@@ -106,6 +106,10 @@ class FileDeployment:
             digests = file.wanted.digests
             item = listing.StoredItem(digests.size, digests.sha256, digests.sha1)
             listing.predict(self._client, file.repo, file.wanted.path, item)
+            if file.wanted.properties:
+                properties.predict(
+                    self._client, file.repo, file.wanted.path, file.wanted.properties
+                )
 
     def _decide(self, actions: list[FileAction]) -> list[FileAction]:
         return actions

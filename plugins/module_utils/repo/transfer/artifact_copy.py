@@ -30,7 +30,7 @@ from ..client import (
 from ..items import listing
 from ..items.listing import StoredItem
 from ..progress import TransferProgress
-from .chosen_files import Choice, CopiedArtifactOptions, chosen_paths, items_at
+from .chosen_files import Choice, ChosenArtifactOptions, FileSelection, chosen_paths, items_at
 from .remote_files import Filter, find_files, refuse_path, wanted_properties
 
 
@@ -47,7 +47,7 @@ class ArtifactCopyOptions:
     target_repo: str
     repo: str | None = None
     path: str | None = None
-    artifacts: Annotated[list[CopiedArtifactOptions] | None, Option(empty=False)] = None
+    artifacts: Annotated[list[ChosenArtifactOptions] | None, Option(empty=False)] = None
     properties: Annotated[dict[str, Any] | None, Option(values="text")] = None
     exclude: list[str] | None = None
     target_path: str | None = None
@@ -151,7 +151,8 @@ class ArtifactCopyOperation:
                 for one in self._paths
             ]
         self._target_repo = repositories.deployment_target(client, self._target_repo)
-        choice = Choice(client, self._paths, self._filter, options.max_items)
+        selection = FileSelection(client, self._paths, self._filter, options.max_items)
+        choice = Choice(client, selection)
         folder = None if options.target_path is None else self._target
         chosen = choice.files(self._target_repo, folder, move=options.move)
         for warning in self._filter.exclude.warnings("no file that is meant"):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Choose the files to copy by patterns, lists, properties and exclusions [C8.2]."""
+"""Choose files by patterns, lists, properties and exclusions [C2.2, C8.2]."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from posixpath import commonpath
 
@@ -21,7 +21,7 @@ _FEW = 2
 
 
 @dataclass(frozen=True)
-class CopiedArtifactOptions:
+class ChosenArtifactOptions:
     """The suboptions of `artifacts`."""
 
     path: str
@@ -53,12 +53,12 @@ class ChosenPath:
 
 
 def chosen_paths(
-    repo: str | None, path: str | None, artifacts: Sequence[CopiedArtifactOptions] | None
+    repo: str | None, path: str | None, artifacts: Sequence[ChosenArtifactOptions] | None
 ) -> list[ChosenPath]:
     """Return the paths of the options. Raises `invalid`."""
     if artifacts is None:
         refuse_path("path", path or "")
-        return [ChosenPath("path", repo or "", path or "")]
+        return [ChosenPath("path", repository_key("repo", repo or ""), path or "")]
     found = []
     for number, entry in enumerate(artifacts):
         place = f"artifacts[{number}]"
@@ -72,13 +72,59 @@ def chosen_paths(
     return found
 
 
-class Choice:
-    """Files that are chosen by patterns or lists, with their paths at the target."""
+class FileSelection:
+    """Files that are chosen by patterns, lists and conditions, at most `limit` of them."""
 
     def __init__(
         self, client: RepoClient, paths: Sequence[ChosenPath], wanted: Filter, limit: int
     ) -> None:
-        self._client, self._paths, self._filter, self._limit = client, paths, wanted, limit
+        self._client, self._paths, self.wanted, self._limit = client, paths, wanted, limit
+
+    def files(
+        self, is_settled: Callable[[ChosenPath], bool]
+    ) -> list[tuple[ChosenPath, RemoteFile]]:
+        """Return the files with the path that means them.
+
+        Raises `not_found` for a path without a file, unless it is settled: an earlier run has done
+        what the task wants. Raises `failed` for too many files.
+        """
+        per_path = spread(
+            self._client.connections,
+            lambda one: find_files(self._client, one.repo, one.path, self.wanted),
+            self._paths,
+        )
+        for path, files in zip(self._paths, per_path, strict=True):
+            if not files and not is_settled(path):
+                raise self._nothing(path)
+        names = {file.name for files in per_path for file in files}
+        if len(names) > self._limit:
+            raise ToolchainError(
+                "failed",
+                f"{len(names)} files are meant, more than max_items ({self._limit}): nothing was"
+                " changed",
+            )
+        return [
+            (path, file)
+            for path, files in zip(self._paths, per_path, strict=True)
+            for file in files
+        ]
+
+    def _nothing(self, path: ChosenPath) -> ToolchainError:
+        repositories.require(self._client, [path.repo])
+        narrowed = f" that {self.wanted.option} and exclude leave" if self.wanted.narrows else ""
+        said = self.wanted.hints.get(path.path, "")
+        return ToolchainError(
+            "not_found",
+            f"{path.place}: looked for '{path.path}' in '{path.repo}', and there is no file"
+            f"{narrowed}{said and f'; {said}'}",
+        )
+
+
+class Choice:
+    """Files to copy, with their paths at the target."""
+
+    def __init__(self, client: RepoClient, selection: FileSelection) -> None:
+        self._client, self._selection = client, selection
 
     def files(self, target_repo: str, folder: str | None, *, move: bool) -> list[Chosen]:
         """Return the files, sorted by target.
@@ -86,23 +132,12 @@ class Choice:
         Raises `not_found` for a path without a file, unless an earlier move took it to the target;
         `invalid` for two files with the same target, or for a copy onto or below itself.
         """
-        per_path = spread(
-            self._client.connections,
-            lambda one: find_files(self._client, one.repo, one.path, self._filter),
-            self._paths,
-        )
         found: dict[str, Chosen] = {}
-        for path, files in zip(self._paths, per_path, strict=True):
-            if not files and not (move and self._is_moved(path, target_repo, folder)):
-                raise self._nothing(path)
-            for file in files:
-                self._add(found, Chosen(file, path.target(file, folder)), path, target_repo)
-        if len(found) > self._limit:
-            raise ToolchainError(
-                "failed",
-                f"{len(found)} files are meant, more than max_items ({self._limit}): nothing was"
-                " changed",
-            )
+        chosen = self._selection.files(
+            lambda path: move and self._is_moved(path, target_repo, folder)
+        )
+        for path, file in chosen:
+            self._add(found, Chosen(file, path.target(file, folder)), path, target_repo)
         return [found[target] for target in sorted(found)]
 
     def _add(
@@ -128,16 +163,6 @@ class Choice:
 
     def _is_moved(self, path: ChosenPath, target_repo: str, folder: str | None) -> bool:
         return bool(find_files(self._client, target_repo, path.moved(folder), Filter()))
-
-    def _nothing(self, path: ChosenPath) -> ToolchainError:
-        repositories.require(self._client, [path.repo])
-        narrowed = " that properties and exclude leave" if self._filter.narrows else ""
-        said = self._filter.hints.get(path.path, "")
-        return ToolchainError(
-            "not_found",
-            f"{path.place}: looked for '{path.path}' in '{path.repo}', and there is no file"
-            f"{narrowed}{said and f'; {said}'}",
-        )
 
 
 @dataclass(frozen=True)

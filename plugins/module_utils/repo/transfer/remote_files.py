@@ -38,11 +38,13 @@ class RemoteFile:
 class Filter:
     """Further conditions for a file: its properties, and patterns that exclude it.
 
+    :param option: name of the option with the properties
     :param hints: what to write in place of a path that matches nothing, by path
     """
 
     properties: Properties = field(default_factory=dict)
     exclude: Patterns = field(default_factory=lambda: Patterns("exclude", ()))
+    option: str = "properties"
     hints: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -62,7 +64,40 @@ def names_many(path: str) -> bool:
 def find_files(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
     """Return the files of a path: a single file, those of a folder, or those that match a pattern;
     empty if there are none. Raises `not_found` if the repository does not exist.
+
+    In check mode, the files are as earlier tasks of the run would leave them.
     """
+    found = _find_stored(client, repo, path, wanted)
+    return _as_predicted(client, repo, path, wanted, found) if client.predictions.active else found
+
+
+def _as_predicted(
+    client: RepoClient, repo: str, path: str, wanted: Filter, stored: list[RemoteFile]
+) -> list[RemoteFile]:
+    folder, is_meant = _meaning(path) if names_many(path) else ("", join(*segments(path)).__eq__)
+    found = {file.path: file for file in stored}
+    items: dict[str, StoredItem | None] = {
+        each: StoredItem(**value)
+        for each, value in client.predictions.all("item", repo).items()
+        if is_meant(each)
+    }
+    if wanted.properties:
+        marked = client.predictions.all("properties", repo)
+        found = {each: file for each, file in found.items() if each not in marked}
+        items = {
+            each: items.get(each) or listing.head(client, repo, each)
+            for each, has in marked.items()
+            if is_meant(each) and _has_all(has, wanted.properties)
+        }
+    added = [
+        _remote(repo, each, each[len(folder) :].strip("/"), item or UNTOLD)
+        for each, item in items.items()
+    ]
+    found |= {file.path: file for file in added if wanted.keeps(file)}
+    return [found[each] for each in sorted(found)]
+
+
+def _find_stored(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[RemoteFile]:
     if not names_many(path):
         found = _single(client, repo, join(*segments(path)))
     elif wanted.properties and client.dialect.query_by_property:
@@ -218,6 +253,10 @@ def _has(client: RepoClient, wanted: Properties, file: RemoteFile) -> bool:
             f"whether '{file.name}' has the properties cannot be told: the server does not show"
             " properties",
         )
+    return _has_all(there, wanted)
+
+
+def _has_all(there: Properties, wanted: Properties) -> bool:
     return all(set(values) <= set(there.get(name, [])) for name, values in wanted.items())
 
 
@@ -229,11 +268,11 @@ def refuse_path(place: str, path: str) -> None:
         raise invalid(f"{place}: {error.message}") from None
 
 
-def wanted_properties(given: Mapping[str, Any] | None) -> Properties:
-    """Return the option `properties`. Raises `invalid` for a property without a value, which would
-    not restrict anything.
+def wanted_properties(given: Mapping[str, Any] | None, option: str = "properties") -> Properties:
+    """Return the properties of a condition. Raises `invalid` for a property without a value, which
+    would not restrict anything.
     """
     for name, value in (given or {}).items():
         if value is None:
-            raise invalid(f"properties.{name} is null: give a value, or leave the property out")
+            raise invalid(f"{option}.{name} is null: give a value, or leave the property out")
     return properties.properties_of(given)
