@@ -112,10 +112,10 @@ EXAMPLES = r"""
 - name: Release the packages that passed the tests
   delivery.toolchain.artifact_properties:
     repo: generic-snapshot-local
-    path: nightly/**/*.txt
+    path: agent/**/*.txt
     match_properties:
       qa.status: passed
-    exclude: ["**/keep.txt"]
+    exclude: ["**/debug/"]
     properties:
       released: "yes"
     max_items: 20
@@ -170,7 +170,7 @@ artifacts:
       type: str
   sample:
     - repo: generic-snapshot-local
-      path: nightly/agent/1.txt
+      path: agent/1.0.0/agent.txt
       before: {qa.status: [passed]}
       after: {qa.status: [passed], released: ["yes"]}
       action: updated

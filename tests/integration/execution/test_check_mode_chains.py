@@ -44,6 +44,42 @@ CHAINS: dict[str, Chain] = {
             {**FILES[0], "target_repo": "generic-release-local", "target_path": "copied/new.bin"},
         ),
     ],
+    "patterns": [
+        (
+            "artifact_deploy",
+            {
+                "repo": "generic-staging-local",
+                "path": "p/a/new.bin",
+                "content": "new",
+                "properties": {"qa": "passed"},
+            },
+        ),
+        (
+            "artifact_properties",
+            {
+                "repo": "generic-staging-local",
+                "path": "p/**",
+                "match_properties": {"qa": "passed"},
+                "properties": {"released": "yes"},
+            },
+        ),
+        (
+            "artifact_copy",
+            {
+                "repo": "generic-staging-local",
+                "path": "p/*/*.bin",
+                "properties": {"released": "yes"},
+                "target_repo": "generic-release-local",
+            },
+        ),
+        (
+            "artifact_properties",
+            {
+                "artifacts": [{"repo": "generic-release-local", "path": "p/"}],
+                "properties": {"seen": "yes"},
+            },
+        ),
+    ],
     "jobs": [
         ("ci_job", {"job": "new", "folder": True}),
         ("ci_job", {"job": "new/inner", "config": PROJECT}),

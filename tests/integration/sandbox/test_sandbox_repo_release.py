@@ -33,14 +33,14 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan impor
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_deploy import (
     ArtifactDeployOperation,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_properties import (
-    ArtifactPropertiesOperation,
-)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_copy import (
     ArtifactCopyOperation,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_download import (
     ArtifactDownloadOperation,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_properties import (
+    ArtifactPropertiesOperation,
 )
 from sandbox.client import Sandbox
 from tests.helpers import connections

@@ -52,8 +52,9 @@ def test_patterns(pattern: str, expected: list[str]) -> None:
     ("pattern", "instead"),
     [
         ("*b.txt", "**/*b.txt"),
-        ("d/*c.txt", "d/**c.txt"),
+        ("d/*c.txt", "d/**/*c.txt"),
         ("d*", "d**"),
+        ("*/c.txt", "*/**/c.txt"),
         ("d*e/", "d**e/"),
         ("*.iso", None),
         ("N", None),

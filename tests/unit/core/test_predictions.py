@@ -44,6 +44,17 @@ def test_names_with_other_borders_are_other_objects() -> None:
     assert checking().get("item", "a/b", "c") is None
 
 
+@pytest.mark.usefixtures("folder")
+def test_all_objects_of_a_place() -> None:
+    checking().add("item", "r", "a/1", value={"size": 1})
+    checking().add("item", "r", "a/2", value=None)
+    checking().add("item", "s", "a/3")
+    checking().add("properties", "r", "a/1")
+    assert checking().all("item", "r") == {"a/1": {"size": 1}, "a/2": None}
+    assert checking("https://other.example.com").all("item", "r") == {}
+    assert Predictions(URL).all("item", "r") == {}
+
+
 def test_a_task_that_writes_sees_nothing_and_ends_the_predictions(folder: Path) -> None:
     checking().add("job", "a")
     writing = Predictions(URL)

@@ -376,7 +376,7 @@ def test_a_pattern_is_moved_once(server: Server, target: str | None) -> None:
     ("options", "kind", "message"),
     [
         ({"path": "a/*.iso"}, "not_found", "path: looked for 'a/*.iso' in 'r'"),
-        ({"path": "a/*3.txt"}, "not_found", "* ends at a slash, write 'a/**3.txt'"),
+        ({"path": "a/*3.txt"}, "not_found", "* ends at a slash, write 'a/**/*3.txt'"),
         ({"path": "a/*.iso", "move": True}, "not_found", "there is no file"),
         ({"path": "a/**", "exclude": ["**"]}, "not_found", "that properties and exclude leave"),
         ({"artifacts": [{"path": "a/1.txt"}, {"path": "gone"}]}, "not_found", "artifacts[1]: "),

@@ -162,7 +162,7 @@ def test_what_is_excluded(server: Server, tmp_path: Path) -> None:
     assert tree(tmp_path) == {"1.jar": "1"}
     assert server.warnings == [
         "exclude: 'none*' matches no file that is meant",
-        "exclude: '*/2.jar' does not match 'docs/x/2.jar': * ends at a slash, write '**/*/2.jar'",
+        "exclude: '*/2.jar' does not match 'docs/x/2.jar': * ends at a slash, write '*/**/2.jar'",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items.artifact_properties import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.artifact_properties import (
     ArtifactPropertiesOperation,
 )
 from tests.unit.repo.conftest import Server
@@ -49,7 +49,15 @@ def test_a_property_is_set_and_read_again(server: Server) -> None:
     plan, values = server.run(ArtifactPropertiesOperation, params(path="/d/p/"))
     assert server.asked == [READ, PUT, READ]
     after = {"a": ["1"], "b": ["2"]}
-    assert values == {"properties": {"before": {"b": ["2"]}, "after": after}}
+    assert values["properties"] == {"before": {"b": ["2"]}, "after": after}
+    (item,) = values["artifacts"]
+    assert item == {
+        "repo": "r",
+        "path": "d/p",
+        "before": {"b": ["2"]},
+        "after": after,
+        "action": "updated",
+    }
     assert (plan.before, plan.after) == ({"r/d/p": {"b": ["2"]}}, {"r/d/p": after})
 
 
@@ -220,3 +228,102 @@ def test_the_root_with_force(server: Server) -> None:
     server.on["GET /api/storage/r?properties"] = has(a="1")
     plan, _values = server.run(ArtifactPropertiesOperation, params(path="", force=True))
     assert not plan.changed
+
+
+# -- patterns and lists ---------------------------------------------------------------------------
+
+FILES = ("d/p/1.txt", "d/p/2.bin", "d/p/c/3.txt")
+
+
+def listed(server: Server, folder: str, *paths: str) -> None:
+    entries = [{"uri": f"/{path[len(folder) + 1 :]}", "size": 1, "sha1": "00"} for path in paths]
+    server.on[f"GET /api/storage/r/{folder}?list&deep=1"] = Reply(body={"files": entries})
+
+
+def chosen(**given: Any) -> dict[str, Any]:
+    return {"repo": "r", "properties": {"a": 1}, **given}
+
+
+def rows(*found: tuple[str, dict[str, str]]) -> Reply:
+    return Reply(
+        body=json.dumps(
+            {
+                "results": [
+                    {
+                        "repo": "r",
+                        "path": path.rpartition("/")[0],
+                        "name": path.rpartition("/")[2],
+                        "properties": [{"key": key, "value": value} for key, value in has.items()],
+                    }
+                    for path, has in found
+                ]
+            }
+        )
+    )
+
+
+def test_files_of_a_pattern_that_differ_are_set(server: Server) -> None:
+    listed(server, "d", *FILES)
+    server.on[QUERY] = rows((FILES[0], {"a": "1"}), (FILES[1], {}), (FILES[2], {"b": "2"}))
+    for path in FILES[1:]:
+        server.on[f"PUT /api/storage/r/{path}?properties=a=1&recursive=0"] = Reply(204)
+        server.on[f"GET /api/storage/r/{path}?properties"] = has(a="1")
+    options = chosen(path="d/**")
+    plan, values = server.run(ArtifactPropertiesOperation, options, check=True)
+    assert plan.after == {"r/d/p/2.bin": {"a": ["1"]}, "r/d/p/c/3.txt": {"b": ["2"], "a": ["1"]}}
+    assert [one["action"] for one in values["artifacts"]] == ["unchanged", "updated", "updated"]
+    assert len(server.asked) == 2
+    assert "properties" not in values
+    server.run(ArtifactPropertiesOperation, options)
+    assert len([one for one in server.asked if one.startswith("PUT")]) == 2
+
+
+def test_a_filter_that_an_earlier_run_has_emptied_is_unchanged(server: Server) -> None:
+    listed(server, "d", *FILES)
+    server.on[LIST] = LISTED
+    server.on[QUERY] = [
+        Reply(body={"results": []}),
+        rows((FILES[0], {"a": "1"}), (FILES[2], {"b": "2"})),
+    ]
+    options = chosen(path="d/**/*.txt", match_properties={"a": "0"})
+    for path, found in ((FILES[0], has(a="1")), (FILES[2], NONE)):
+        server.on[f"GET /api/storage/r/{path}?properties"] = found
+    plan, values = server.run(ArtifactPropertiesOperation, options)
+    assert (plan.changed, values["artifacts"]) == (False, [])
+
+
+def test_some_files_that_fail_are_not_among_the_results(server: Server) -> None:
+    listed(server, "d", *FILES[:2])
+    server.on["GET /api/storage/r/d/p/1.txt?properties"] = [NONE, has(a="1")]
+    server.on["GET /api/storage/r/d/p/2.bin?properties"] = NONE
+    server.on["PUT /api/storage/r/d/p/1.txt?properties=a=1&recursive=0"] = Reply(204)
+    server.on["PUT /api/storage/r/d/p/2.bin?properties=a=1&recursive=0"] = Reply(403)
+    error = server.fails(ArtifactPropertiesOperation, chosen(path="d/**", parallel=1))
+    assert error.kind == "permission"
+    assert [one["path"] for one in error.result["artifacts"]] == ["d/p/1.txt"]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"path": "d/*.txt"}, "not_found", "* ends at a slash, write 'd/**/*.txt'"),
+        ({"path": "d/**", "max_items": 2}, "failed", "more than max_items (2)"),
+        ({"path": "d/**", "exclude": ["**"]}, "not_found", "match_properties and exclude leave"),
+        ({"artifacts": [{"path": "d/"}, {"path": "d/*.iso"}]}, "not_found", "artifacts[1]: "),
+        ({"artifacts": [{"path": "/"}]}, "invalid", "artifacts[0].path is empty"),
+        ({"path": "", "exclude": ["x"]}, "invalid", "write ** to mean that"),
+        ({"path": "d/*", "recursive": True}, "invalid", "recursive goes with a single item"),
+        ({"path": "d/*", "parallel": 0}, "invalid", "parallel must be at least 1"),
+        ({"path": "d/*", "match_properties": {"q": None}}, "invalid", "match_properties.q is null"),
+    ],
+)
+def test_wrong_choices_change_nothing(
+    server: Server, options: dict[str, Any], kind: str, words: str
+) -> None:
+    listed(server, "d", *FILES)
+    server.on[LIST] = LISTED
+    error = server.fails(ArtifactPropertiesOperation, chosen(**options))
+    assert error.kind == kind
+    assert words in error.message
+    assert not [one for one in server.asked if one.startswith("PUT")]
+    assert kind != "invalid" or server.asked == []
