@@ -7,13 +7,13 @@
 # ansible-test-sanity, molecule. Those jobs stay ours; `nox` runs the others.
 
 # The longest come first, so that short jobs fill the gaps at the end.
-TESTS := integration contract faults molecule unit core-oldest core-newest benchmarks
+TESTS := scenarios integration contract faults molecule unit core-oldest core-newest benchmarks
 STATIC := sanity galaxy-importer ansible-lint mypy mypy-plugins nox docs antsibull-docs \
 	antsibull-changelog licences shellcheck
 PYTEST := pytest -q
 
 .PHONY: all tests static $(TESTS) $(STATIC)
-all: integration contract faults sanity molecule unit tests static
+all: scenarios integration contract sanity unit faults molecule tests static
 tests: $(TESTS)
 static: $(STATIC)
 
@@ -29,7 +29,13 @@ HOME_OF_JOB = HOME=$$home
 # They look for interpreters and install packages as the user does.
 sanity core-oldest core-newest: HOME_OF_JOB :=
 
-integration contract faults unit:
+# The integration tests are two jobs, because as one they would end long after all others.
+SCENARIOS := $(addprefix tests/integration/,drift execution release)
+scenarios:
+	$(call run,$(PYTEST) $(SCENARIOS) --junitxml $(OUT)/$@.xml)
+integration:
+	$(call run,$(PYTEST) tests/$@ $(addprefix --ignore ,$(SCENARIOS)) --junitxml $(OUT)/$@.xml)
+contract faults unit:
 	$(call run,$(PYTEST) tests/$@ --junitxml $(OUT)/$@.xml)
 molecule:
 	$(call run,molecule --base-config .config/molecule/config.yml test --all)
