@@ -311,7 +311,7 @@ def refused(response: Response, refusal: Refusal) -> ToolchainError:
     """Return the error for an error object."""
     kind = kind_of(refusal)
     words = errors.shorten(refusal.message)
-    said = f": {words}" if words else " without a word"
+    said = f": {words}" if words else " without an error message"
     hint = _LOGIN_HINT if kind == "auth" else ""
     error = response.error(kind, f"the server returned {refusal.status}{said}{hint}", words)
     error.status = refusal.status

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -96,6 +98,36 @@ def test_bodies_arrive_whole_whatever_their_size() -> None:
     assert [len(seen.body) for seen in stub.seen] == [*sizes, 0, 0]
     lengths = [seen.headers.get("Content-Length") for seen in stub.seen]
     assert lengths == [*map(str, sizes), "0", None]
+
+
+@pytest.mark.parametrize(
+    ("parts", "blocks"),
+    [
+        ({}, [0]),
+        ({"body": b"x" * 65_536}, [65_536]),
+        ({"body": b"x" * 65_537}, [0, 65_537]),
+        ({"open_body": lambda: io.BytesIO(b"x" * 1_048_577), "size": 1_048_577}, [0, 1_048_576, 1]),
+    ],
+    ids=["no body", "small", "large", "streamed"],
+)
+def test_a_small_body_is_sent_with_its_head(
+    monkeypatch: pytest.MonkeyPatch, parts: dict[str, Any], blocks: list[int]
+) -> None:
+    sent: list[bytes] = []
+    send = HTTPConnection.send
+
+    def watched(self: HTTPConnection, data: bytes) -> None:
+        sent.append(data)
+        send(self, data)
+
+    monkeypatch.setattr(HTTPConnection, "send", watched)
+    with Stub(answer=lambda seen: Reply()) as stub:
+        transport = transport_to(stub.url)
+        for _number in range(2):  # on a new and on a reused connection
+            transport.write("writing", "PUT", "x", **parts)
+    assert [len(seen.body) for seen in stub.seen] == [sum(blocks)] * 2
+    bodies = [data.partition(b"\r\n\r\n")[2] if data.startswith(b"PUT ") else data for data in sent]
+    assert [len(body) for body in bodies] == blocks * 2
 
 
 TROUBLE = {

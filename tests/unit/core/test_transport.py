@@ -154,7 +154,9 @@ def test_a_service_describes_its_errors_itself() -> None:
 
 def test_an_error_without_a_word() -> None:
     with Stub(Reply(500)) as stub:
-        assert "returned 500 without a word" in str(fails(transport_to(stub.url).read, "r", "x"))
+        assert "returned 500 without an error message" in str(
+            fails(transport_to(stub.url).read, "r", "x")
+        )
 
 
 def test_a_secret_that_a_server_repeats_is_masked() -> None:

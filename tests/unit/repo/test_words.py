@@ -62,7 +62,7 @@ def test_words(server: Server, body: Any, said: str) -> None:
 def test_an_empty_body_is_said_to_be_one(server: Server) -> None:
     error = error_of(server, Reply(404))
     assert error.kind == "not_found"
-    assert error.message == "reading x: the server returned 404 without a word"
+    assert error.message == "reading x: the server returned 404 without an error message"
 
 
 def test_the_request_id_helps_the_administrator(server: Server) -> None:

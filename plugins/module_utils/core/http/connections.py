@@ -27,6 +27,7 @@ except ImportError:  # the runner has reported it; only the sanity test imports 
 from ..address import Origin, origin
 from ..concurrency import MAX_CONCURRENCY
 from .bodies import MalformedResponse, SlowBody
+from .multipart import SMALL
 
 #: Bytes a second that a body has to bring at least, on average over the time of one wait.
 _MIN_RATE = 1024
@@ -143,11 +144,32 @@ class DeadlineResponse(HTTPResponse):
 
 
 class _DeadlineConnection:
-    """Part of a connection class of urllib3: use the response class above."""
+    """Part of a connection class of urllib3: use the response class above, and send the head
+    together with a small body. A server that gets them one by one wakes up twice.
+    """
 
     response_class = DeadlineResponse
     sock: Any
     timeout: float | None
+    #: Parts of the request that are sent together; `None`: each part is sent at once.
+    unsent: list[bytes] | None = None
+
+    def request(self, *arguments: Any, **options: Any) -> None:
+        self.unsent = []
+        try:
+            super().request(*arguments, **options)  # type: ignore[misc]
+        finally:
+            parts, self.unsent = self.unsent, None
+        if parts:
+            self.send(b"".join(parts))
+
+    def send(self, data: bytes) -> None:
+        if self.unsent is not None and len(data) <= SMALL:
+            self.unsent.append(data)
+            return
+        parts, self.unsent = self.unsent or [], None
+        for part in (*parts, data):
+            super().send(part)  # type: ignore[misc]
 
     def connect(self) -> None:
         try:

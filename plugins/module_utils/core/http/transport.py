@@ -203,7 +203,7 @@ class Transport:
         asked = retry_after(response.headers.get("Retry-After"))
         if response.status in RETRIED_READS and (asked or 0.0) > self._retries.longest:
             return self._retries.refusal(response, asked or 0.0, detail)
-        said = f": {detail}" if detail else " without a word"
+        said = f": {detail}" if detail else " without an error message"
         kind, remedy = kind_of_refusal(response, self.connection, detail)
         message = f"the server returned {response.status}{limit_of(response)}{said}"
         error = response.error(kind, message, detail)
