@@ -288,11 +288,17 @@ class CiService(Service):
         if target[:1] == ["view"] and len(target) == 2 and self._has(False):
             return list_views.exported(call, target[1])
         if call.job is not None:
-            return views.job_view(call.world, call.job) if target == [] else None
+            return self._job_view(call, call.job) if target == [] else None
         if target == ["pluginManager"]:
             call.require(access.SYSTEM_READ)
             return plugin_manager.manager_view(self.context)
         return self._unlisted(call, target) if self._has(False) else None
+
+    def _job_view(self, call: Call, job: dict[str, Any]) -> Exported:
+        shown = views.job_view(call.world, job)
+        if job["kind"] == jobs.FOLDER and self._has(False):
+            shown.fields.update(list_views.fields(self.context, str(job["full_name"])))
+        return shown
 
     def _unlisted(self, call: Call, target: list[str]) -> Exported | None:
         if target == []:

@@ -11,7 +11,7 @@ from lxml import etree
 from starlette.responses import Response
 
 from sandbox.ci.call import Action, Call, form_fields
-from sandbox.ci.formats.exports import Exported, constants
+from sandbox.ci.formats.exports import Exported, Getter, constants
 from sandbox.ci.jobs import configuration, jobs
 from sandbox.ci.server import pages
 from sandbox.context import Context
@@ -39,8 +39,12 @@ _COMPARATOR = "hudson.util.CaseInsensitiveComparator"
 
 
 def put(context: Context, entry: dict[str, Any]) -> None:
-    """Store a list view of a seed: `{folder, name}`."""
-    xml = f"<{_LIST}><name>{entry['name']}</name></{_LIST}>"
+    """Store a list view of a seed: `{folder, name, description}`."""
+    root = etree.Element(_LIST)
+    for element in ("name", "description"):
+        if entry.get(element):
+            etree.SubElement(root, element).text = str(entry[element])
+    xml = etree.tostring(root, encoding="unicode")
     context.store.put(VIEWS, f"{entry.get('folder') or ''}|{entry['name']}", {"xml": xml})
 
 
@@ -67,7 +71,15 @@ def exported(call: Call, name: str) -> Exported | None:
     return None if row is None else _view(call.world.context, _folder(call), name, row)
 
 
-def all_of(context: Context, folder: str) -> list[Exported]:
+def fields(context: Context, folder: str) -> dict[str, Getter]:
+    """Return the fields of the server or a folder with its views."""
+    return {
+        "primaryView": lambda: _all(context, folder)[0],
+        "views": lambda: _all(context, folder),
+    }
+
+
+def _all(context: Context, folder: str) -> list[Exported]:
     """Return the views of a folder, the primary one first."""
     prefix = f"{folder}|"
     rows = [(key[len(prefix) :], row) for key, row in context.store.items(VIEWS, prefix)]

@@ -90,6 +90,11 @@ def all_of(context: Context) -> list[Exported]:
     return [_view(name, row) for name, row in rows if name != _BUILT_IN]
 
 
+def built_in(context: Context) -> Exported:
+    """Return the built-in node."""
+    return _view(_BUILT_IN, context.store.get(NODES, _BUILT_IN) or _built_in())
+
+
 def _built_in() -> dict[str, Any]:
     return {**_STATE, "xml": _EMPTY}
 

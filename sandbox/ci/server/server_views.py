@@ -38,8 +38,7 @@ def server_view(world: views.World) -> Exported:
             useCrumbs=bool(world.context.settings("ci")["crumb_issuer"]),
             useSecurity=True,
         ),
-        "primaryView": lambda: list_views.all_of(world.context, "")[0],
-        "views": lambda: list_views.all_of(world.context, ""),
+        **list_views.fields(world.context, ""),
     }
     return Exported("hudson.model.Hudson", fields, ())
 
@@ -59,7 +58,7 @@ def computers_view(world: views.World) -> Exported:
         return found
 
     fields = {
-        **constants(assignedLabels=[{}], displayName="Built-In Node", offline=False),
+        **nodes.built_in(world.context).fields,
         "executors": lambda: executors(False),
         "oneOffExecutors": lambda: executors(True),
     }
