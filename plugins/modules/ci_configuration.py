@@ -11,11 +11,10 @@ short_description: Configure the CI server as code, with a plan
 version_added: 1.0.0
 description:
   - Compares a configuration for the plugin C(configuration-as-code) with the export of the server, path by path. Paths that the
-    configuration does not name are not managed.
+    configuration does not name are not managed, and keep their values.
   - Only sections that differ are sent, such as C(jenkins.systemMessage) or C(unclassified.location). The server checks them first, in check mode
     too. Afterwards the same paths are compared again.
-  - The server replaces lists as a whole. A list that would lose entries is refused, unless O(replaces) names it. Entries that stay keep the
-    members that the configuration does not name.
+  - The server replaces lists as a whole. A list that would lose entries is refused, unless O(replaces) names it.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci
@@ -74,6 +73,11 @@ changes:
   type: list
   elements: dict
   sample: [{path: jenkins.systemMessage, before: Delivery, after: Releases only}]
+configuration:
+  description: The configuration, with its C(name) in reports, which consists of the names of its sections.
+  returned: success
+  type: dict
+  sample: {name: "jenkins, unclassified"}
 unknown:
   description: Paths that cannot be compared, as secrets and parts that the server could not export.
   returned: success

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.casc_comparison import (
+    sections,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_configuration import (
     CiConfigurationOperation,
     CiConfigurationOptions,
@@ -77,6 +80,26 @@ def test_entries_of_lists_keep_what_is_not_named(ci: Ci) -> None:
     first, _second, third = (node["permanent"] for node in live(ci)["jenkins"]["nodes"])
     assert (first["remoteFS"], first["labelString"]) == ("/srv", "new")
     assert "remoteFS" not in third
+
+
+def test_nested_objects_keep_what_is_not_named(ci: Ci) -> None:
+    """The server creates nested objects again, so that a secret that is not sent is lost."""
+    wanted = {"unclassified": {"mailer": {"authentication": {"username": "mailer"}}}}
+    before = live(ci)["unclassified"]["mailer"]["authentication"]["password"]
+    assert ci.lives(config=wanted)["changed"]
+    assert live(ci)["unclassified"]["mailer"] == {
+        "smtpHost": "mail.example.org",
+        "authentication": {"username": "mailer", "password": before},
+    }
+
+
+def test_an_object_of_another_kind_is_sent_alone() -> None:
+    realm = {"jenkins": {"securityRealm": {"local": {"allowsSignup": False}}}}
+    other = {"jenkins": {"securityRealm": {"ldap": {"server": "ldap.example.org"}}}}
+    assert sections(realm, other) == realm
+    broken = {"unclassified": {"a": {"b": "FAILED TO EXPORT b", "c": 1}}}
+    wanted = {"unclassified": {"a": {"d": 2}}}
+    assert sections(wanted, broken) == {"unclassified": {"a": {"c": 1, "d": 2}}}
 
 
 def test_secrets_are_not_compared_and_not_shown(ci: Ci) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 
 from ...core.secret import is_secret_name
 
-_FAILED = "FAILED TO EXPORT"
+#: Mark of a part that the server could not export.
+FAILED = "FAILED TO EXPORT"
 _ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
 _VARIABLE = re.compile(r"(?<!\^)\$\{")
 _PLACE = re.compile(r"\[[^\]]*\]")
@@ -76,7 +77,7 @@ def compared(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> Configuratio
 
 def sections(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of the wanted configuration to send: sections of the second level that
-    differ. Members that the wanted entries of a list do not name keep their values.
+    differ, with their live members that the wanted configuration does not name.
     """
     sent: dict[str, Any] = {}
     for top, content in wanted.items():
@@ -133,32 +134,31 @@ def secrets_in(name: str, value: Any) -> list[str]:
 
 
 def _completed(wanted: Any, live: Any) -> Any:
-    """Return a wanted value whose list entries have the members that only the live ones have."""
-    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-        return {name: _completed(value, live.get(name)) for name, value in wanted.items()}
+    """Return a wanted value with the members that only the live one has, such as secrets: the
+    server creates nested objects and entries of lists again [ci-43].
+    """
     if isinstance(wanted, list) and isinstance(live, list):
         theirs = {name_of(each): each for each in live}
-        return [_completed_entry(each, theirs.get(name_of(each))) for each in wanted]
-    return wanted
-
-
-def _completed_entry(wanted: Any, live: Any) -> Any:
+        return [_completed(each, theirs.get(name_of(each))) for each in wanted]
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
         return wanted
-    if len(wanted) == len(live) == 1 and [*wanted] == [*live]:
-        ((name, value),) = wanted.items()
-        if isinstance(value, list):
-            return {name: _completed(value, live[name])}
-        return {name: _completed_entry(value, live[name])}
-    kept = {name: value for name, value in live.items() if _FAILED not in str(value)}
+    if _is_other_kind(wanted, live):
+        return wanted
+    kept = {name: value for name, value in live.items() if FAILED not in str(value)}
     return {**kept, **{name: _completed(value, live.get(name)) for name, value in wanted.items()}}
+
+
+def _is_other_kind(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
+    """Return whether both are objects of different kinds, as `{ldap: ...}` and `{local: ...}`."""
+    objects = all(isinstance(each, Mapping) for each in (*wanted.values(), *live.values()))
+    return objects and len(wanted) == len(live) == 1 and [*wanted] != [*live]
 
 
 def _is_unknown(wanted: Any, live: Any) -> bool:
     """Return whether two values cannot be compared: the live one is encrypted or could not be
     exported, or the server replaces a variable in the wanted one.
     """
-    if isinstance(live, str) and _FAILED in live:
+    if isinstance(live, str) and FAILED in live:
         return True
     if live is _MISSING:
         return False

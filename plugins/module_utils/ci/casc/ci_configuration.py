@@ -20,8 +20,8 @@ from ..client import objects, refuse_page, server_of
 from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
 from ..waiting import require_at_least
 from .casc_comparison import ConfigurationComparison, compared, secrets_in, sections
+from .live_configuration import AT, live_configuration
 
-_AT = "configuration-as-code"
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
 _MOST_NAMED = 20
 
@@ -51,7 +51,7 @@ class CiConfigurationOperation:
             "configure": writes(ADMINISTER),
         },
         kind="configuration",
-        name="configuration",
+        name="{name}",
     )
 
     def __init__(self, task: Task, options: CiConfigurationOptions) -> None:
@@ -66,9 +66,13 @@ class CiConfigurationOperation:
         self._live: Mapping[str, Any] = {}
 
     def plan(self) -> Plan:
-        live = self._live = self._export()
+        live = self._live = live_configuration(self._server)
         found = compared(self._wanted, live)
-        result = {"changes": found.changes, "unknown": found.unknown}
+        result = {
+            "changes": found.changes,
+            "unknown": found.unknown,
+            "configuration": {"name": ", ".join(map(str, self._wanted))},
+        }
         if found.unknown:
             named = ", ".join(found.unknown[:_MOST_NAMED])
             self._task.warn(f"the configuration cannot be compared at {named}")
@@ -90,10 +94,10 @@ class CiConfigurationOperation:
             response = self._server.write(
                 "configuring the server",
                 "POST",
-                f"{_AT}/{action}",
+                f"{AT}/{action}",
                 expect=(200, 400, 404),
                 validate=refuse_page,
-                verify=lambda: not compared(self._wanted, self._export()).changes,
+                verify=lambda: not compared(self._wanted, live_configuration(self._server)).changes,
                 headers=_YAML,
                 body=self._sent.encode(),
             )
@@ -108,7 +112,7 @@ class CiConfigurationOperation:
 
     def _verify(self) -> None:
         """Raise `rejected` for paths that the server did not take over."""
-        live = self._export()
+        live = live_configuration(self._server)
         left = compared(self._wanted, live).changes
         if left:
             named = ", ".join(each["path"] for each in left[:_MOST_NAMED])
@@ -117,22 +121,6 @@ class CiConfigurationOperation:
                 f"configuring the server: it accepted the configuration, but does not keep {named}",
                 result={"changed": live != self._live},
             )
-
-    def _export(self) -> Mapping[str, Any]:
-        what = "exporting the configuration of the server"
-        try:
-            response = self._server.read(what, f"{_AT}/export", method="POST", form={})
-        except ToolchainError as error:
-            if error.status == 404:
-                error.with_hint("is the plugin configuration-as-code missing there?")
-            raise
-        try:
-            live = yaml_load(response.text)
-        except Exception:  # noqa: BLE001 - the library's own classes may not be there
-            live = None
-        if not isinstance(live, Mapping):
-            raise response.error("protocol", "the export is no YAML with a configuration")
-        return live
 
     def _require_losses(self, found: ConfigurationComparison) -> None:
         """Raise `invalid` if a list would lose entries that the task does not allow it to lose."""
@@ -153,7 +141,7 @@ class CiConfigurationOperation:
         """Let the server check what would be sent."""
         response = self._server.read(
             "checking the configuration",
-            f"{_AT}/check",
+            f"{AT}/check",
             method="POST",
             expect=(200, 400),
             headers=_YAML,
