@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...core.address import path
 from ...core.errors import ToolchainError, invalid
 from ...core.http.writes import Verify
 from ...core.module.task import Task
-from ..client import server_of
+from ..client import objects, part, server_of
 from ..job_address import job_of
 from ..server_objects import ServerObjects
 from ..xml_reader import XmlElement
@@ -71,21 +71,40 @@ class CredentialStores:
             repeatable=True,
         )
 
+    def places(self, folder: str) -> list[CredentialPlace]:
+        """Return the places of all credentials in a store. Raises `not_found` without the store."""
+        what = f"listing the credentials of {folder or 'the system'}"
+        place = CredentialPlace(folder, "_", "")
+        domains = self._domains_of(place, what)
+        if domains is None:
+            raise ToolchainError("not_found", f"{what}: {_missing(place, None)}", status=404)
+        found = []
+        for domain in sorted(domains):
+            place = CredentialPlace(folder, domain, "")
+            shown = self._objects.shown(what, self._domain(place), "credentials[id]")
+            listed = objects(part(shown).get("credentials"))
+            found += [replace(place, id=str(each["id"])) for each in listed if each.get("id")]
+        return found
+
     def _require_domain(self, place: CredentialPlace) -> None:
         """Raise `not_found` unless the domain exists, now or after an earlier task of the run."""
         what = f"reading the domains of the credential '{place.name}'"
+        known = self._domains_of(place, what)
+        if known is None and place.domain == "_" and self._is_predicted(place):
+            return
+        if known is None or place.domain not in known:
+            raise ToolchainError("not_found", f"{what}: {_missing(place, known)}", status=404)
+
+    def _domains_of(self, place: CredentialPlace, what: str) -> set[str] | None:
+        """Return the domains of a store; `None` if there is no such store."""
         if place.folder not in self._domains:
             store = self._objects.shown(what, self._store(place), "domains[urlName]")
             found = None if store is None else store.get("domains")
             named = set(found) if isinstance(found, Mapping) else None
             if isinstance(found, list):
-                named = {str(one.get("urlName")) for one in found if isinstance(one, Mapping)}
+                named = {str(one.get("urlName")) for one in objects(found)}
             self._domains[place.folder] = named
-        known = self._domains[place.folder]
-        if known is None and place.domain == "_" and self._is_predicted(place):
-            return
-        if known is None or place.domain not in known:
-            raise ToolchainError("not_found", f"{what}: {_missing(place, known)}", status=404)
+        return self._domains[place.folder]
 
     def _is_predicted(self, place: CredentialPlace) -> bool:
         predicted = self._predictions.get("job", place.folder) if place.folder else None

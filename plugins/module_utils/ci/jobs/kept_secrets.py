@@ -62,6 +62,11 @@ def with_kept_secrets(live: str, text: str) -> str:
     return written_in_lines(wanted)
 
 
+def has_secret(name: str, text: str) -> bool:
+    """Return whether the text of an element of this name has a secret."""
+    return _taken_out(XmlElement(name, text=text)) > 0
+
+
 def marked(text: str) -> list[str]:
     """Return the names of the elements with a mark."""
     return [element.name for element in _marked(parse(text))] if KEPT in text else []

@@ -243,7 +243,7 @@ class Nodes(EntryKind[CiNodeEntry]):
             found = configuration.drift(_text(live), _text(config))
             return [each.path for each in found.differences]
         wanted = without_none(vars(entry), tuple(_ELEMENTS))
-        changes = plan(_configuration(live), wanted, {"labels": unordered}).changes
+        changes = plan(configuration_of(live), wanted, {"labels": unordered}).changes
         return [change.field for change in changes]
 
     def _switch(self, name: str, wanted: Mapping[str, Any]) -> None:
@@ -283,7 +283,8 @@ def _text(root: XmlElement) -> str:
     return xml_reader.written(without_state(root))
 
 
-def _configuration(live: XmlElement) -> dict[str, Any]:
+def configuration_of(live: XmlElement) -> dict[str, Any]:
+    """Return the options with which a node is configured."""
     executors = text_of(live, "numExecutors")
     return {
         "description": text_of(live, "description"),
@@ -301,7 +302,7 @@ def _fields(state: NodeState, live: XmlElement | None) -> dict[str, Any]:
         "offline": state.temporarily_offline,
         "offline_reason": state.offline_reason,
     }
-    return own if live is None else {**own, **_configuration(live)}
+    return own if live is None else {**own, **configuration_of(live)}
 
 
 def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:

@@ -64,6 +64,16 @@ class NodeStore:
             return self.state(name)
         return None if shown is None else _state(name, shown)
 
+    def all(self) -> list[NodeState]:
+        """Return the states of all nodes."""
+        what = "listing the nodes"
+        shown = self._objects.shown(what, "computer", f"computer[_class,{_TREE},{_LABELS}]")
+        if shown is None:
+            raise ToolchainError("not_found", f"{what}: the server shows none", status=404)
+        if not isinstance(shown.get("computer"), list):
+            raise ToolchainError("protocol", f"{what}: there is no list of nodes in the response")
+        return [_state(_name(each), each) for each in objects(shown["computer"])]
+
     def configuration(self, name: str) -> XmlElement | None:
         return self._objects.document(f"reading the node '{name}'", self._path(name))
 
@@ -145,6 +155,12 @@ class NodeStore:
 
     def _path(self, name: str) -> str:
         return self._built_in if name == BUILT_IN else f"computer/{path(name)}"
+
+
+def _name(shown: Mapping[str, Any]) -> str:
+    """Return the name of a listed node. That of the built-in node is translated."""
+    is_built_in = str(shown.get("_class")).endswith("$MasterComputer")
+    return BUILT_IN if is_built_in else str(shown.get("displayName"))
 
 
 def _state(name: str, shown: Mapping[str, Any]) -> NodeState:

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Jobs and folders of the server as entries for `ci_job`, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from ...core.address import path
+from ...core.errors import ToolchainError
+from ...core.paths.globs import Patterns
+from ..client import object_of, objects, server_of
+from ..export_run import ExportRun
+from ..job_address import Job, job_of
+from ..xml_reader import UnreadableXml
+from . import configuration
+from .job_store import JobStore
+from .kept_secrets import without_secrets
+
+_FOLDER = "com.cloudbees.hudson.plugins.folder.Folder"
+_DEEPEST = 50
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A job or folder. `stem`: its file, without the ending; `made_below`: number of jobs that the
+    server creates in it.
+    """
+
+    job: Job
+    names: tuple[str, ...]
+    stem: str
+    kind: str
+    made_below: int
+
+
+class ExportedJobs:
+    """The jobs that match the patterns.
+
+    :param jobs: patterns of the exported jobs and folders; `None` for all
+    :param exclude: patterns of jobs and folders to skip
+    """
+
+    def __init__(self, run: ExportRun, jobs: Sequence[str] | None, exclude: Sequence[str]) -> None:
+        self._run, self._all, self._none = run, jobs is None, jobs == []
+        self._jobs, self._exclude = Patterns("jobs", jobs), Patterns("exclude", exclude)
+        self._server = server_of(run.task, connections=max(10, run.parallel))
+        #: The exported folders, without those whose content the server makes.
+        self.folders: list[Job] = []
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the entries, parents first; also finds the folders."""
+        items = [] if self._none else list(self._below((), "ci/jobs"))
+        found = []
+        for item, text in self._run.read_each("job", items, self._text, lambda one: one.job.name):
+            entry = self._entry(item, text)
+            found += [entry] if entry else []
+        return found
+
+    def warnings(self) -> Iterator[str]:
+        """Yield a warning for each pattern that matches nothing."""
+        for patterns in (self._jobs, self._exclude):
+            yield from patterns.warnings("nothing that the account sees")
+
+    def _text(self, item: _Item) -> str | None:
+        return JobStore(
+            self._server, item.job, f"exporting the job '{item.job.name}'"
+        ).configuration()
+
+    def _entry(self, item: _Item, text: str) -> dict[str, Any] | None:
+        """Return the entry of a job for `ci_job`; its configuration is a separate file."""
+        try:
+            kept, _count = without_secrets(text)
+            is_folder = configuration.kind_of(kept) == _FOLDER
+            kept.encode("utf-8")
+        except (UnreadableXml, UnicodeEncodeError) as error:
+            self._run.state.leave_out("job", item.job.name, str(error))
+            return None
+        if item.made_below:
+            name, reason = f"{item.job.name}/*", "made by the server itself"
+            self._run.state.leave_out("job", name, f"{item.made_below} jobs {reason}")
+        if is_folder:
+            self.folders.append(item.job)
+        src = f"{item.stem}.xml"
+        self._run.state.files[src] = kept
+        return {"job": item.job.name, "src": src, **({"folder": True} if is_folder else {})}
+
+    def _below(self, above: tuple[str, ...], stem: str) -> Iterator[_Item]:
+        """Yield the jobs of a folder recursively, parents first, without the jobs that are left
+        out.
+        """
+        for shown in self._listed(above):
+            names = (*above, str(shown.get("name")))
+            item = self._item(names, stem, shown)
+            if item is None:
+                reason = "its name cannot be given to ci_job"
+                self._run.state.leave_out("job", "/".join(names), reason)
+                continue
+            if _is_named(item, self._exclude):
+                continue
+            if self._all or _is_named(item, self._jobs):
+                yield item
+            if item.kind == _FOLDER and len(names) < _DEEPEST:
+                yield from self._below(names, item.stem)
+
+    def _listed(self, above: tuple[str, ...]) -> list[Mapping[str, Any]]:
+        what = f"listing the jobs of {'/'.join(above) or 'the server'}"
+        place = "".join(f"job/{path(name)}/" for name in above)
+        query = {"tree": "jobs[name,_class,jobs[name]]"}
+        try:
+            response = self._server.read(what, f"{place}api/json", query=query)
+        except ToolchainError as error:
+            if not above or error.kind not in ("permission", "not_found"):
+                raise
+            self._run.state.leave_out("job", f"{'/'.join(above)}/*", error.message)
+            return []
+        jobs = object_of(response).get("jobs")
+        if not isinstance(jobs, list):
+            raise response.error("protocol", "there is no list of jobs in the answer: check url")
+        return objects(jobs)
+
+    def _item(self, names: tuple[str, ...], stem: str, shown: Mapping[str, Any]) -> _Item | None:
+        """Return a job or folder; `None` if the option `job` of `ci_job` cannot name it."""
+        kind = str(shown.get("_class", ""))
+        text = "/".join(names)
+        try:
+            job = job_of(text, self._server.connection.url)
+            same = job.path == "/".join(f"job/{path(name)}" for name in names)
+        except (ToolchainError, UnicodeError):
+            return None
+        if not same:
+            return None
+        made = 0 if kind == _FOLDER else len(objects(shown.get("jobs")))
+        return _Item(job, names, self._run.names.name(stem, unquote(names[-1])), kind, made)
+
+
+def _is_named(item: _Item, patterns: Patterns) -> bool:
+    """Return whether a pattern matches the job, or a folder above it."""
+    depths = range(1, len(item.names) + 1)
+    return patterns.fits(*("/".join(item.names[:depth]) for depth in depths))
