@@ -7,14 +7,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ci_export
-short_description: Export jobs and plugins of the CI server as a desired state
+short_description: Export the state of the CI server as a desired state
 version_added: 1.0.0
 description:
   - Writes C(ci.yml) into a folder that the role C(desired_state) and the playbooks C(enforce) and C(drift) read, and the configurations of
-    jobs and folders below C(ci/jobs).
+    jobs, nodes and views as files below C(ci).
   - Encrypted values, values with the name of a secret, and passwords in URLs do not leave the server. They are replaced with C(kept by the
     server) in parentheses. For this placeholder, M(delivery.toolchain.ci_job) keeps the existing secret of the job. Plain-text secrets
     inside scripts are exported unchanged.
+  - Credentials are exported without their secrets. Such an entry finds a credential unchanged, and never empties it. Only a change, or a
+    new credential, needs the secret.
+  - The configuration as code is exported without secrets, without what the server could not export, and without credentials, nodes and
+    views, which have lists of their own.
   - Objects that the server generates, such as the jobs of branches, are skipped.
   - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
   - Everything is read before anything is written. The server is not changed.
@@ -41,6 +45,7 @@ options:
       - Patterns for the names of jobs and folders. V(*) and V(?) match within a segment, V(**) matches across segments. A folder includes its
         content.
       - By default, all jobs that are visible to the account are exported. An empty list exports none.
+      - Credentials and views of a folder are exported if the folder is.
     type: list
     elements: str
   exclude:
@@ -52,14 +57,38 @@ options:
     description: Whether to export the plugins. The exported version is a minimum version.
     type: bool
     default: true
+  configuration:
+    description:
+      - Whether to export the configuration as code of the server, which needs the plugin C(configuration-as-code).
+      - By default, it is exported. If the plugin or the permission is missing, RV(left_out) says so; with V(true) the task fails.
+    type: bool
+  credentials:
+    description:
+      - Whether to export the credentials of the system and of the exported folders, without their secrets.
+      - By default, they are exported. If a permission is missing, RV(left_out) says so; with V(true) the task fails.
+    type: bool
+  nodes:
+    description:
+      - Whether to export the nodes, and whether each is offline by hand.
+      - By default, they are exported. If a permission is missing, RV(left_out) says so; with V(true) the task fails.
+    type: bool
+  views:
+    description:
+      - Whether to export the views of the server and of the exported folders.
+      - By default, they are exported. If a permission is missing, RV(left_out) says so; with V(true) the task fails.
+    type: bool
   parallel:
-    description: Number of jobs to read in parallel.
+    description: Number of objects to read in parallel.
     type: int
     default: 4
 notes:
   - The playbook C(delivery.toolchain.export) exports several services into the same folder.
 seealso:
+  - module: delivery.toolchain.ci_configuration
+  - module: delivery.toolchain.ci_credential
   - module: delivery.toolchain.ci_job
+  - module: delivery.toolchain.ci_node
+  - module: delivery.toolchain.ci_view
   - module: delivery.toolchain.ci_plugin_info
 """
 
@@ -69,6 +98,16 @@ EXAMPLES = r"""
     dest: desired
     jobs: [delivery]
     exclude: ["delivery/sandbox-*"]
+
+- name: Export the nodes only, and fail without the permission
+  delivery.toolchain.ci_export:
+    dest: desired
+    jobs: []
+    plugins: false
+    configuration: false
+    credentials: false
+    nodes: true
+    views: false
 """
 
 RETURN = r"""

@@ -93,7 +93,10 @@ def server(configs: dict[str, str | Reply], listings: dict[str, list[Any]]) -> A
 
 def export(answer: Callable[[Seen], Reply], folder: Path, **options: Any) -> Any:
     with Stub(answer=answer) as stub:
-        chosen = options_of(CiExportOptions, dest=str(folder), plugins=False, **options)
+        left_out = dict.fromkeys(
+            ("plugins", "configuration", "credentials", "nodes", "views"), False
+        )
+        chosen = options_of(CiExportOptions, dest=str(folder), **left_out, **options)
         result = Run(stub.url).play(lambda task: CiExportOperation(task, chosen))
         assert [seen.method for seen in stub.seen if seen.method != "GET"] == []
     return result

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test the export of credentials, nodes, views and the configuration of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.server.ci_export import (
+    CiExportOperation,
+    CiExportOptions,
+)
+from sandbox.client import Sandbox
+from tests.helpers.ci import TOKEN, Ci
+
+SECRET = "never-in-a-file-1"
+APP = f"""<org.jenkinsci.plugins.github__branch__source.GitHubAppCredentials>
+<id>app</id><appID>12</appID><privateKey>{SECRET}</privateKey>
+</org.jenkinsci.plugins.github__branch__source.GitHubAppCredentials>"""
+TEXT = f"""<org.jenkinsci.plugins.plaincredentials.impl.StringCredentialsImpl>
+<scope>GLOBAL</scope><id>deploy</id><description>Deploys [toolchain pbkdf2:{"0" * 16}:{"1" * 32}]</description>
+<secret>{SECRET}</secret></org.jenkinsci.plugins.plaincredentials.impl.StringCredentialsImpl>"""
+SEED: dict[str, Any] = {
+    "nodes": [
+        {"name": "up", "label": "linux docker"},
+        {"name": "down", "offline_by": "admin", "reason": "New disk : slow"},
+        {"name": "(built-in)", "offline_by": "admin", "reason": "Pause"},
+    ],
+    "views": [{"name": "Team"}, {"name": "Team", "folder": "delivery"}],
+    "stored_credentials": [
+        {"config": APP},
+        {"config": TEXT, "folder": "delivery", "domain": "release"},
+    ],
+    "configuration": {
+        "jenkins": {"systemMessage": "Hello", "labelAtoms": [{"name": "linux"}], "views": []},
+        "credentials": {"system": {"domainCredentials": []}},
+        "unclassified": {
+            "mailer": {"smtpHost": "mail", "authentication": {"password": SECRET}},
+            "broken": "FAILED TO EXPORT broken: java.lang.NullPointerException",
+            "twins": [{"name": "a", "value": 1}, {"name": "a", "value": 2}],
+            "hooks": [{"url": f"https://u:{SECRET}@h/", "name": "x"}, {"url": "https://h/"}],
+            "logins": [{"user": "u", "token": SECRET}],
+            "apiTokens": [SECRET],
+            "git": {"credentialsId": "git-login"},
+            "empty": {},
+        },
+    },
+}
+KINDS = ("configuration", "credentials", "nodes", "views")
+
+
+@pytest.fixture
+def ci(fresh: Callable[[str], Sandbox]) -> Ci:
+    sandbox = fresh("real")
+    sandbox.seed({"ci": SEED})
+    return Ci(sandbox, CiExportOperation, CiExportOptions)
+
+
+def export(ci: Ci, folder: Path, **given: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return `ci.yml`, and what is left out: name to reason, by kind and name."""
+    before = ci.sandbox.mark()
+    done = ci.lives(dest=str(folder), **given)
+    assert ci.writes(before) == []
+    left_out = {f"{one['kind']} {one['name']}": one["reason"] for one in done["left_out"]}
+    return yaml.safe_load((folder / "ci.yml").read_text("utf-8")), left_out
+
+
+def test_every_kind_is_exported_without_secrets(ci: Ci, tmp_path: Path) -> None:
+    found, left_out = export(ci, tmp_path / "state")
+    assert found["credentials"] == [
+        {
+            "id": "git-login",
+            "kind": "username_password",
+            "scope": "global",
+            "description": "Reads the sources",
+            "username": "git",
+        },
+        {
+            "id": "deploy",
+            "folder": "delivery",
+            "domain": "release",
+            "kind": "secret_text",
+            "description": "Deploys",
+        },
+    ]
+    assert found["nodes"] == [
+        {"name": "(built-in)", "offline": True, "offline_reason": "Pause"},
+        {
+            "name": "down",
+            "offline": True,
+            "offline_reason": "New disk : slow",
+            "src": "ci/nodes/down.xml",
+        },
+        {"name": "up", "offline": False, "src": "ci/nodes/up.xml"},
+    ]
+    assert found["views"] == [
+        {"name": "Team", "src": "ci/views/Team.xml"},
+        {"name": "Team", "folder": "delivery", "src": "ci/views/delivery-Team.xml"},
+    ]
+    assert "linux docker" in (tmp_path / "state/ci/nodes/up.xml").read_text("utf-8")
+    for file in (tmp_path / "state").rglob("*.*"):
+        assert SECRET not in file.read_text("utf-8")
+    assert "GitHubAppCredentials needs its whole XML" in left_out["credential app"]
+    assert {"secret git-login", "secret delivery/release/deploy"} <= set(left_out)
+
+
+def test_the_configuration_leaves_out_what_cannot_be_held(ci: Ci, tmp_path: Path) -> None:
+    found, left_out = export(ci, tmp_path, jobs=[], plugins=False)
+    assert found["configuration"] == [
+        {"config": {"jenkins": {"systemMessage": "Hello"}}},
+        {
+            "config": {
+                "unclassified": {
+                    "mailer": {"smtpHost": "mail"},
+                    "hooks": [{"name": "x"}, {"url": "https://h/"}],
+                    "git": {"credentialsId": "git-login"},
+                    "empty": {},
+                }
+            }
+        },
+    ]
+    reasons = {
+        name.removeprefix("configuration "): reason
+        for name, reason in left_out.items()
+        if name.startswith("configuration")
+    }
+    assert reasons == {
+        "jenkins.labelAtoms": "the list nodes describes it",
+        "jenkins.views": "the list views describes it",
+        "credentials": "the list credentials describes it",
+        "unclassified.mailer.authentication.password": "it is a secret",
+        "unclassified.broken": "the server cannot export it",
+        "unclassified.twins": "entries of the list have the same name",
+        "unclassified.hooks[x].url": "it is a secret",
+        "unclassified.logins[0].token": "it is a secret",
+        "unclassified.logins": "an entry of the list cannot be exported",
+        "unclassified.apiTokens[0]": "it is a secret",
+        "unclassified.apiTokens": "an entry of the list cannot be exported",
+    }
+
+
+def test_a_node_with_secrets_is_exported_by_options(ci: Ci, tmp_path: Path) -> None:
+    xml = ci.text("computer/up/config.xml").replace(
+        '"hudson.slaves.JNLPLauncher"/>', f'"x.Launcher"><password>{SECRET}</password></launcher>'
+    )
+    assert SECRET in xml
+    xml = xml.partition("?>")[2]
+    ci.text("computer/up/config.xml", "POST", data=xml.encode())
+    found, left_out = export(ci, tmp_path, jobs=[], configuration=False)
+    assert found["nodes"][-1]["labels"] == ["docker", "linux"]
+    assert "secrets" in left_out["configuration of the node up"]
+    assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_can_be_left_out(ci: Ci, tmp_path: Path, kind: str) -> None:
+    found, _left_out = export(ci, tmp_path, jobs=["delivery"], **{kind: False})
+    assert kind not in found
+    assert set(KINDS) - {kind} <= set(found)
+
+
+def test_folders_that_are_not_exported_keep_their_objects(ci: Ci, tmp_path: Path) -> None:
+    found, _left_out = export(ci, tmp_path, exclude=["delivery"])
+    assert [one["id"] for one in found["credentials"]] == ["git-login"]
+    assert [one["name"] for one in found["views"]] == ["Team"]
+
+
+def test_a_missing_plugin_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path: Path) -> None:
+    ci.sandbox.settings("ci", casc=None)
+    found, left_out = export(ci, tmp_path, jobs=[])
+    assert "configuration" not in found
+    assert "configuration-as-code" in left_out["configuration *"]
+    ci.fails("not_found", "plugin configuration-as-code", dest=str(tmp_path), configuration=True)
+
+
+def test_a_missing_permission_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path: Path) -> None:
+    seen = [f"hudson.model.{name}" for name in ("Hudson.Read", "Item.Read", "Item.ExtendedRead")]
+    account = {"password": "x", "api_tokens": [TOKEN], "permissions": seen}
+    ci.sandbox.seed({"ci": {"credentials": {"users": {"builder": account}}}})
+    found, left_out = export(ci, tmp_path / "state", jobs=["delivery"], plugins=False)
+    assert ([*found], found["views"]) == (["jobs", "nodes", "views"], [])
+    hidden = ("configuration *", "credential *", "credential delivery/*", "view Team", "node up")
+    for name in hidden:
+        assert "lacks the permission" in left_out[name], (name, left_out)
+    assert [one["name"] for one in found["nodes"]] == ["(built-in)"]
+    for kind in KINDS:
+        folder = tmp_path / kind
+        ci.fails(
+            "permission", "lacks the permission", dest=str(folder), plugins=False, **{kind: True}
+        )
+        assert not folder.exists()
