@@ -40,7 +40,7 @@ _ROLES = {
 }
 #: Service to the lists of the role `desired_state` itself.
 _OWN = {
-    "ci": ("credentials", "nodes", "jobs", "views"),
+    "ci": ("configuration", "credentials", "nodes", "jobs", "views"),
     "repo": ("repositories", "groups", "users", "permissions"),
     "tracker": ("versions", "components", "project_roles"),
     "wiki": ("spaces", "pages", "trees", "restrictions"),
@@ -53,6 +53,7 @@ _TYPES = {
     "bool": "boolean",
     "list": "array",
     "dict": "object",
+    "raw": ["object", "string"],
 }
 
 

@@ -26,11 +26,15 @@ options:
       - artifact_cleanup
       - artifact_trash
       - build_retention
+      - ci_configuration
+      - ci_credential
       - ci_java
       - ci_job
+      - ci_node
       - ci_plugin
       - ci_plugin_info
       - ci_script
+      - ci_view
       - repo_group
       - repo_permission
       - repo_repository
@@ -39,6 +43,8 @@ options:
       - tracker_project_role
       - tracker_version
       - wiki_page
+      - wiki_restriction
+      - wiki_space
       - wiki_tree
     required: true
 """
@@ -78,6 +84,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import o
 
 _MODULES = (
     *READERS,
+    "ci_configuration",
     "ci_credential",
     "ci_job",
     "ci_node",
