@@ -21,24 +21,27 @@ Fresh = Callable[[str], Sandbox]
 Edit = tuple[str, dict[str, Any], str, Any, Any]
 
 KINDS = (
-    "group",
-    "job",
-    "repository",
-    "access-group",
-    "version",
-    "component",
-    "page",
-    "restriction",
+    *("group", "job", "credential", "node", "view", "repository", "access-group"),
+    *("version", "component", "page", "restriction"),
 )
-_EACH = 75
+_EACH = 50
 #: Names that only one kind has.
 NAMES = {kind: [f"{kind}-{number:03}" for number in range(_EACH)] for kind in KINDS}
 JOB = "<project><description>{}</description><builders/></project>"
+CREDENTIAL = """<com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl>
+<scope>GLOBAL</scope><id>{}</id><description>seed</description><username>u</username>
+<password>seed-password</password>
+</com.cloudbees.plugins.credentials.impl.UsernamePasswordCredentialsImpl>"""
 ADMIN = "repo-admin-token-1234567890"
 #: About 500 objects, beside those of the default seeds.
 OBJECTS: dict[str, Any] = {
     "analysis": {"groups": [{"name": name, "users": ["alice"]} for name in NAMES["group"]]},
-    "ci": {"jobs": {name: {"kind": "freestyle", "description": "seed"} for name in NAMES["job"]}},
+    "ci": {
+        "jobs": {name: {"kind": "freestyle", "description": "seed"} for name in NAMES["job"]},
+        "stored_credentials": [{"config": CREDENTIAL.format(name)} for name in NAMES["credential"]],
+        "nodes": [{"name": name, "label": "seed"} for name in NAMES["node"]],
+        "views": [{"name": name, "description": "seed"} for name in NAMES["view"]],
+    },
     "repo": {
         "repositories": [
             {"key": name, "type": "LOCAL", "packageType": "generic", "description": "seed"}
@@ -61,9 +64,19 @@ OBJECTS: dict[str, Any] = {
 
 
 def _edit(kind: str, name: str, text: str) -> Edit:
+    label = text.replace(" ", "-")
     edits: dict[str, Edit] = {
         "group": ("analysis_group", {"name": name, "users": ["bob"]}, name, "alice", "bob"),
         "job": ("ci_job", {"job": name, "config": JOB.format(text)}, name, "seed", text),
+        "credential": (
+            "ci_credential",
+            {"id": name, "description": text, "login_password": "seed-password"},
+            name,
+            "seed",
+            text,
+        ),
+        "node": ("ci_node", {"name": name, "labels": [label]}, name, "seed", label),
+        "view": ("ci_view", {"name": name, "description": text}, name, "seed", text),
         "repository": ("repo_repository", {"key": name, "description": text}, name, "seed", text),
         "access-group": ("repo_group", {"name": name, "description": text}, name, "seed", text),
         "version": (
@@ -106,7 +119,12 @@ def _edits(seed: int, count: int) -> list[Edit]:
     """Return edits of different objects."""
     chance = random.Random(seed)
     objects = chance.sample([(kind, name) for kind in KINDS for name in NAMES[kind]], count)
-    return [_edit(kind, name, f"edit {seed}-{index}") for index, (kind, name) in enumerate(objects)]
+    edits = [_edit(*one, f"edit {seed}-{index}") for index, one in enumerate(objects)]
+    message = {"jenkins": {"systemMessage": f"edit {seed}"}}
+    return [
+        *edits,
+        ("ci_configuration", {"config": message}, "jenkins", "Delivery", f"edit {seed}"),
+    ]
 
 
 class Servers:
@@ -128,10 +146,19 @@ class Servers:
         }
         self._run({"import_playbook": "delivery.toolchain.export", "vars": exporting})
 
+    def add_secrets(self) -> None:
+        """Write the secrets of the credentials, which no export has, as differences."""
+        entries = [{"id": name, "password": {"from": "login"}} for name in NAMES["credential"]]
+        folder = self._folder / "state/environments/own"
+        folder.mkdir(parents=True)
+        (folder / "ci.yml").write_text(json.dumps({"credentials": entries}), "utf-8")
+
     def apply(self, name: str) -> dict[str, Any]:
         """Run drift or enforce; return the report."""
         variables = {
             "desired_state_folder": "state",
+            "desired_state_environment": "own",
+            "login": "seed-password",
             "enforce_connections": self._logins,
             "drift_report": name,
         }
@@ -155,6 +182,7 @@ def test_adopt_edit_and_enforce(seed: int, fresh: Fresh, tmp_path: Path) -> None
     sandbox.seed(OBJECTS)
     servers = Servers(sandbox, tmp_path)
     servers.export()
+    servers.add_secrets()
     report = servers.apply("drift")
     assert report["findings"] == []
     assert report["counts"]["ok"] >= 500
