@@ -5,8 +5,8 @@
     python -m tools.module_check                 all modules
 
 The list contains missing files and FILL_IN marks, options without documentation or test, operations
-that no third party confirms, requests unknown to the sandbox, a missing changelog fragment, and
-stale generated files. Exits with 1 if something is missing.
+that no third party confirms, permissions and requests unknown to the sandbox, a missing changelog
+fragment, and stale generated files. Exits with 1 if something is missing.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module imp
     typed_options,
 )
 from tests.helpers import cases, connections, in_process, operations  # noqa: E402 (imports plugins)
+from tests.helpers.permissions import KNOWN  # noqa: E402 (imports plugins)
 
 _UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
 _TESTS = tree.ROOT / "tests"
@@ -59,6 +60,7 @@ def missing(module: str, sandbox: Sandbox) -> list[str]:
         *marks,
         *_options(module),
         *_case(module),
+        *_unknown_permissions(module),
         *_unconfirmed(module),
         *_unknown_requests(module, sandbox),
         *_changelog(module),
@@ -162,6 +164,16 @@ def _case(module: str) -> Iterator[str]:
     counted = {one.module for one in operations.OPERATIONS.values() if one.requests is not None}
     if module not in counted and "requests" not in cases.CASES[module]:
         yield f"tests/contract/cases/{module}.yml promises no number of requests"
+
+
+def _unknown_permissions(module: str) -> Iterator[str]:
+    known = KNOWN.get(DESCRIPTORS[module].service or "", set())
+    for name, access in DESCRIPTORS[module].operations.items():
+        for permission in sorted({*access.needs, *access.unforeseen} - known):
+            yield (
+                f"permission '{permission}' of {module}.{name} is unknown: use one of those in"
+                " tests/helpers/permissions.py, or add it there and to the sandbox"
+            )
 
 
 @cache

@@ -17,33 +17,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.des
 from sandbox.client import Sandbox
 from tests.helpers import in_process
 from tests.helpers.cases import CASES, MODULES, first_arguments, seed, settings
+from tests.helpers.permissions import ADMIN, ALL
 from tools.descriptors import DESCRIPTORS
 
-ADMIN = "admin"
-
-#: Every permission that an account of a service may have, except the one that includes all others.
-ALL: dict[str, tuple[str, ...]] = {
-    "repo": ("read", "deploy", "delete", "annotate"),
-    "tracker": (
-        *("browse", "create", "edit", "assign", "assignable", "transition"),
-        *("comment", "watch", "attach", "link", "delete", "administer"),
-    ),
-    "wiki": (
-        *("view", "add", "delete", "attach", "delete_attachments", "administer"),
-        "create_space",
-    ),
-    "ci": (
-        *(ci.READ_SERVER, "hudson.model.Hudson.SystemRead", ci.MANAGE),
-        *(ci.READ_JOB, ci.EXTENDED_READ, ci.CONFIGURE, ci.CREATE, ci.DELETE, ci.BUILD, ci.CANCEL),
-        *(*ci.OF_CREDENTIALS, *ci.OF_NODES, *ci.OF_VIEWS),
-    ),
-    "analysis": (
-        *("create_project", "manage_roles", "manage_users", "access_source_files", "assign_role"),
-        *("change_project_settings", "create_build", "delete_build", "delete_project"),
-        *("manage_modules", "use_local_configuration", "change_issue_status"),
-        *("webapi_access", "execute_kwxsync"),
-    ),
-}
 #: Without these permissions, an object appears to be missing.
 UNSEEN = (ci.READ_JOB, "view")
 TOKEN, LTOKEN = "limited-token-1234567890", "5555" * 16
