@@ -124,7 +124,7 @@ def page(data: dict[str, Any]) -> str:
     parts += ["| who | kind | how | tests |\n|---|---|---|---|", *_rows(found)]
     parts += ["\n## What nobody has confirmed\n", *_bare(bare), "\n## Looked for in vain\n"]
     parts += [*(f"- {one}" for one in data["looked_for"]), "\n## What the code stands on\n"]
-    parts += ["| module | facts |\n|---|---|", *_facts()]
+    parts += ["| module | facts |\n|---|---|", *_facts(bare)]
     return "\n".join(parts) + "\n"
 
 
@@ -161,9 +161,9 @@ def _bare(bare: list[str]) -> Iterator[str]:
         yield "No operation: each has a row above."
 
 
-def _facts() -> Iterator[str]:
+def _facts(bare: list[str]) -> Iterator[str]:
     marks = _marks()
-    for module in DESCRIPTORS:
+    for module in dict.fromkeys(operation.partition(".")[0] for operation in bare):
         cited = sorted(_cited(module) & marks.keys(), key=_in_order)
         names = (f"{each} ({', '.join(marks[each])})" if marks[each] else each for each in cited)
         yield f"| `{module}` | {', '.join(names) or 'none: what it does is written'} |"
