@@ -86,6 +86,43 @@ options:
       - Comments refer to C(ac:inline-comment-marker) elements in the stored body. Resolved comments have such elements too.
     type: bool
     default: false
+  restrictions:
+    description:
+      - Who may read and change the page. An operation that is not set is not managed.
+      - They are set before the content is saved. A new page is created empty, restricted and then written, so that nobody else can read
+        its content in between. Its content is then version 2.
+      - The task fails if the own account, with its groups, would lose a right. With O(force) it may, if the content is not saved.
+      - Servers before Confluence 8.8 have no interface for this. The task then fails with C(rejected), and a new page stays empty.
+    type: dict
+    suboptions:
+      read:
+        description: Who may read the page, as a complete list. An empty mapping lets everybody read it whom the space lets in.
+        type: dict
+        suboptions:
+          users:
+            description: User names. On Confluence Cloud account IDs.
+            type: list
+            elements: str
+            default: []
+          groups:
+            description: Names of groups.
+            type: list
+            elements: str
+            default: []
+      update:
+        description: Who may change the page, as a complete list. An empty mapping lets everybody change it whom the space lets in.
+        type: dict
+        suboptions:
+          users:
+            description: User names. On Confluence Cloud account IDs.
+            type: list
+            elements: str
+            default: []
+          groups:
+            description: Names of groups.
+            type: list
+            elements: str
+            default: []
   labels:
     description:
       - Complete list of labels of the page. An empty list removes all labels. By default, labels are not managed.
@@ -119,7 +156,9 @@ options:
     choices: [present, absent]
     default: present
   force:
-    description: Whether O(state=absent) may remove the home page of a space, or a page with child pages.
+    description:
+      - Whether O(state=absent) may remove the home page of a space, or a page with child pages.
+      - Whether O(restrictions) may take the page from the own account.
     type: bool
     default: false
   pages:
@@ -145,6 +184,22 @@ options:
       version_comment: {description: As O(version_comment)., type: str}
       minor_edit: {description: As O(minor_edit)., type: bool}
       allow_orphaned_comments: {description: As O(allow_orphaned_comments)., type: bool}
+      restrictions:
+        description: As O(restrictions).
+        type: dict
+        suboptions:
+          read:
+            description: As O(restrictions.read).
+            type: dict
+            suboptions:
+              users: {description: As O(restrictions.read.users)., type: list, elements: str, default: []}
+              groups: {description: As O(restrictions.read.groups)., type: list, elements: str, default: []}
+          update:
+            description: As O(restrictions.update).
+            type: dict
+            suboptions:
+              users: {description: As O(restrictions.update.users)., type: list, elements: str, default: []}
+              groups: {description: As O(restrictions.update.groups)., type: list, elements: str, default: []}
       labels: {description: As O(labels)., type: list, elements: str}
       attachments:
         description: As O(attachments).
@@ -194,6 +249,17 @@ EXAMPLES = r"""
         attachments:
           - src: "{{ playbook_dir }}/install.txt"
             comment: Steps
+
+- name: Create a page that only its authors can read
+  delivery.toolchain.wiki_page:
+    space: REL
+    title: Embargoed release
+    body: <p>Not yet public.</p>
+    restrictions:
+      read:
+        groups: [writers]
+      update:
+        groups: [writers]
 
 - name: Remove the page
   delivery.toolchain.wiki_page:
@@ -248,6 +314,13 @@ labels:
   type: list
   elements: str
   sample: [release]
+restrictions:
+  description: Restrictions of the page after the task, as C(read) and C(update), each with C(users) and C(groups).
+  returned: if O(restrictions) is set
+  type: dict
+  sample:
+    read: {users: [], groups: [writers]}
+    update: {users: [], groups: [writers]}
 attachments:
   description: Files of O(attachments), with C(name), C(size) in bytes, C(sha256) and C(action).
   returned: if O(attachments) is set
@@ -282,6 +355,10 @@ pages:
       type: list
       elements: str
       returned: if labels are set
+    restrictions:
+      description: As RV(restrictions).
+      type: dict
+      returned: if restrictions are set
     attachments:
       description: See RV(attachments).
       type: list

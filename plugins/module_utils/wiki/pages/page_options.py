@@ -10,6 +10,7 @@ from ...core.errors import invalid
 from ...core.module.typed_options import Option, PathText
 from ..attachments import PageAttachmentOptions
 from ..names import composed, wrong_title
+from .page_restrictions import RestrictedOperations
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class PageFields(PageAddress):
     section: str | None = None
     expected_version: int | None = None
     version_comment: Annotated[str | None, Option(empty=True)] = None
+    restrictions: RestrictedOperations | None = None
     labels: list[str] | None = None
     attachments: list[PageAttachmentOptions] | None = None
 

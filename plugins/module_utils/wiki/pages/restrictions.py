@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,8 @@ class Restrictions:
 
     def __init__(self, client: WikiClient) -> None:
         self._client = client
+        self._accounts: dict[bool, Account] = {}
+        self._asking = threading.Lock()
 
     def of(self, page: Page) -> PageRights | None:
         """Return the restrictions that a page shows, or read them. None: the server does not tell
@@ -71,8 +74,24 @@ class Restrictions:
         place = place_of(page.id, "restriction", "byOperation")
         return self._client.ask(what, place, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,))
 
-    def account(self, *, groups: bool) -> Account:
-        """Return the account of the task, with its groups if they count."""
+    def lost(self, before: PageRights, after: PageRights) -> tuple[str, str] | None:
+        """Return the own account and the operation that it may no longer do; None without one."""
+        if before == after:
+            return None
+        account = self._account(groups=any(after[name]["groups"] for name in OPERATIONS))
+        for name in OPERATIONS:
+            if account.is_in(before[name]) and not account.is_in(after[name]):
+                return account.id, name
+        return None
+
+    def _account(self, *, groups: bool) -> Account:
+        """Return the account of the task, with its groups if they count. It is read once."""
+        with self._asking:
+            if groups not in self._accounts:
+                self._accounts[groups] = self._read_account(groups=groups)
+            return self._accounts[groups]
+
+    def _read_account(self, *, groups: bool) -> Account:
         what = "asking who the account is"
         told = self._client.ask(what, f"{_USER}/current", {}, (200,)).json()
         name = "accountId" if member(told, "accountId") else "username"
@@ -86,19 +105,19 @@ class Restrictions:
         found = frozenset(str(member(one, "name")) for one in listed or ())
         return Account(account.id, name, found)
 
-    def write(
-        self, page: Page, wanted: Mapping[str, Mapping[str, list[str]]], account: Account
-    ) -> None:
+    def write(self, page: Page, wanted: PageRights) -> None:
         """Set the restrictions of the given operations; others stay.
 
         Raises `rejected` for a server that cannot, or did not.
         """
         what = f"setting the restrictions of the page '{page.title}' ({page.id})"
+        known = next(iter(self._accounts.values()), None)
+        named = (known or self._account(groups=False)).member
         body = [
             {
                 "operation": name,
                 "restrictions": {
-                    "user": [{"type": "known", account.member: one} for one in names["users"]],
+                    "user": [{"type": "known", named: one} for one in names["users"]],
                     "group": [{"type": "group", "name": one} for one in names["groups"]],
                 },
             }
@@ -124,13 +143,21 @@ class Restrictions:
             said = f"the server took it, but does not show what was set: {', '.join(left)}"
             raise response.error("rejected", said)
 
-    def _left(self, page: Page, wanted: Mapping[str, Mapping[str, list[str]]]) -> list[str]:
+    def _left(self, page: Page, wanted: PageRights) -> list[str]:
         """Return the operations that differ."""
         now = self.read(page)
-        return [name for name, names in wanted.items() if not same_names(now[name], names)]
+        return [name for name, names in wanted.items() if not _same_names(now[name], names)]
 
 
-def same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]]) -> bool:
+def merged(before: PageRights, wanted: PageRights) -> PageRights:
+    """Return the restrictions after a change; names that only differ in case stay."""
+    changed = {
+        name: names for name, names in wanted.items() if not _same_names(before[name], names)
+    }
+    return {**before, **changed}
+
+
+def _same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]]) -> bool:
     """Compare the names of a restriction; those of users without regard to case."""
     users = [sorted(name.casefold() for name in set(one["users"])) for one in (current, wanted)]
     return users[0] == users[1] and set(current["groups"]) == set(wanted["groups"])

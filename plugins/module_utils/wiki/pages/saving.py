@@ -9,14 +9,14 @@ report temporary locks inside the server, by their error message. After a lost r
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from time import sleep
 from typing import Any
 
 from ...core.errors import ToolchainError
 from ..client import WikiClient
-from ..page import Page
+from ..page import Page, member
 from .desired_page import DesiredPage
 
 _ATTEMPTS = 4
@@ -33,6 +33,7 @@ class PageWriter:
     :param note: `version_comment` and `minor_edit` as members of the version
     :param properties: content properties to create with a new page
     :param retry: save again after another writer's save if that left the body unchanged
+    :param restrict: restricts a page; called before the content is saved
     """
 
     def __init__(
@@ -43,17 +44,35 @@ class PageWriter:
         note: Mapping[str, Any],
         retry: bool,
         properties: Mapping[str, Any] | None = None,
+        restrict: Callable[[Page], None] | None = None,
     ) -> None:
         self._client, self._desired, self._note, self._retry = client, desired, dict(note), retry
-        self._properties = properties
+        self._properties, self._restrict = properties, restrict
         #: The page in the last verification read.
         self._seen: Page | None = None
 
     def create(self, space: str) -> Page:
-        """Create the page. After a lost response, search the page instead of repeating
-        the request.
+        """Create the page. A page that is restricted is created empty, and gets its content after
+        that: nobody else can read it in between.
         """
-        desired = self._desired
+        if self._restrict is None:
+            return self._create(space, self._desired)
+        made = self._create(space, replace(self._desired, body=""))
+        try:
+            self._restrict(made)
+            if self._desired.is_met_by(made):
+                return made
+            saved = self._update(made, self._desired.body or "")
+        except ToolchainError as error:
+            error.result.setdefault("page", made.shown())
+            raise
+        shows = member(saved.content, "metadata", "properties") is not None
+        return saved if shows else replace(saved, content=made.content)
+
+    def _create(self, space: str, desired: DesiredPage) -> Page:
+        """Create a page. After a lost response, search the page instead of repeating the
+        request.
+        """
         title = desired.title or ""
         what = f"creating the page '{title}' in the space {space}"
         content = _content(title, space, desired.body or "", desired.parent)
@@ -66,7 +85,8 @@ class PageWriter:
             self._seen = self._client.find(f"looking for the page '{title}'", space, title)
             if self._seen is None:
                 return False
-            return (self._seen.status == "current" and desired.is_met_by(self._seen)) or None
+            met = desired.is_met_by(self._seen) or self._desired.is_met_by(self._seen)
+            return (self._seen.status == "current" and met) or None
 
         try:
             written = self._client.create(what, content, space, is_made)
@@ -81,7 +101,12 @@ class PageWriter:
         return found
 
     def update(self, page: Page, body: str) -> Page:
-        """Save `body` as the next version and return the saved page."""
+        """Save `body` as the next version and return the saved page; it is restricted before."""
+        if self._restrict is not None:
+            self._restrict(page)
+        return self._update(page, body)
+
+    def _update(self, page: Page, body: str) -> Page:
         for attempt in range(_ATTEMPTS):
             try:
                 return self._save(page, body)

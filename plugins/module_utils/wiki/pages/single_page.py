@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -21,6 +21,8 @@ from ..storage.inline_comments import comment_counts
 from ..storage.markdown_signs import looks_like_markdown
 from .desired_page import DesiredPage, desired_page
 from .page_options import PageOptions
+from .page_restrictions import PageRestrictions
+from .restrictions import EXPANSION, Restrictions
 from .saving import PageWriter
 
 #: Changes that create a new version of a page.
@@ -60,8 +62,13 @@ class SinglePage:
             labels=not removes and options.labels is not None,
             obstacles=removes and not options.force,
             rights=True,
+            more=() if removes or options.restrictions is None else EXPANSION,
             connections=connections,
         )
+        self._restrictions: PageRestrictions | None = None
+        if options.restrictions is not None and not removes:
+            store = Restrictions(self._client)
+            self._restrictions = PageRestrictions(store, options.restrictions, force=options.force)
         self._additions = [] if removes else _additions(self._client, options)
         self._page: Page | None = None
         self._new: Page | None = None
@@ -116,14 +123,21 @@ class SinglePage:
         if self._new is not None:
             predicted_pages.predict(self._client.predictions, self._new)
 
-    def _planned_additions(self, page: Page | None) -> list[Change]:
-        """Return the changes of labels and attachments."""
+    def _planned_additions(self, page: Page | None, *, saves: bool) -> list[Change]:
+        """Return the changes of restrictions, labels and attachments.
+
+        :param saves: whether the page itself is saved
+        """
         if page is not None and predicted_pages.is_id(page.id):
             page = None
-        return [change for each in self._additions if (change := each.plan(page)) is not None]
+        changes = [each.plan(page) for each in self._additions]
+        if self._restrictions is not None:
+            changes.insert(0, self._restrictions.plan(page, saves=saves))
+        return [change for change in changes if change is not None]
 
     def _results(self) -> dict[str, Any]:
         found = {name: value for each in self._additions for name, value in each.result().items()}
+        found |= {} if self._restrictions is None else self._restrictions.result()
         return {**found, "comments": self._comments}
 
     def _check(self, page: Page) -> None:
@@ -166,10 +180,13 @@ class SinglePage:
                 f"{self._options.named} does not exist; body or src without section can create it",
             )
         self._require_place(space, desired.parent or "")
-        changes = (Change("body", None, desired.body), *self._planned_additions(None))
+        additions = self._planned_additions(None, saves=True)
+        changes = (Change("body", None, desired.body), *additions)
         title, parent = desired.title or "", desired.parent
         number = predicted_pages.new_id(self._client.predictions, space, title)
-        page = self._new = Page(number, title, space, 1, "", body=desired.body, parent=parent)
+        # a restricted page is created empty, and its content is the second version
+        version = 2 if desired.body and self._restrict is not None else 1
+        page = self._new = Page(number, title, space, version, "", body=desired.body, parent=parent)
         shown = {**page.shown(), "id": page.id or None, "url": None}
         result = {"page": shown, "ignored_differences": []}
 
@@ -196,7 +213,7 @@ class SinglePage:
                 " parent_id alone changes nothing; it is sent when the page is saved"
             )
         wanted = self._wanted(page, comparison) if changes else page
-        changes += self._planned_additions(page)
+        changes += self._planned_additions(page, saves=bool(changes))
         result = {"page": wanted.shown(), "ignored_differences": list(comparison.ignored)}
         if not changes:
             return unchanged(result, self._text(page, page.body or "", after=True))
@@ -231,9 +248,13 @@ class SinglePage:
         )
 
     def _text(self, page: Page, body: str, *, after: bool) -> str:
-        """Return the string for the diff: title, parent, labels and attachments, then the body."""
+        """Return the string for the diff: title, parent, restrictions, labels and attachments, then
+        the body.
+        """
         parent = "" if self._options.parent_id is None else f"parent: {page.parent or '-'}\n"
         additions = "".join(each.text(after=after) for each in self._additions)
+        if self._restrictions is not None:
+            additions = self._restrictions.text(after=after) + additions
         return f"title: {page.title}\n{parent}{additions}\n{body}"
 
     def _keep_comments(self, page: Page, body: str) -> None:
@@ -290,6 +311,8 @@ class SinglePage:
         saved = page
         if saved is None or _saves(plan.changes):
             saved = self._save(page)
+        elif self._restrict is not None:
+            self._restrict(saved)
         try:
             for addition in self._additions:
                 addition.apply(saved)
@@ -300,13 +323,19 @@ class SinglePage:
 
     def _save(self, page: Page | None) -> Page:
         retry = self._options.on_conflict == "retry" and self._options.expected_version is None
-        writer = PageWriter(self._client, self._desired, note=self._note(), retry=retry)
+        note, restrict = self._note(), self._restrict
+        writer = PageWriter(self._client, self._desired, note=note, retry=retry, restrict=restrict)
         if page is None:
             saved = writer.create(self._options.space_and_title()[0])
         else:
             saved = writer.update(page, self._body)
         self._verify(saved, page)
         return saved
+
+    @property
+    def _restrict(self) -> Callable[[Page], None] | None:
+        """Return the function that sets the restrictions, if they differ."""
+        return None if self._restrictions is None else self._restrictions.change
 
     def _note(self) -> dict[str, Any]:
         note = without_none({"message": self._options.version_comment})

@@ -66,7 +66,9 @@ class WikiPageOperation:
         "wiki",
         {
             "create": writes("view", unforeseen=("add",)),
-            **dict.fromkeys(("update", "labels", "properties", "move"), writes("view", "add")),
+            **dict.fromkeys(
+                ("update", "labels", "properties", "move", "restrictions"), writes("view", "add")
+            ),
             "attachments": writes("view", unforeseen=("attach",)),
             "delete": writes("view", "delete"),
         },

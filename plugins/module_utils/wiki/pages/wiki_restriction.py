@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.concurrency import first_alone
@@ -17,38 +17,20 @@ from ...core.plan import Plan, plan
 from ..client import WikiClient
 from ..page import Page
 from ..permissions import require
-from .restrictions import (
-    EXPANSION,
-    OPERATIONS,
-    Account,
-    PageRights,
-    Restrictions,
-    same_names,
-)
+from .page_restrictions import RestrictedOperations
+from .restrictions import EXPANSION, OPERATIONS, PageRights, Restrictions, merged
 
 #: Pages that are read at once.
 _PARALLEL = 4
 
-_Names = Annotated[list[str], Option(empty=True)]
-
 
 @dataclass(frozen=True)
-class RestrictedTo:
-    """The accounts that may do an operation; without any, everybody may."""
-
-    users: _Names = field(default_factory=list)
-    groups: _Names = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class RestrictionEntry:
+class RestrictionEntry(RestrictedOperations):
     """The options of the restrictions of a page."""
 
     page_id: str | None = None
     space: str | None = None
     title: str | None = None
-    read: RestrictedTo | None = None
-    update: RestrictedTo | None = None
     force: bool = False
     state: Literal["present", "absent"] = "present"
 
@@ -63,34 +45,18 @@ class RestrictionEntry:
             raise invalid("read and update are missing: give one of them, or state 'absent'")
 
     @property
-    def wanted(self) -> dict[str, dict[str, list[str]]]:
-        """Return the managed operations with their users and groups."""
+    def wanted(self) -> PageRights:
         if self.state == "absent":
             return {name: {"users": [], "groups": []} for name in OPERATIONS}
-        found = {}
-        for name in OPERATIONS:
-            given: RestrictedTo | None = getattr(self, name)
-            if given is not None:
-                found[name] = {
-                    "users": sorted(set(given.users)),
-                    "groups": sorted(set(given.groups)),
-                }
-        return found
+        return super().wanted
 
 
 @dataclass(frozen=True)
-class WikiRestrictionOptions:
+class WikiRestrictionOptions(RestrictionEntry):
     """The options of `wiki_restriction`."""
 
     constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["page_id", "space", "entries"]]}
 
-    page_id: str | None = None
-    space: str | None = None
-    title: str | None = None
-    read: RestrictedTo | None = None
-    update: RestrictedTo | None = None
-    force: bool = False
-    state: Literal["present", "absent"] = "present"
     entries: Annotated[list[RestrictionEntry] | None, Option(empty=False)] = None
 
 
@@ -119,7 +85,6 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         self._client = WikiClient(task, rights=True, more=EXPANSION)
         self._restrictions = Restrictions(self._client)
         self._read: dict[str, tuple[Page, PageRights] | ToolchainError] = {}
-        self._accounts: dict[bool, Account] = {}
 
     def name(self, entry: RestrictionEntry) -> str:
         entry.require_sense()
@@ -140,14 +105,15 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         found = self._read[self.name(entry)]
         if isinstance(found, ToolchainError):
             raise found
-        before: dict[str, Any] = {**found[1]}
-        wanted = {
-            name: before[name] if same_names(before[name], names) else names
-            for name, names in entry.wanted.items()
-        }
-        made = plan(before, wanted)
-        if made.changed and not entry.force:
-            self._require_own(entry, made)
+        before = found[1]
+        made = plan(before, merged(before, entry.wanted))
+        lost = None if entry.force else self._restrictions.lost(before, made.after)
+        if lost is not None:
+            account, operation = lost
+            raise invalid(
+                f"the own account {account} would lose the right to {operation} the page"
+                f" {self.name(entry)}: add it to {operation}, or set force"
+            )
         return made.with_result(restriction=made.after)
 
     def _page_of(self, entry: RestrictionEntry) -> Page:
@@ -167,22 +133,6 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
             raise ToolchainError("not_found", said)
         return page
 
-    def _require_own(self, entry: RestrictionEntry, found: Plan) -> None:
-        """Raise `invalid` if the own account would lose the page."""
-        groups = any(found.after[name]["groups"] for name in OPERATIONS)
-        account = self._account(groups=groups)
-        for name in OPERATIONS:
-            if account.is_in(found.before[name]) and not account.is_in(found.after[name]):
-                raise invalid(
-                    f"the own account {account.id} would lose the right to {name} the page"
-                    f" {self.name(entry)}: add it to {name}, or set force"
-                )
-
-    def _account(self, *, groups: bool) -> Account:
-        if groups not in self._accounts:
-            self._accounts[groups] = self._restrictions.account(groups=groups)
-        return self._accounts[groups]
-
     def foresee(self, entry: RestrictionEntry, plan: Plan) -> None:
         page = self._page_of(entry)
         require(f"setting the restrictions of the page {self.name(entry)}", page, "update")
@@ -190,6 +140,5 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
     def write(self, entry: RestrictionEntry, plan: Plan) -> Mapping[str, Any]:
         page = self._page_of(entry)
         wanted = {change.field: change.after for change in plan.changes}
-        account = next(iter(self._accounts.values()), None) or self._account(groups=False)
-        self._restrictions.write(page, wanted, account)
+        self._restrictions.write(page, wanted)
         return {"restriction": plan.after}

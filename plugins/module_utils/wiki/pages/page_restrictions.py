@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Restrictions as a part of a page, which are set before its content [wiki-19]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from ...core.errors import invalid
+from ...core.module.typed_options import Option
+from ...core.plan import Change
+from ..page import Page
+from .restrictions import OPERATIONS, PageRights, Restrictions, merged
+
+_Names = Annotated[list[str], Option(empty=True)]
+
+
+@dataclass(frozen=True)
+class RestrictedTo:
+    """The accounts that may do an operation; without any, everybody may."""
+
+    users: _Names = field(default_factory=list)
+    groups: _Names = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RestrictedOperations:
+    """The accounts that may read and update a page; an operation that is None is not managed."""
+
+    read: RestrictedTo | None = None
+    update: RestrictedTo | None = None
+
+    @property
+    def wanted(self) -> PageRights:
+        """Return the managed operations with their users and groups."""
+        given = {"read": self.read, "update": self.update}
+        return {
+            name: {"users": sorted(set(one.users)), "groups": sorted(set(one.groups))}
+            for name, one in given.items()
+            if one is not None
+        }
+
+
+class PageRestrictions:
+    """Restrict a page. Raises `invalid` for options without an operation.
+
+    :param store: reads and writes restrictions, shared by the pages of a task
+    :param force: whether the own account may lose a page that is not written
+    """
+
+    def __init__(self, store: Restrictions, options: RestrictedOperations, *, force: bool) -> None:
+        self._store, self._wanted, self._force = store, options.wanted, force
+        if not self._wanted:
+            raise invalid("restrictions names no operation: give read or update")
+        self._before: PageRights = {}
+        self._after: PageRights = {}
+
+    def plan(self, page: Page | None, *, saves: bool) -> Change | None:
+        """Read and compare; `page` None is a page to create.
+
+        Raises `invalid` if the own account would lose the page.
+
+        :param saves: whether the content is written after the restrictions
+        """
+        blank: PageRights = {name: {"users": [], "groups": []} for name in OPERATIONS}
+        self._before = blank if page is None else self._store.require(page)
+        self._after = merged(self._before, self._wanted)
+        if self._before == self._after:
+            return None
+        lost = None if self._force and not saves else self._store.lost(self._before, self._after)
+        if lost is not None:
+            account, operation = lost
+            advice = "to write the content" if saves else "or set force"
+            raise invalid(
+                f"restrictions: the own account {account} would lose the right to {operation} the"
+                f" page: add it to {operation}, {advice}"
+            )
+        return Change("restrictions", self._before, self._after)
+
+    @property
+    def change(self) -> Callable[[Page], None] | None:
+        """Return `apply()` if `plan()` found a difference, else None."""
+        return self.apply if self._before != self._after else None
+
+    def text(self, *, after: bool) -> str:
+        """Return the lines of a diff."""
+        rights = self._after if after else self._before
+        return "".join(f"{name}: {_shown(rights[name])}\n" for name in OPERATIONS)
+
+    def result(self) -> Mapping[str, Any]:
+        return {"restrictions": self._after}
+
+    def apply(self, page: Page) -> None:
+        """Set the operations that differ."""
+        changed = {
+            name: names for name, names in self._after.items() if names != self._before[name]
+        }
+        if changed:
+            self._store.write(page, changed)
+
+
+def _shown(names: Mapping[str, list[str]]) -> str:
+    groups = [f"group {name}" for name in names["groups"]]
+    return ", ".join([*names["users"], *groups]) or "everybody"
