@@ -92,6 +92,48 @@ options:
         conflict.
     type: bool
     default: false
+  restrictions:
+    description:
+      - Who may read and change every page of the tree. An operation that is not set is not managed.
+      - They are set before the content is saved. New pages are created empty, restricted and then written, so that nobody else can read
+        their content in between.
+      - The task fails if the own account, with its groups, would lose a right. With O(force) it may, for pages that are not saved.
+      - A restriction to read a page also hides the pages below it. A restriction to update does not apply to them.
+      - Servers before Confluence 8.8 have no interface for this. The task then fails with C(rejected).
+    type: dict
+    suboptions:
+      read:
+        description: Who may read the page, as a complete list. An empty mapping lets everybody read it whom the space lets in.
+        type: dict
+        suboptions:
+          users:
+            description: User names. On Confluence Cloud account IDs.
+            type: list
+            elements: str
+            default: []
+          groups:
+            description: Names of groups.
+            type: list
+            elements: str
+            default: []
+      update:
+        description: Who may change the page, as a complete list. An empty mapping lets everybody change it whom the space lets in.
+        type: dict
+        suboptions:
+          users:
+            description: User names. On Confluence Cloud account IDs.
+            type: list
+            elements: str
+            default: []
+          groups:
+            description: Names of groups.
+            type: list
+            elements: str
+            default: []
+  force:
+    description: Whether O(restrictions) may take pages from the own account.
+    type: bool
+    default: false
   mark:
     description:
       - Whether to set a mark on the pages, which identifies them in later runs. With V(false), pages below the tree are identified only by

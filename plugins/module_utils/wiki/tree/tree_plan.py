@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
@@ -13,118 +12,15 @@ from ..attachments import PageAttachmentOptions, PageAttachments
 from ..client import WikiClient
 from ..labels import PageLabels
 from ..page import Page, member
-from ..storage.comparison import alike, readable
-from ..storage.excerpt import excerpt
+from ..pages.page_restrictions import PageRestrictions
+from ..storage.comparison import alike
 from ..storage.inline_comments import comment_counts, with_comments
 from .existing_pages import ExistingTree, TreeReader, titles_of
-from .marks import KEY, TreeMark, mark_of
+from .marks import KEY, mark_of
 from .matching import match
+from .page_plan import SAVED, PagePlan
 from .source_files import ROOT, key_of
 from .wanted_pages import WantedPage, title_key
-
-#: Changes that create a new version of a page.
-_SAVED = frozenset({"body", "title", "parent"})
-
-
-@dataclass
-class PagePlan:
-    """Plan of a page: `page` is None if it is new, `wanted` is None if it will be trashed.
-
-    `fields`: the members that differ. `parent`: title of the parent, for the diff.
-    """
-
-    path: str
-    wanted: WantedPage | None
-    page: Page | None
-    fields: set[str] = field(default_factory=set)
-    adopted: bool = False
-    parent: str = "-"
-    additions: list[PageLabels | PageAttachments] = field(default_factory=list)
-
-    @property
-    def saves(self) -> bool:
-        return bool(self.fields & _SAVED)
-
-    @property
-    def action(self) -> str:
-        if self.wanted is None:
-            return "deleted"
-        if self.page is None:
-            return "created"
-        named = {"parent": "moved", "title": "renamed"}
-        changed = "adopted" if self.adopted else "updated" if self.fields else "unchanged"
-        return next((word for name, word in named.items() if name in self.fields), changed)
-
-    def shown(self, now: Page | None = None) -> dict[str, object]:
-        """Return an entry of the return value `pages`; `now` is the written page."""
-        page = now or self.page
-        wanted = self.wanted
-        version = 1 if page is None else page.version + int(now is None and self.saves)
-        return {
-            "path": self.path,
-            "id": None if page is None else page.id,
-            "title": page.title if wanted is None and page is not None else wanted and wanted.title,
-            "version": version,
-            "url": None if page is None else page.url,
-            "action": self.action,
-        }
-
-    def changes(self) -> list[dict[str, object]]:
-        """Return the differing fields with their values before and after."""
-        page, wanted, fields = self.page, self.wanted, set(self.fields)
-        if wanted is None:
-            return [{"field": "title", "before": page and page.title, "after": None}]
-        was, will = self._bodies()
-        sides: dict[str, tuple[object, object]] = {
-            "title": (page and page.title, wanted.title),
-            "parent": (page and page.parent, self.parent),
-            "mark": (self._marked(), self.path),
-            "body": (was if page else None, will),
-        }
-        for each in self.additions:
-            word = "labels" if isinstance(each, PageLabels) else "attachments"
-            sides[word] = (each.text(after=False), each.text(after=True))
-        return [
-            {"field": name, "before": before, "after": after}
-            for name, (before, after) in sides.items()
-            if name in fields
-        ]
-
-    def sides(self) -> tuple[str, str]:
-        """Return both sides of the diff, without equal lines."""
-        before, after = "", ""
-        page, wanted = self.page, self.wanted
-        was, will = self._bodies()
-        if page is not None:
-            before = f"title: {page.title}\n{self._more(after=False)}\n{was}"
-        if wanted is not None:
-            after = f"title: {wanted.title}\n{self._more(after=True)}\n{will}"
-        return excerpt(f"{self.path} ({self.action})", before, after)
-
-    def _bodies(self) -> tuple[str, str]:
-        """Return both bodies if they differ; equal bodies are not always read."""
-        if "body" not in self.fields:
-            return "", ""
-        was = "" if self.page is None else self.page.body or ""
-        will = "" if self.wanted is None else self.wanted.body
-        return readable(was, will, None if self.page is None else self.page.space)
-
-    def _more(self, *, after: bool) -> str:
-        """Return the lines between title and body."""
-        lines = ""
-        if "parent" in self.fields:
-            above = self.parent if after else (self.page and self.page.parent) or "-"
-            lines += f"parent: {above}\n"
-        if "mark" in self.fields:
-            lines += f"file: {self.path if after else self._marked()}\n"
-        return lines + "".join(each.text(after=after) for each in self.additions)
-
-    def _marked(self) -> str:
-        """Return the file in the mark of the page, for the diff."""
-        mark = None if self.page is None else mark_of(self.page)
-        if mark is None:
-            return "-"
-        return mark.file if mark.is_finished else f"{mark.file} (not finished)"
 
 
 class TreePlanner:
@@ -133,6 +29,8 @@ class TreePlanner:
     :param parent: id of the page above the root
     :param adopt: whether to take over pages of others below the root
     :param uses_marks: whether to match pages by their marks; otherwise by their titles only
+    :param restrict: returns the restrictions of a page, which are the same for all; None: they are
+        not managed
     """
 
     def __init__(
@@ -147,8 +45,9 @@ class TreePlanner:
         parallel: int,
         warn: Callable[[str], None],
         uses_marks: bool = True,
+        restrict: Callable[[], PageRestrictions] | None = None,
     ) -> None:
-        self._uses_marks = uses_marks
+        self._uses_marks, self._restrict = uses_marks, restrict
         self._client, self._reader, self._space, self._parent = client, reader, space, parent
         #: Inline comments of readers in the pages that are saved.
         self.comments = {"kept": 0, "lost": 0}
@@ -262,8 +161,10 @@ class TreePlanner:
         if self._client.creates_properties or not self._uses_marks or page.version != 1:
             return False
         unmarked = member(page.content, "metadata", "properties", KEY) is None
-        same = unmarked and page.parent == parent and page.body is not None
-        return same and alike(page.body or "", wanted.body, page.space)
+        if not unmarked or page.parent != parent or page.body is None:
+            return False
+        empty = self._restrict is not None and page.body == ""  # it was not restricted yet
+        return empty or alike(page.body, wanted.body, page.space)
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
         mark = mark_of(page)
@@ -288,7 +189,8 @@ class TreePlanner:
         changes = [each.plan(page) for each in plan.additions]
         plan.fields = {change.field for change in changes if change is not None}
         if page is None:
-            plan.fields |= _SAVED
+            plan.fields |= SAVED
+            self._plan_restrictions(plan)
             return plan
         plan.fields |= _displaced(page, wanted, parent)
         mark = mark_of(page)
@@ -300,7 +202,14 @@ class TreePlanner:
             plan.fields.add("body")
         if plan.saves:
             self._keep_comments(page, wanted)
+        self._plan_restrictions(plan)
         return plan
+
+    def _plan_restrictions(self, plan: PagePlan) -> None:
+        if self._restrict is not None:
+            plan.restrictions = self._restrict()
+            if plan.restrictions.plan(plan.page, saves=bool(plan.fields)) is not None:
+                plan.fields.add("restrictions")
 
     def _additions(self, wanted: WantedPage) -> list[PageLabels | PageAttachments]:
         found: list[PageLabels | PageAttachments] = []
@@ -359,15 +268,6 @@ def deletions(
             f"prune would delete {len(found)} pages ({names}), max_deletions allows {most}"
         )
     return [PagePlan(own[page.id].file, None, page, {"state"}) for page in found]
-
-
-def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
-    """Return the mark of a finished page."""
-    if plan.wanted is None:
-        raise AssertionError("a page that goes has no mark")
-    return TreeMark(
-        root, plan.path, page.id, plan.wanted.digest, page.version, plan.wanted.source_digest
-    )
 
 
 def _is_known(page: Page, wanted: WantedPage) -> bool:

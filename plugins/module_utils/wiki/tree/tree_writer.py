@@ -14,8 +14,8 @@ from ..pages.desired_page import DesiredPage
 from ..pages.saving import PageWriter
 from ..storage.comparison import alike
 from .marks import KEY, TreeMark, mark_of, write_mark
+from .page_plan import PagePlan, final_mark
 from .source_files import ROOT
-from .tree_plan import PagePlan, final_mark
 from .wanted_pages import title_key
 
 
@@ -95,6 +95,8 @@ class TreeWriter:
         page = plan.page
         if page is None or plan.saves:
             page = self.done[key] = self._saved(plan)
+        elif plan.restrictions is not None:
+            plan.restrictions.apply(page)
         for addition in plan.additions:
             addition.apply(page)
         mark = final_mark(plan, page, page.id if key == ROOT else self._ids[ROOT])
@@ -112,7 +114,14 @@ class TreeWriter:
         root = None if above is None else self._ids[ROOT]
         first = TreeMark(root, plan.path).shown()
         properties = {KEY: {"value": first}} if self._uses_marks else None
-        writer = PageWriter(self._client, desired, note={}, retry=False, properties=properties)
+        writer = PageWriter(
+            self._client,
+            desired,
+            note={},
+            retry=False,
+            properties=properties,
+            restrict=plan.restrict,
+        )
         if page is None:
             saved = writer.create(self._space)
         else:

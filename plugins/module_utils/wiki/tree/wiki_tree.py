@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
@@ -16,12 +17,15 @@ from ...core.plans.sealing import PlannedChange
 from ..client import WikiClient
 from ..names import require_labels, wrong_title
 from ..page import Page
+from ..pages.page_restrictions import PageRestrictions, RestrictedOperations
+from ..pages.restrictions import EXPANSION as RESTRICTIONS
+from ..pages.restrictions import Restrictions
 from ..permissions import of_the_page, require
 from .existing_pages import TreeReader
 from .marks import EXPANSION
+from .page_plan import PagePlan, leave_out, left_out, part_of
 from .source_files import read_folder
-from .tree_parts import leave_out, left_out, part_of
-from .tree_plan import PagePlan, TreePlanner, deletions
+from .tree_plan import TreePlanner, deletions
 from .tree_writer import TreeWriter
 from .wanted_pages import WantedPages
 
@@ -47,6 +51,8 @@ class WikiTreeOptions:
     max_deletions: int = 10
     adopt: bool = False
     allow_orphaned_comments: bool = False
+    restrictions: RestrictedOperations | None = None
+    force: bool = False
     mark: bool = True
     attachments: bool = True
     parallel: int = 4
@@ -79,9 +85,14 @@ class WikiTreeOperation:
             task,
             labels=True,
             rights=True,
-            more=_MORE,
+            more=_MORE if options.restrictions is None else (*_MORE, *RESTRICTIONS),
             connections=max(10, options.parallel),
         )
+        self._restrict: Callable[[], PageRestrictions] | None = None
+        if options.restrictions is not None:
+            store, given, force = Restrictions(self._client), options.restrictions, options.force
+            self._restrict = partial(PageRestrictions, store, given, force=force)
+            self._restrict()  # checks the options
         self._plans: list[PagePlan] = []
         self._deletions: list[PagePlan] = []
         self._made: Action = "update"
@@ -119,6 +130,7 @@ class WikiTreeOperation:
             uses_marks=options.mark,
             parallel=options.parallel,
             warn=task.warn,
+            restrict=self._restrict,
         )
         self._plans = planner.plans(wanted)
         if options.prune:
