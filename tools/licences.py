@@ -5,6 +5,9 @@
 
 Licences are SPDX expressions. They come from the metadata of the installed package. If the metadata
 is missing or inexact, the licence was read from the package itself and is listed here.
+
+antsibull-nox checks the headers of our files only. pip-licenses reads installed packages only: it
+does not see packages that the lock file has for other systems, or the lock file of the benchmarks.
 """
 
 from __future__ import annotations

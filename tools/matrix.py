@@ -6,6 +6,9 @@
     python -m tools.matrix --only loop           one check of every pair; other cells stay
     python -m tools.matrix --brief oldest newest   a part of the checks, written nowhere
 
+The sessions of antsibull-nox for several versions install ansible-core from GitHub and need
+containers, and keep no results of earlier runs.
+
 Every pair has its own environment, below the environment that runs this tool and the sandbox. If a
 Python is not installed, its pairs are reported as not run.
 """

@@ -13,18 +13,17 @@ changed role has its Molecule scenario, and tests that are named after it. Tests
 from __future__ import annotations
 
 import argparse
-import ast
+import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from tools import tree
 
-_PACKAGES = ("plugins", "sandbox", "tests", "tools")
-_COLLECTION = "ansible_collections.delivery.toolchain."
 #: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
 _MOST_MODULES = 12
 #: Tests that compare files of all kinds: generated files, citations, imports, roles.
@@ -52,41 +51,28 @@ def _git(*arguments: str) -> str:
 
 
 @cache
-def importers() -> dict[str, set[str]]:
+def importers() -> dict[str, list[str]]:
     """Return for each Python file the files that import it, as paths in the repository."""
-    files = [path for name in _PACKAGES for path in (tree.ROOT / name).rglob("*.py")]
-    names = {_dotted(path): str(path.relative_to(tree.ROOT)) for path in files}
-    found: dict[str, set[str]] = {path: set() for path in names.values()}
-    for name, path in names.items():
-        for imported in _imports(name, (tree.ROOT / path).read_text(encoding="utf-8")):
-            # `from package import name` may mean a module or something inside the package
-            target = names.get(imported) or names.get(imported.rpartition(".")[0])
-            if target:
-                found[target].add(path)
+    with tempfile.TemporaryDirectory(prefix="toolchain-quick-") as name:
+        root = tree.link_tree(Path(name))
+        # the folders of the collection are packages without __init__.py
+        folders = [root.parents[1], root.parent, root, *(root / "plugins").rglob("*/")]
+        packages = [str(each.relative_to(name)) for each in folders if each.is_dir()]
+        settings = {"namespace-packages": packages, "src": [name, str(root)]}
+        command = [str(Path(sys.executable).parent / "ruff"), "analyze", "graph", "--preview"]
+        command += ["--direction", "dependents", str(tree.COLLECTION)]
+        for key, value in settings.items():
+            command += ["--config", f"{key} = {json.dumps(value)}"]
+        done = subprocess.run(command, check=True, cwd=name, capture_output=True, text=True)
+    found: dict[str, list[str]] = json.loads(done.stdout.replace(f"{tree.COLLECTION}/", ""))
     return found
-
-
-def _dotted(path: Path) -> str:
-    name = ".".join(path.relative_to(tree.ROOT).with_suffix("").parts)
-    return name.removesuffix(".__init__")
-
-
-def _imports(name: str, text: str) -> Iterator[str]:
-    parts = name.split(".")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.removeprefix(_COLLECTION) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            package = ".".join(parts[: len(parts) - node.level]) + "." if node.level else ""
-            module = f"{package}{node.module or ''}".rstrip(".").removeprefix(_COLLECTION)
-            yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
 def affected(paths: set[str]) -> set[str]:
     """Return the changed files and their direct and indirect importers."""
     known, reached, waiting = importers(), set(paths), list(paths)
     while waiting:
-        new = known.get(waiting.pop(), set()) - reached
+        new = set(known.get(waiting.pop(), [])) - reached
         reached |= new
         waiting += new
     return reached

@@ -3,6 +3,8 @@
 
 Arguments are passed to ansible-test; paths are relative to the archive.
 
+The session of antsibull-nox installs ansible-core from GitHub and runs it in a container.
+
 ansible-test runs pip without the environment variables of pip and of a proxy, and downloads that
 pip from its own host. A temporary home directory therefore provides the settings of pip, and a copy
 of pip.
