@@ -13,16 +13,13 @@ changed role has its Molecule scenario, and tests that are named after it. Tests
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-from tools import tree
+from tools import imports, tree
 
 #: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
 _MOST_MODULES = 12
@@ -50,37 +47,9 @@ def _git(*arguments: str) -> str:
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
-@cache
-def importers() -> dict[str, list[str]]:
-    """Return for each Python file the files that import it, as paths in the repository."""
-    with tempfile.TemporaryDirectory(prefix="toolchain-quick-") as name:
-        root = tree.link_tree(Path(name))
-        # the folders of the collection are packages without __init__.py
-        folders = [root.parents[1], root.parent, root, *(root / "plugins").rglob("*/")]
-        packages = [str(each.relative_to(name)) for each in folders if each.is_dir()]
-        settings = {"namespace-packages": packages, "src": [name, str(root)]}
-        command = [str(Path(sys.executable).parent / "ruff"), "analyze", "graph", "--preview"]
-        command += ["--direction", "dependents", str(tree.COLLECTION)]
-        for key, value in settings.items():
-            command += ["--config", f"{key} = {json.dumps(value)}"]
-        done = subprocess.run(command, check=True, cwd=name, capture_output=True, text=True)
-    found: dict[str, list[str]] = json.loads(done.stdout.replace(f"{tree.COLLECTION}/", ""))
-    return found
-
-
-def affected(paths: set[str]) -> set[str]:
-    """Return the changed files and their direct and indirect importers."""
-    known, reached, waiting = importers(), set(paths), list(paths)
-    while waiting:
-        new = set(known.get(waiting.pop(), [])) - reached
-        reached |= new
-        waiting += new
-    return reached
-
-
 def tests(paths: set[str]) -> tuple[list[str], list[str]]:
     """Return the test files to run, and the modules whose contract cases must run."""
-    reached = affected(paths)
+    reached = imports.closure(paths, "dependents")
     modules = sorted(Path(path).stem for path in reached if path.startswith("plugins/modules/"))
     modules = modules if len(modules) <= _MOST_MODULES else []
     there = {path for path in paths if (tree.ROOT / path).exists()}

@@ -11,12 +11,10 @@ these facts.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ import yaml
 
 from tools import generated
 from tools.descriptors import DESCRIPTORS
+from tools.imports import closure
 from tools.tree import ROOT
 
 SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
@@ -186,35 +185,16 @@ def _marks() -> dict[str, list[str]]:
 
 def _cited(module: str) -> set[str]:
     """Return the facts cited by a module's file and by the files of its service that it imports."""
-    start = next(_UTILS.rglob(f"{module}.py"))
-    service = _UTILS / start.relative_to(_UTILS).parts[0]
-    seen: set[Path] = set()
-    waiting = [start]
-    while waiting:
-        file = waiting.pop()
-        if file in seen or service not in file.parents or not file.exists():
-            continue
-        seen.add(file)
-        waiting += _imported(file)
-    texts = (file.read_text(encoding="utf-8") for file in seen)
+    start = next(_UTILS.rglob(f"{module}.py")).relative_to(ROOT)
+    service = "/".join(start.parts[:3])
+    files = closure([str(start)], "dependencies")
     return {
         each
-        for text in texts
-        for found in _CITED.findall(text)
+        for file in files
+        if file.startswith(f"{service}/")
+        for found in _CITED.findall(_text(file))
         for each in re.split(r",\s+", found)
     }
-
-
-@cache
-def _imported(file: Path) -> list[Path]:
-    """Return the files that the relative imports of a file may refer to."""
-    found = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            folder = file.parents[node.level - 1].joinpath(*(node.module or "").split("."))
-            found.append(folder.with_suffix(".py"))
-            found += [folder / f"{name.name}.py" for name in node.names]
-    return found
 
 
 if __name__ == "__main__":
