@@ -92,7 +92,9 @@ def main() -> int:
     if only_list:
         return 0
     programs = Path(sys.executable).parent
-    pytest = ("pytest", "-q", "-n", "2", "--dist", "loadfile")
+    # importlib: tests of several layers may have files of the same name
+    pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib")
+    pytest += ("-n", "2", "--dist", "loadfile")
     commands = [*_STATIC, (*pytest, *files)] if files else list(_STATIC)
     if modules:
         commands.append(("pytest", "-q", "tests/contract", "-k", " or ".join(modules)))
