@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
 
-#: Returns the sandbox of a flavour, reset to its seeds.
-Fresh = Callable[[str], Sandbox]
+#: Returns the sandbox of a flavour, reset to its seeds. None: the flavours of the seeds.
+Fresh = Callable[[str | None], Sandbox]
 
 # In a fresh checkout, Hypothesis first builds its character table. On a busy machine this exceeds
 # its time limit for drawing values.
@@ -46,9 +46,9 @@ def nothing_hidden() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def fresh() -> Iterator[Fresh]:
     """Return a function: `fresh("real")` returns the running sandbox of that flavour, reset."""
-    started: dict[str, Sandbox] = {}
+    started: dict[str | None, Sandbox] = {}
 
-    def reset(flavour: str) -> Sandbox:
+    def reset(flavour: str | None) -> Sandbox:
         if flavour not in started:
             started[flavour] = Sandbox.start(flavour=flavour)
         started[flavour].reset()

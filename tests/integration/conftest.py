@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verify that a test listed as a witness performs the operations that it confirms."""
+"""Provide a sandbox, and verify that a test listed as a witness performs the operations that it
+confirms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from sandbox.client import Sandbox
 from tests.helpers import witnessed
+
+
+@pytest.fixture
+def sandbox(request: pytest.FixtureRequest, fresh: Callable[[str | None], Sandbox]) -> Sandbox:
+    """Return the shared sandbox, reset to its seeds, with the `FLAVOUR` that the test file names.
+
+    Without that name, each service has the flavour of its seeds.
+    """
+    return fresh(getattr(request.module, "FLAVOUR", None))
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ is enough for the actions of that project.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -47,18 +46,6 @@ TABLE: list[tuple[str, str, dict[str, str], bool]] = [
     ("create_module", "manage_modules", MODULE, True),
     ("update_status", "change_issue_status", {**IN_PROJECT, "ids": "101", "status": "Fix"}, True),
 ]
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour=None) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
 
 
 def allow(sandbox: Sandbox, permissions: list[str], project: str | None = None) -> None:

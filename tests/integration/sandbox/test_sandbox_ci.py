@@ -25,16 +25,8 @@ CRUMB_XPATH = 'concat(//crumbRequestField,":",//crumb)'
 Found = TypeVar("Found")
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ With the required permission, the request succeeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -170,18 +169,6 @@ OPERATIONS = [
         files=True,
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour=None) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
 
 
 def allow(sandbox: Sandbox, service: str, permissions: list[str]) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,16 +15,8 @@ LOCAL: dict[str, Any] = {"key": "new", "rclass": "local", "packageType": "docker
 STAGING = "generic-staging-local"
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 
 
 class Manager:

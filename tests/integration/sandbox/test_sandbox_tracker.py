@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,18 +28,6 @@ LOGIN = ("reporter", "reporter-password")
 TOKEN = "tracker-token-1234567890"
 SEARCH = "/rest/api/2/search"
 CLOUD_SEARCH = "/rest/api/3/search/jql"
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour=None) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
 
 
 @pytest.fixture

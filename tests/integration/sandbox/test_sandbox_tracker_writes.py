@@ -6,7 +6,6 @@ special cases.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,18 +24,6 @@ FIELDS = {
     AREA: {"name": "Area", "type": "option", "options": ["Client", "Server"]},
     TEAMS: {"name": "Area", "type": "array", "items": "string"},
 }
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour=None) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
 
 
 @pytest.fixture

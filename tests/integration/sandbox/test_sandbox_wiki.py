@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +22,6 @@ from sandbox.wiki.storage import StorageError
 LOGIN = ("reporter", "reporter-password")
 XSRF = {"X-Atlassian-Token": "no-check"}
 HANDBOOK = "/rest/api/content/1002"
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour=None) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
 
 
 @pytest.fixture

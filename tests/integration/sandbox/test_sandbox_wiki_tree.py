@@ -5,7 +5,6 @@ requests for special cases.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,18 +17,6 @@ from sandbox.client import Sandbox
 LOGIN = ("reporter", "reporter-password")
 XSRF = {"X-Atlassian-Token": "no-check"}
 CONTENT = "/rest/api/content"
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour=None) as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ pinned below `tests/strangers`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,16 +27,8 @@ SHA1 = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
 SHA256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(shared: Sandbox) -> Iterator[Sandbox]:
-    yield shared
-    shared.reset()
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
 
 
 @java
