@@ -48,6 +48,7 @@ options:
       - Differences in the order of attributes and object members, in whitespace around text, in plugin versions, and members with default
         values are ignored. The order of lists is significant.
       - Secrets are not compared. The server encrypts them again each time, or does not return them.
+      - With C(--diff) the differences are shown, although the task changes nothing.
       - XML with a document type is rejected.
     type: str
   xpath:

@@ -9,6 +9,7 @@ leaves the rest to Ansible, so that both modes return the same result.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import importlib
 import io
@@ -160,6 +161,8 @@ class Action(ansible_internals.HookedAction):
             result = super().run_module(task_vars)
         finally:
             self.task.diff = shown
+        if shown and not self.task.no_log:
+            _show_comparison(result)
         if self.service is not None and (result.get("http") or {}).get("writes") != 0:
             lookup_answers.forget()
         return result
@@ -184,6 +187,19 @@ def _is_worker_interpreter(name: str, search_path: str | None) -> bool:
 def _log_once(line: str, host: str) -> None:
     """Display a line at `-v`, once for all items of a loop, which share their worker."""
     Display().v(line, host=host)
+
+
+def _show_comparison(result: Mapping[str, Any]) -> None:
+    """Display the diff of a module that only compares: Ansible displays the diff of a change."""
+    diff = result.get("diff")
+    if result.get("changed") or not isinstance(diff, Mapping):
+        return
+    before, after = (str(diff.get(side) or "") for side in ("before", "after"))
+    if before != after:
+        lines = difflib.unified_diff(
+            before.splitlines(), after.splitlines(), "before", "after", lineterm=""
+        )
+        Display().display("\n".join(lines))
 
 
 def _warn_of_loop_variables(result: Mapping[str, Any], task_vars: Mapping[str, Any]) -> None:

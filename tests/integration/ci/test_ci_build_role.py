@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the role `ci_build`: sequential jobs stop after a failed job, parallel jobs do not."""
+"""Test the role `ci_build` in playbooks: sequential jobs stop after a failed job, parallel jobs do
+not; and what the output of a playbook shows.
+"""
 
 from __future__ import annotations
 
@@ -125,6 +127,28 @@ def test_check_mode_waits_for_no_build_that_would_be_started(fresh: Fresh, tmp_p
     assert run.code == 0, run.output
     assert run.event("Wait").result["build"]["result"] == "SUCCESS"
     assert len(run.event("Start").writes + run.event("Wait").writes) == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["--diff"]])
+def test_a_compared_configuration_is_shown_with_diff(
+    fresh: Fresh, tmp_path: Path, arguments: list[str]
+) -> None:
+    sandbox = fresh("real")
+    task = {
+        "name": "Compare",
+        "delivery.toolchain.ci_job_info": {
+            "job": "no-parameters",
+            "expected_config": "<project><description>Another</description></project>",
+        },
+        "register": "compared",
+    }
+    play = playbook.play([task], module_defaults=connections.module_defaults(sandbox.urls))
+    controls = {"localhost": sandbox.control}
+    run = playbook.run(tmp_path, [play], arguments=arguments, controls=controls)
+    result = run.event("Compare").result
+    assert (run.code, result["changed"], result["config_drift"]) == (0, False, True)
+    shown = "+  <description>Another</description>" in run.output
+    assert shown is bool(arguments), run.output
 
 
 def test_a_loop_variable_that_hides_a_return_value_is_reported(
