@@ -35,7 +35,10 @@ options:
     description: Id of the input. Not needed if the build waits for a single input.
     type: str
   action:
-    description: V(proceed) approves the input, V(abort) rejects it.
+    description:
+      - V(proceed) approves the input, V(abort) rejects it.
+      - V(proceed) needs the permission Job/Build, V(abort) needs Job/Build or Job/Cancel. Inputs with a submitter need one of the users and
+        groups that it names, V(abort) otherwise Job/Cancel.
     type: str
     choices: [proceed, abort]
     default: proceed

@@ -149,3 +149,31 @@ def test_a_deletion_without_effect_is_an_error() -> None:
     with pytest.raises(ToolchainError, match="has not deleted #1") as failure:
         play(served, builds=[1])
     assert (failure.value.kind, failure.value.result["changed"]) == ("rejected", False)
+
+
+@pytest.mark.parametrize(
+    ("number", "answers", "kind", "step"),
+    [
+        (6, {"6/doDelete": Reply(403)}, "permission", "stopped"),
+        (4, {"4/doDelete": Reply(403)}, "permission", "released"),
+        (6, {"6/stop": BACK}, "timeout", "stopped"),
+        (4, {"4/doDelete": BACK}, "rejected", "released"),
+        (6, {"6/doDelete": BACK}, "rejected", "stopped"),
+        (6, {"6/stop": Reply(403)}, "permission", None),
+    ],
+)
+def test_a_build_that_was_stopped_or_released_only_is_changed(
+    number: int, answers: dict[str, Reply], kind: str, step: str | None
+) -> None:
+    with pytest.raises(ToolchainError) as failure:
+        play(Builds(answers=answers), builds=[number], force=True)
+    result = failure.value.result
+    assert (failure.value.kind, result["changed"]) == (kind, step is not None)
+    assert [(row["number"], row["action"]) for row in result["builds"]] == (
+        [] if step is None else [(number, step)]
+    )
+
+
+def test_a_build_that_does_not_stop_is_named() -> None:
+    with pytest.raises(ToolchainError, match=r"build #6 was told to stop, but goes on after 60 s"):
+        play(Builds(answers={"6/stop": BACK}), builds=[6], force=True)

@@ -136,3 +136,14 @@ def test_a_lost_response_is_resolved(acts: bool, result: str | None, words: str 
         return
     with pytest.raises(ToolchainError, match=words):
         play(inputs)
+
+
+@pytest.mark.parametrize("action", ["proceed", "abort"])
+def test_a_build_that_was_aborted_meanwhile_is_no_success_of_proceed(action: str) -> None:
+    inputs = Inputs(result="ABORTED")
+    if action == "abort":
+        assert play(inputs, action=action)[0]["changed"] is True
+        return
+    with pytest.raises(ToolchainError, match="aborted meanwhile, and whether") as failure:
+        play(inputs, action=action)
+    assert failure.value.kind == "failed"

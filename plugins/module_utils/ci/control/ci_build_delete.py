@@ -8,13 +8,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
+from ...core.module.typed_options import Option
 from ...core.plan import Plan, unchanged
-from ...core.polling import PollInterval
+from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..builds import records
 from ..builds.build_request import Result
@@ -42,7 +43,7 @@ class CiBuildDeleteOptions:
     builds: list[int] | None = None
     keep_last: int | None = None
     older_than: str | None = None
-    results: list[Result] | None = None
+    results: Annotated[list[Result] | None, Option(empty=False)] = None
     max_deletions: int = 100
     force: bool = False
 
@@ -87,8 +88,6 @@ class CiBuildDeleteOperation:
         self._job = job_of(options.job, task.connection.url)
         self._what = f"deleting builds of the job '{self._job.name}'"
         self._server = server_of(task)
-        #: A build was stopped or released.
-        self._touched = False
         self._known: dict[int, dict[str, Any]] = {}
 
     def plan(self) -> Plan:
@@ -118,12 +117,12 @@ class CiBuildDeleteOperation:
         for place, row in enumerate(rows):
             if row["action"] != "deleted":
                 continue
+            row["action"] = "kept"
             try:
-                self._delete(self._known[row["number"]])
+                self._delete(self._known[row["number"]], row)
             except ToolchainError as error:
-                done = rows[:place]
-                changed = self._touched or any(record["action"] == "deleted" for record in done)
-                error.result = {**error.result, "changed": changed, "builds": done}
+                done = rows[: place + (row["action"] != "kept")]
+                error.result = {**error.result, "changed": _is_changed(done), "builds": done}
                 raise
         self._verify(rows)
         return {"builds": rows}
@@ -169,20 +168,22 @@ class CiBuildDeleteOperation:
         action = "kept" if protected and not self._options.force else "deleted"
         return {"number": build["number"], "result": build.get("result"), "action": action}
 
-    def _delete(self, build: Mapping[str, Any]) -> None:
-        """Delete a build. A running build is stopped first, and the keep flag is removed."""
+    def _delete(self, build: Mapping[str, Any], row: dict[str, Any]) -> None:
+        """Delete a build: a running one is stopped, and a kept one released first. `row` gets each
+        step that was done.
+        """
         number = int(build["number"])
         path = build_path(self._job, number)
         if self._options.force and not records.is_over(build):
-            self._stop(number, path)
-            self._touched = True
+            self._stop(number, path, row)
         if self._options.force and build.get("keepLog") is True:
             released = partial(self._is_released, path)
             self._write(f"{path}/toggleLogKeep", released)
-            self._touched = True
+            row["action"] = "released"
         self._write(f"{path}/doDelete", lambda: self._shown(path) is None)
+        row["action"] = "deleted"
 
-    def _stop(self, number: int, path: str) -> None:
+    def _stop(self, number: int, path: str, row: dict[str, Any]) -> None:
         pace = self._make_pace(_STOPPING, 2.0)
         watcher = BuildWatcher(self._server, self._job, pace, self._task.progress, 0)
         watcher.build = {"number": number}
@@ -192,7 +193,16 @@ class CiBuildDeleteOperation:
             return True
 
         stopping.send(self._server, self._what, path, "stop", verify=ends)
-        ends()
+        row["action"] = "stopped"
+        try:
+            ends()
+        except PollTimeout:
+            raise ToolchainError(
+                "timeout",
+                f"{self._what}: build #{number} was told to stop, but goes on after"
+                f" {_STOPPING:g} s: end it with ci_build_stop and escalate: true",
+                url=watcher.url,
+            ) from None
 
     def _write(self, path: str, verify: Any) -> None:
         self._server.write(
@@ -218,14 +228,24 @@ class CiBuildDeleteOperation:
         there = {build["number"] for build in self._read()[0]}
         left = [row for row in rows if row["action"] == "deleted" and row["number"] in there]
         for row in left:
-            row["action"] = "kept"
+            row["action"] = self._step_before(row["number"])
         if left:
-            changed = any(row["action"] == "deleted" for row in rows)
             raise ToolchainError(
                 "rejected",
                 f"{self._what}: the server has not deleted {_named([r['number'] for r in left])}",
-                result={"changed": changed, "builds": rows},
+                result={"changed": _is_changed(rows), "builds": rows},
             )
+
+    def _step_before(self, number: int) -> str:
+        """Return what was done before the deletion of a build."""
+        build = self._known[number]
+        if self._options.force and build.get("keepLog") is True:
+            return "released"
+        return "stopped" if self._options.force and not records.is_over(build) else "kept"
+
+
+def _is_changed(rows: list[dict[str, Any]]) -> bool:
+    return any(row["action"] != "kept" for row in rows)
 
 
 def _named(numbers: list[int]) -> str:

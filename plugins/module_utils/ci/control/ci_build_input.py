@@ -20,7 +20,7 @@ from ..builds.parameters import Parameters, text
 from ..client import object_of, require_confirmation, server_of
 from ..job_address import JobName, build_path, build_segment, job_of
 from ..pending_input import described, pending_inputs
-from ..permissions import BUILD, SEES_JOB
+from ..permissions import BUILD, CANCEL, SEES_JOB
 
 #: Reads of the build after the response, and seconds between them.
 _ATTEMPTS, _PAUSE = 3, 0.5
@@ -43,10 +43,13 @@ class CiBuildInputOperation:
 
     descriptor: ClassVar = Descriptor(
         "ci",
-        dict.fromkeys(
-            ("proceed", "proceed with parameters", "abort"),
-            writes(*SEES_JOB, unforeseen=(BUILD,)),
-        ),
+        {
+            **dict.fromkeys(
+                ("proceed", "proceed with parameters"), writes(*SEES_JOB, unforeseen=(BUILD,))
+            ),
+            # server fact [ci-28]: either of them is enough
+            "abort": writes(*SEES_JOB, unforeseen=(BUILD, CANCEL)),
+        },
         kind="build",
         name="{job}/{build}",
     )
@@ -98,12 +101,19 @@ class CiBuildInputOperation:
         return {}
 
     def _require_given(self, number: str, input_id: str) -> None:
-        """Raise `failed` if the build still waits for the input. Server fact [ci-6]: 302 is the
-        response to a success, and to a redirect of another program.
+        """Raise `failed` if the build still waits for the input, or was aborted meanwhile. Server
+        fact [ci-6]: 302 is the response to a success, and to a redirect of another program.
         """
         for _attempt in range(_ATTEMPTS):
-            if self._is_given(number, input_id) is not False:
+            given = self._is_given(number, input_id)
+            if given:
                 return
+            if given is None:
+                raise ToolchainError(
+                    "failed",
+                    f"{self._what}: the build was aborted meanwhile, and whether the input was"
+                    " given before is not known",
+                )
             time.sleep(_PAUSE)
         raise ToolchainError(
             "failed",
