@@ -25,7 +25,7 @@ options:
     choices: [start, seal, open, compare, conflict]
     required: true
   plan:
-    description: A plan, as a file or a mapping.
+    description: A plan, as a file or a mapping, or the list of plans that slices of a run have made.
     type: raw
   salt:
     description: The salt of the digests, which V(start) has returned.
@@ -106,29 +106,34 @@ class LookupModule(LookupBase):
             message = f"{error}."
         raise AnsibleError(message)
 
-    def _seal(self, _variables: dict[str, Any]) -> dict[str, Any]:
-        return sealed.make(_found(), self.get_option("salt"), self.get_option("key") or None)
+    def _seal(self, variables: dict[str, Any]) -> dict[str, Any]:
+        key = self.get_option("key") or None
+        return sealed.make(_found(), self.get_option("salt"), key, _hosts(variables))
 
     def _open(self, variables: dict[str, Any]) -> dict[str, Any]:
         rest, limit = self.get_option("rest"), self.get_option("max_age")
         if rest not in _RESTS:
             raise AnsibleError(f"enforce_plan_rest is {' or '.join(_RESTS)}, not '{rest}'.")
         max_age = age_of("enforce_plan_max_age", str(limit)) if limit else None
-        plan = self._plan(variables)
-        sealed.verify(
-            plan,
-            key=self.get_option("key") or None,
-            max_age=max_age,
-            at=datetime.now(timezone.utc),
-            configured=self._configured(variables),
-        )
+        plans = self._plans(variables)
+        configured = self._configured(variables)
+        for each in plans.plans:
+            sealed.verify(
+                each,
+                key=self.get_option("key") or None,
+                max_age=max_age,
+                at=datetime.now(timezone.utc),
+                configured=configured,
+            )
+        plans.require_hosts(_hosts(variables))
+        plan = plans.of_host(_host(variables))
         names = ("salt", "writes", "ignored")
         return {**{name: plan[name] for name in names}, "rest": rest}
 
     def _compare(self, variables: dict[str, Any]) -> list[str]:
-        return sealed.differences(self._plan(variables), _found())
+        return self._plans(variables).differences(_found(), _hosts(variables))
 
-    def _plan(self, variables: dict[str, Any]) -> dict[str, Any]:
+    def _plans(self, variables: dict[str, Any]) -> sealed.Plans:
         return sealed.read(self.get_option("plan"), lambda name: writing.resolved(name, variables))
 
     def _configured(self, variables: Mapping[str, Any]) -> dict[tuple[str, str], str]:
@@ -144,8 +149,17 @@ class LookupModule(LookupBase):
             )
             if url:
                 address = without_user_info(str(url)).split("?")[0].rstrip("/")
-                found[str(variables.get("inventory_hostname")), service] = address
+                found[_host(variables), service] = address
         return found
+
+
+def _host(variables: Mapping[str, Any]) -> str:
+    return str(variables.get("inventory_hostname"))
+
+
+def _hosts(variables: Mapping[str, Any]) -> list[str]:
+    """Return the hosts of the play, also those that have failed."""
+    return list(map(str, variables.get("ansible_play_hosts_all") or [_host(variables)]))
 
 
 def _found() -> Contents:

@@ -133,8 +133,10 @@ def contents(*names: str, host: str = "h", **values: Any) -> Contents:
     return found.since(accepted=ignored.parse([{"name": "ignored"}]))
 
 
-def plan(*names: str, key: str | None = None, **values: Any) -> dict[str, Any]:
-    made = sealed.make(contents(*names, **values), "salt", key)
+def plan(
+    *names: str, key: str | None = None, host: str = "h", salt: str = "salt", **values: Any
+) -> dict[str, Any]:
+    made = sealed.make(contents(*names, host=host, **values), salt, key, [host])
     loaded: dict[str, Any] = json.loads(json.dumps(made))
     return loaded
 
@@ -150,23 +152,43 @@ def test_a_plan_has_no_values_and_distinct_digests() -> None:
 
 
 def test_differences_name_what_is_new_gone_or_different() -> None:
-    made = plan("a", "b", "c", "ignored")
-    assert sealed.differences(made, contents("a", "b", "c", "ignored")) == []
-    assert sealed.differences(made, contents("b", "c")) == [f"gone: job a on {SERVER}"]
-    assert sealed.differences(made, contents("a", "b", "c", "d")) == [f"new: job d on {SERVER}"]
-    found = sealed.differences(made, contents("a", "b", "c", after="x"))
+    plans = sealed.Plans([plan("a", "b", "c", "ignored")])
+
+    def differences(*names: str, **values: Any) -> list[str]:
+        return plans.differences(contents(*names, **values), ["h"])
+
+    assert differences("a", "b", "c", "ignored") == []
+    assert differences("b", "c") == [f"gone: job a on {SERVER}"]
+    assert differences("a", "b", "c", "d") == [f"new: job d on {SERVER}"]
+    found = differences("a", "b", "c", after="x")
     assert found == [f"different: job {name} on {SERVER}" for name in "abc"]
     assert "; and 10 more." in sealed.conflict([str(number) for number in range(60)])
 
 
-def read(given: Any, folder: Path = Path()) -> dict[str, Any]:
-    return sealed.read(given, lambda name: folder / name)
+def test_a_run_takes_the_plans_of_its_hosts() -> None:
+    one, two = plan("a", host="one"), plan("a", host="two", salt="other")
+    plans = sealed.Plans([one, two])
+    assert plans.of_host("two") is two
+    assert plans.of_host("three")["writes"] == []
+    for host in ("one", "two"):
+        assert plans.differences(contents("a", host=host), [host]) == []
+        assert plans.differences(contents(host=host), [host]) == [f"gone: job a on {SERVER}"]
+    new = plans.differences(contents("a", host="three"), ["two", "three"])
+    assert sorted(new) == [f"gone: job a on {SERVER}", f"new: job a on {SERVER}"]
+    with pytest.raises(sealed.PlanError, match="is for one, two, but this run has none of these"):
+        plans.require_hosts(["three"])
+    with pytest.raises(sealed.PlanError, match="of the host one is given twice"):
+        sealed.Plans([one, one])
+
+
+def read(given: Any, folder: Path = Path()) -> Any:
+    return sealed.read(given, lambda name: folder / name).of_host("h")
 
 
 def test_a_plan_is_read_from_a_file_or_a_mapping(tmp_path: Path) -> None:
     made = plan("a", key="k")
     (tmp_path / "plan.json").write_text(json.dumps(made), encoding="utf-8")
-    assert read("plan.json", tmp_path) == read(made) == made
+    assert read("plan.json", tmp_path) == read(made) == read([made]) == made
 
 
 @pytest.mark.parametrize(

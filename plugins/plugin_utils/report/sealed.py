@@ -6,11 +6,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import shorten
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents import Contents
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.since import PLACE
 
@@ -28,8 +29,8 @@ class PlanError(Exception):
     """A plan that cannot be used; the message contains the reason and what to do."""
 
 
-def make(contents: Contents, salt: str, key: str | None) -> dict[str, Any]:
-    """Return the sealed plan of the findings.
+def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str]) -> dict[str, Any]:
+    """Return the sealed plan of the findings on the hosts of a run.
 
     It contains no values: an entry has a salted digest of both sides, and `writes` those of the
     changes.
@@ -40,6 +41,7 @@ def make(contents: Contents, salt: str, key: str | None) -> dict[str, Any]:
         "format": FORMAT,
         "collection": version(),
         "created": contents.finished,
+        "hosts": sorted(hosts),
         "servers": sorted({row.server for row in contents.rows() if row.server}),
         "places": [
             {"host": host, "service": service, "server": server}
@@ -94,12 +96,18 @@ def version() -> str:
     return next(line.split(":")[1].strip() for line in lines if line.startswith("version:"))
 
 
-def read(given: Any, resolve: Any) -> dict[str, Any]:
-    """Return a plan from a mapping, or from the file that a string names.
+def read(given: Any, resolve: Any) -> Plans:
+    """Return a plan, or the list of plans that slices of a run have made.
 
+    :param given: a mapping, or a string that names a file, or a list of them
     :param resolve: returns the path of a file name
-    :raises PlanError: if it is no plan, or was edited
+    :raises PlanError: if one is no plan, or was edited, or if two are for the same host
     """
+    listed = given if isinstance(given, list | tuple) else [given]
+    return Plans([_read(one, resolve) for one in listed])
+
+
+def _read(given: Any, resolve: Any) -> dict[str, Any]:
     plan = _loaded(given, resolve)
     if plan.get("format") != FORMAT:
         found = str(plan.get("format"))[:20]
@@ -140,7 +148,7 @@ def _plain(given: Any) -> Any:
 
 def _is_plan(plan: Mapping[str, Any]) -> bool:
     texts = ("collection", "created", "salt", "digest")
-    lists = ("servers", "writes", "ignored")
+    lists = ("hosts", "servers", "writes", "ignored")
     return (
         all(isinstance(plan.get(name), str) for name in texts)
         and all(
@@ -203,16 +211,52 @@ def _time(plan: Mapping[str, Any]) -> datetime:
         raise PlanError(f"does not tell when it was made: {_AGAIN}") from None
 
 
-def differences(plan: Mapping[str, Any], contents: Contents) -> list[str]:
-    """Return a line for each finding that is new, gone or different since the plan was made."""
-    now = {
-        _place(one): _entry(one, contents, plan["salt"])["digest"]
-        for one in contents.findings
-        if one["status"] in ("drift", "ignored")
-    }
-    ignored = set(plan["ignored"])
-    approved = {_place(one): one["digest"] for one in plan["entries"]}
-    return list(_differences(now, approved, ignored))
+class Plans:
+    """The sealed plans of a run: one, or those of its slices. A host has a single plan."""
+
+    def __init__(self, plans: Sequence[Mapping[str, Any]]) -> None:
+        self.plans = plans
+        self._by_host: dict[str, Mapping[str, Any]] = {}
+        for plan in plans:
+            for host in plan["hosts"]:
+                if host in self._by_host:
+                    raise PlanError(f"of the host {host} is given twice: give the newest one")
+                self._by_host[host] = plan
+
+    def require_hosts(self, hosts: Collection[str]) -> None:
+        """Raise `PlanError` if no plan is for any of the hosts of the run."""
+        if self._by_host.keys().isdisjoint(hosts):
+            known = shorten(", ".join(sorted(self._by_host)))
+            raise PlanError(f"is for {known}, but this run has none of these hosts: {_AGAIN}")
+
+    def of_host(self, host: str) -> Mapping[str, Any]:
+        """Return the plan of a host. A host that drift did not check may write nothing."""
+        nothing = {"salt": "", "entries": [], "writes": [], "ignored": []}
+        return self._by_host.get(host, nothing)
+
+    def differences(self, contents: Contents, hosts: Collection[str]) -> list[str]:
+        """Return a line for each finding that is new, gone or different since its plan was made.
+
+        :param hosts: the hosts of the run; entries of other hosts are left to other runs
+        """
+        findings: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
+        for one in contents.findings:
+            findings.setdefault(one["host"], []).append(one)
+        entries: dict[str, list[dict[str, Any]]] = {}
+        for plan in self.plans:
+            for one in plan["entries"]:
+                entries.setdefault(one["host"], []).append(one)
+        lines: list[str] = []
+        for host, found in findings.items():
+            plan = self.of_host(host)
+            now = {
+                _place(one): _entry(one, contents, plan["salt"])["digest"]
+                for one in found
+                if one["status"] in ("drift", "ignored")
+            }
+            approved = {_place(one): one["digest"] for one in entries.get(host, ())}
+            lines += _differences(now, approved, set(plan["ignored"]))
+        return lines
 
 
 def _differences(

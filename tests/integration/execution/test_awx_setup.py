@@ -184,7 +184,9 @@ def test_variables_say_where_and_with_what(awx: Controller, tmp_path: Path) -> N
         sliced = store.named("job_templates", f"delivery.toolchain {name}")
         assert sliced["job_slice_count"] == 8
         # otherwise all slices would check the same host
-        assert json.loads(sliced["extra_vars"]) == {"enforce_hosts": "all"}
+        assert json.loads(sliced["extra_vars"])["enforce_hosts"] == "all"
+    (approval,) = store.objects["workflow_approval_templates"].values()
+    assert "applies exactly those plans" in approval["description"]
     assert store.named("schedules", "delivery.toolchain drift every day")["enabled"] is True
 
 
@@ -192,10 +194,8 @@ def test_slices_with_a_shared_folder_are_summarised(awx: Controller, tmp_path: P
     setup(awx, tmp_path, awx_setup_slices=2, awx_setup_reports="/reports")
     store, nodes = awx.store, "workflow_job_template_nodes"
     drift = store.named("job_templates", "delivery.toolchain drift")
-    assert json.loads(drift["extra_vars"]) == {
-        "enforce_hosts": "all",
-        "drift_report": "/reports/{{ ansible_play_hosts_all | first }}",
-    }
+    variables = json.loads(drift["extra_vars"])
+    assert variables["drift_report"] == "/reports/{{ ansible_play_hosts_all | first }}"
     summary = store.named("job_templates", "delivery.toolchain drift summary")
     assert summary["playbook"] == "playbooks/drift_summary.yml"
     assert "job_slice_count" not in summary
@@ -211,6 +211,56 @@ def test_slices_with_a_shared_folder_are_summarised(awx: Controller, tmp_path: P
     assert linked(store, nodes, "drift", "failure_nodes") == []
     assert linked(store, nodes, "summary", "failure_nodes") == ["approval"]
     assert setup(awx, tmp_path, awx_setup_slices=2, awx_setup_reports="/reports")[0] == 0
+
+
+def _slice(
+    sandbox: Sandbox, folder: Path, template: Mapping[str, Any], hosts: list[str], **more: Any
+) -> playbook.Run:
+    """Run a slice of a job template on its part of the inventory."""
+    login = connections.connection("tracker", sandbox.urls["tracker"])
+    versions = {
+        host: {"desired_state_versions": [{"project": "REL", "name": f"8.{host}"}]}
+        for host in hosts
+    }
+    (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": versions}}), encoding="utf-8")
+    given = {**json.loads(template["extra_vars"]), "enforce_connections": {"tracker": login}}
+    name = template["playbook"].removeprefix("playbooks/").removesuffix(".yml")
+    return playbook.run(
+        folder,
+        [{"import_playbook": f"delivery.toolchain.{name}"}],
+        arguments=["-i", "hosts.json", "-e", json.dumps({**given, **more})],
+        variables={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
+    )
+
+
+def test_slices_enforce_the_plans_of_all_slices(
+    awx: Controller, fresh: Fresh, tmp_path: Path
+) -> None:
+    """Verify that a host takes its plan, also if the controller deals the hosts otherwise."""
+    sandbox = fresh("real")
+    setup(awx, tmp_path, awx_setup_slices=2)
+    drift, enforce = (
+        awx.store.named("job_templates", f"delivery.toolchain {name}")
+        for name in ("drift", "enforce")
+    )
+    artifacts: dict[str, Any] = {}
+    for hosts in (["a", "b"], ["c"]):
+        run = _slice(sandbox, tmp_path, drift, hosts)
+        assert run.code == 0, run.output
+        told = run.output.split("CUSTOM STATS")[1]
+        # the controller merges the statistics of slices
+        artifacts.update(json.loads(told[told.index("{") : told.rindex("}") + 1]))
+    plans = {name: each for name, each in artifacts.items() if "plan" in name}
+    assert sorted(each["hosts"] for each in plans.values()) == [["a", "b"], ["c"]]
+    for hosts in (["a", "c"], ["b"]):
+        run = _slice(sandbox, tmp_path, enforce, hosts, **artifacts)
+        assert run.code == 0, run.output
+        assert f"Applied: {len(hosts)} created" in run.output
+    again = _slice(sandbox, tmp_path, enforce, ["b"], **artifacts)
+    assert again.code == 2
+    assert "gone: version REL/8.b" in " ".join(again.output.split())
+    alone = _slice(sandbox, tmp_path, enforce, ["d"], **artifacts)
+    assert "is for a, b, c, but this run has none of these" in " ".join(alone.output.split())
 
 
 def test_a_misspelt_variable_is_named_before_anything_is_made(
