@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.descriptor import (
+    Descriptor,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.sealing import (
     PlannedChange,
@@ -29,6 +32,16 @@ PLACE = ("CiJobOptions", SERVER)
 
 class Whole:
     """An operation with an indivisible plan."""
+
+
+@dataclass
+class Options:
+    """The options of such an operation."""
+
+    job: str
+    secret: Secret
+    folder: str | None = None
+    run: int = 1
 
 
 @dataclass
@@ -105,6 +118,24 @@ def test_digests_depend_on_place_salt_sides_and_secrets() -> None:
     }
     assert len(found) == 6
     assert digest(base, "a", wanted) in found
+
+
+def test_a_digest_of_a_single_object_has_its_options() -> None:
+    """Verify that the approval of an object does not allow the same change of another one."""
+    operation: Any = Whole()
+    operation.descriptor = Descriptor("ci", {}, kind="job", name="{folder}/{job}")
+
+    def digest(sealed: Sealing, **options: Any) -> str:
+        sealed.hold(operation, Plan({}, "x", "create"), Options(**options), check_mode=True)
+        return sealed.digests[0]
+
+    drift = Sealing({"salt": "salt"}, PLACE, {"s3cret"})
+    given = {"job": "a", "secret": Secret("s3cret")}
+    assert digest(drift, **given) == digest(drift, **given)
+    assert len({digest(drift, **{**given, **more}) for more in ({}, {"job": "b"}, {"run": 2})}) == 3
+    enforce = Sealing({"salt": "salt", "writes": []}, PLACE, {"s3cret"})
+    with pytest.raises(ToolchainError, match="the change of /a is not in the sealed plan"):
+        enforce.hold(operation, Plan({}, "x", "create"), Options(**given), check_mode=False)
 
 
 def test_an_unchanged_task_has_no_digest() -> None:

@@ -12,6 +12,7 @@ import hmac
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from string import Formatter
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ..errors import ToolchainError, single_line
@@ -78,7 +79,7 @@ class Sealing:
         descriptor = getattr(operation, "descriptor", None)
         if not plan.changed or (descriptor is not None and descriptor.follows):
             return plan
-        parts = _parts(operation, plan, wanted)
+        parts = _parts(operation, plan, wanted, descriptor.name if descriptor else "")
         self.digests = [self._digest(part) for part in parts]
         if check_mode or self._may_write is None:
             return plan
@@ -104,11 +105,31 @@ class Sealing:
         return hmac.new(self._salt, text.encode(), hashlib.sha256).hexdigest()[:32]
 
 
-def _parts(operation: Any, plan: Plan, wanted: Any) -> Sequence[PlannedChange]:
+def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[PlannedChange]:
     if isinstance(operation, Divisible):
         return operation.parts()
     before, after = plan.diff()
-    return [PlannedChange("", wanted, [plan.action, before], after)]
+    # the options: two objects may have the same diff, and a diff need not show what is run
+    name = _name(pattern, wanted)
+    return [PlannedChange(name, wanted, [plan.action, before], [after, _plain(wanted)])]
+
+
+def _name(pattern: str, options: Any) -> str:
+    """Return the name of an object from a format string over the options."""
+    fields = [field for _text, field, _spec, _conversion in Formatter().parse(pattern) if field]
+    found = {field: getattr(options, field, None) for field in fields}
+    return pattern.format_map({**found, **{name: "" for name, one in found.items() if one is None}})
+
+
+def _plain(value: Any) -> Any:
+    """Return options for JSON, without their secrets."""
+    if isinstance(value, Secret):
+        return None
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _texts_in(value: Any) -> set[str]:
