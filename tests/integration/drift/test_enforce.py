@@ -132,3 +132,29 @@ def test_drift_fails_where_that_is_wanted(fresh: Fresh, tmp_path: Path) -> None:
     assert (
         "3 objects differ: user eve: missing; group quality: differs in users; module" in run.output
     )
+
+
+def test_builds_of_projects_are_apart(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    retention = [
+        {"build_name": "nightly", "count": 3},
+        {"build_name": "nightly", "count": 3, "project": "proj", "missing_ok": True},
+    ]
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "module_defaults": {
+            "group/delivery.toolchain.repo": connections.connection(
+                "repo", sandbox.urls["repo"], dialect="jfrog"
+            )
+        },
+        "roles": [{"role": "delivery.toolchain.repo_housekeeping"}],
+        "vars": {"repo_housekeeping_retention": retention},
+    }
+    run = playbook.run(tmp_path, [play])
+    assert run.code == 0, run.output
+    facts = run.event("delivery.toolchain.repo_housekeeping : Leave behind what went").result
+    assert facts["ansible_facts"]["repo_housekeeping_discarded"] == {
+        "nightly": ["101"],
+        "proj:nightly": [],
+    }

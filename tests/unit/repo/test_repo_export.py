@@ -164,6 +164,11 @@ def test_access_is_exported_as_the_modules_take_it(
     ]
     left_out = [(one["kind"], one["name"]) for one in values["left_out"]]
     assert left_out == [("password", "bob"), ("user", "sam"), ("permission", "other")]
+    objects = "2 objects are not in repo.yml; left_out and the head of the file name them"
+    passwords = "the passwords of 1 users are not in repo.yml"
+    assert server.warnings == [objects, passwords]
+    server.run(RepoExportOperation, given)
+    assert server.warnings == [objects, passwords, objects]
     for operation, kind in (
         (RepoGroupOperation, "groups"),
         (RepoUserOperation, "users"),

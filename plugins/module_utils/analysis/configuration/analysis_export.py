@@ -12,12 +12,11 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ..client import AnalysisClient
 from .export import read_lists
+from .object_kinds import USERS
 
 _PARALLEL = 4
-_UNTOLD = (
-    "Passwords of users are not told by the server.",
-    "Builds and issues are no part of a desired state.",
-)
+_UNTOLD = "Builds and issues are no part of a desired state."
+_UNTOLD_OF_USERS = "Passwords of users are not told by the server."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +47,8 @@ class AnalysisExportOperation(ServiceExport):
     def read(self) -> ServiceState:
         self._task.progress("reading the configuration of the code analysis server")
         found = read_lists(self._client, self._projects, _PARALLEL)
-        state = ServiceState(untold=_UNTOLD)
+        of_users = (_UNTOLD_OF_USERS,) if found.lists[USERS.option] else ()
+        state = ServiceState(untold=(*of_users, _UNTOLD))
         for kind, doubts in found.doubts.items():
             state.leave_out("list", kind, "; ".join(doubts))
         state.values = {

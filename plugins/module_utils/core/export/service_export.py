@@ -22,6 +22,8 @@ from .file_content import FileContent
 
 _WIDTH = 1_000_000
 _SHOWN = 300
+#: Kind of the passwords that no server shows, in `left_out`.
+PASSWORD = "password"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,11 +94,7 @@ class ServiceExport(ABC):
             "left_out": state.left_out,
             "untold": list(state.untold),
         }
-        if state.left_out:
-            self._task.warn(
-                f"{len(state.left_out)} objects are not in {self.service}.yml; left_out and the"
-                " head of the file name them"
-            )
+        self._warn(state, changes)
         done = [change for change in changes if change.action != "unchanged"]
 
         def make_diff() -> tuple[str, str]:
@@ -104,6 +102,19 @@ class ServiceExport(ABC):
 
         action: Action = "update" if self._folder.changed else "none"
         return Plan(None, None, action, result=result, make_diff=make_diff)
+
+    def _warn(self, state: ServiceState, changes: list[FileChange]) -> None:
+        """Warn about missing objects; about passwords only when the file is new."""
+        file = f"{self.service}.yml"
+        passwords = sum(each["kind"] == PASSWORD for each in state.left_out)
+        objects = len(state.left_out) - passwords
+        if objects:
+            self._task.warn(
+                f"{objects} objects are not in {file}; left_out and the head of the file name them"
+            )
+        is_new = any((change.path, change.action) == (file, "created") for change in changes)
+        if passwords and is_new:
+            self._task.warn(f"the passwords of {passwords} users are not in {file}")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         self._folder.write()

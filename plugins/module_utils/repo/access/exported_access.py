@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.export.service_export import ServiceState
+from ...core.export.service_export import PASSWORD, ServiceState
 from ...core.module.task import Task
 from .directory import GROUPS, PERMISSIONS, USERS, Directory
 from .permission_shapes import from_access, from_older
@@ -38,7 +38,7 @@ def exported_users(task: Task, state: ServiceState) -> list[dict[str, Any]]:
         entry = user_of(name, row, old=directory.is_old)
         found.append(entry)
         if not entry["internal_password_disabled"]:
-            state.leave_out("password", name, "no server shows it: a new user needs one")
+            state.leave_out(PASSWORD, name, "no server shows it: a new user needs one")
     return found
 
 
