@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +27,9 @@ Fresh = Callable[[str], Sandbox]
 
 ADMIN = "repo-admin-token-1234567890"
 DAY = 86_400
+_SECONDS = 120
+#: Seconds for which a server holds back a response; the run is killed before.
+_HELD_BACK = 60.0
 VARIABLES = {
     "login_rotation_name": "ci-deployer",
     "login_rotation_username": "deployer",
@@ -45,16 +55,48 @@ class Servers:
             "group/delivery.toolchain.ci": connections.connection("ci", sandbox.urls["ci"]),
         }
 
-    def run(self, *arguments: str, **changes: Any) -> playbook.Run:
-        roles = [{"role": "delivery.toolchain.login_rotation"}]
-        play = {
+    def _play(self, variables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        defaults = {group: {**login, **options} for group, login in self._defaults.items()}
+        return {
             "hosts": "localhost",
             "gather_facts": False,
-            "module_defaults": self._defaults,
-            "roles": roles,
-            "vars": {**VARIABLES, **changes},
+            "module_defaults": defaults,
+            "roles": [{"role": "delivery.toolchain.login_rotation"}],
+            "vars": {**VARIABLES, **variables},
         }
+
+    def run(
+        self, *arguments: str, options: Mapping[str, Any] | None = None, **changes: Any
+    ) -> playbook.Run:
+        """Run the role; `options` are further options of the connections."""
+        play = self._play(changes, options or {})
         return playbook.run(self.folder, [play], arguments=["-vv", *arguments])
+
+    def kill(self, fault: Mapping[str, Any]) -> None:
+        """Run the role, and kill all of its processes while a server holds back a response."""
+        path = self.folder / "killed.json"
+        path.write_text(json.dumps([self._play({}, {})]), encoding="utf-8")
+        self.sandbox.fault(**fault, late=_HELD_BACK)
+        environment = playbook.environment(self.folder)
+        del environment["ANSIBLE_CALLBACKS_ENABLED"]
+        with subprocess.Popen(
+            [str(Path(sys.executable).parent / "ansible-playbook"), str(path)],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                deadline = time.monotonic() + _SECONDS
+                while self.sandbox.pending_faults() and process.poll() is None:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.02)
+                assert process.poll() is None
+            finally:
+                for number in _tree(process.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(number, signal.SIGKILL)
 
     def _repo(self, method: str, path: str, **sent: Any) -> Any:
         address = f"{self.sandbox.urls['repo']}/access/api/v1/{path}"
@@ -87,10 +129,34 @@ class Servers:
             found += re.findall(r"\(token ([^()\s]+)\)", response.text) if response.ok else []
         return found
 
+    def require_rotated(self, old: str, runs: int = 2) -> None:
+        """Verify that the next runs end with exactly one token, which all credentials hold."""
+        for _run in range(runs):
+            run = self.run()
+            assert run.code == 0, run.output
+            self.require_sound()
+            tokens = self.tokens()
+            if len(tokens) == 1 and tokens != [old] and self.held() == tokens * 2:
+                return
+        pytest.fail(f"{tokens} are valid, {self.held()} are in use")
+
     def require_sound(self) -> None:
         """Verify that a token is valid, and that no credential holds a revoked one."""
         assert self.tokens()
         assert set(self.held()) <= set(self.tokens())
+
+
+def _tree(process: int) -> list[int]:
+    """Return the ids of a process and of all processes below it. Workers have their own groups."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            after_name = path.read_text(encoding="utf-8").rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(after_name[1])
+    found = [process]
+    for number in found:
+        found += [child for child, parent in parents.items() if parent == number]
+    return found
 
 
 @pytest.fixture
@@ -145,6 +211,44 @@ def test_a_lost_response_is_mended(servers: Servers, cell: str) -> None:
             break
     else:
         pytest.fail(f"{tokens} are valid, {servers.held()} are in use")
+
+
+#: The reads of a rotation by service; the first ones precede the first write.
+READS = [*(("ci", number) for number in range(19)), *(("repo", number) for number in range(4))]
+BEFORE = {"ci": 5, "repo": 2}
+LOSSES: tuple[dict[str, Any], ...] = ({"cut": True}, {"status": 503}, {"late": 4.0})
+
+
+@pytest.mark.parametrize(("service", "number"), READS)
+def test_a_lost_read_is_mended(servers: Servers, service: str, number: int) -> None:
+    """Verify each read without a response, with an error, or with a response that is too late."""
+    old, begin = servers.add_token(), servers.sandbox.mark()
+    loss = LOSSES[number % len(LOSSES)]
+    servers.sandbox.fault(service=service, write=False, skip=number, **loss)
+    run = servers.run(options={"retries": 0, "timeout": 2})
+    assert servers.sandbox.pending_faults() == []
+    servers.require_sound()
+    if number < BEFORE[service]:
+        assert run.code == 2
+        assert servers.sandbox.requests(since=begin, writes=True) == []
+        assert servers.tokens() == [old]
+        return
+    servers.require_rotated(old)
+
+
+KILLS = {
+    **{f"after the write: {name}": fault for name, fault in FAULTS.items()},
+    "before the credentials": {"service": "ci", "write": False, "skip": 5},
+    "before the revocation": {"service": "repo", "write": False, "skip": 3},
+}
+
+
+@pytest.mark.parametrize("place", KILLS)
+def test_a_killed_run_is_continued(servers: Servers, place: str) -> None:
+    old = servers.add_token()
+    servers.kill(KILLS[place])
+    servers.require_sound()
+    servers.require_rotated(old)
 
 
 @pytest.mark.parametrize("step", FAULTS)
