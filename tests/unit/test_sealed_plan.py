@@ -130,7 +130,7 @@ def test_a_digest_of_a_single_object_has_its_options() -> None:
         return sealed.digests[0]
 
     drift = Sealing({"salt": "salt"}, PLACE, {"s3cret"})
-    given = {"job": "a", "secret": Secret("s3cret")}
+    given: dict[str, Any] = {"job": "a", "secret": Secret("s3cret")}
     assert digest(drift, **given) == digest(drift, **given)
     assert len({digest(drift, **{**given, **more}) for more in ({}, {"job": "b"}, {"run": 2})}) == 3
     enforce = Sealing({"salt": "salt", "writes": []}, PLACE, {"s3cret"})
