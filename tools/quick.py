@@ -93,9 +93,8 @@ def main() -> int:
         return 0
     programs = Path(sys.executable).parent
     # importlib: tests of several layers may have files of the same name
-    pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib")
-    pytest += ("-n", "2", "--dist", "loadfile")
-    commands = [*_STATIC, (*pytest, *files)] if files else list(_STATIC)
+    pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib", "-n", "2")
+    commands = [*_STATIC, (*pytest, "--dist", "loadfile", *files)] if files else list(_STATIC)
     if modules:
         commands.append(("pytest", "-q", "tests/contract", "-k", " or ".join(modules)))
     molecule = ("molecule", "--base-config", ".config/molecule/config.yml", "test")
