@@ -39,6 +39,9 @@ contract faults unit:
 	$(call run,$(PYTEST) tests/$@ --junitxml $(OUT)/$@.xml)
 molecule:
 	$(call run,molecule --base-config .config/molecule/config.yml test --all)
+# A single scenario, by hand.
+molecule-%:
+	$(call run,molecule --base-config .config/molecule/config.yml test --scenario-name $*)
 core-oldest core-newest:
 	$(call run,python -m tools.matrix --brief $(@:core-%=%))
 benchmarks:
