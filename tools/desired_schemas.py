@@ -112,6 +112,8 @@ def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
         source = {"from": {"type": "string"}}
         schema |= {"type": ["string", "object"], "writeOnly": True, "properties": source}
         schema |= {"required": ["from"], "additionalProperties": False}
+    if option.get("default"):
+        schema["default"] = option["default"]
     if "choices" in option:
         schema["enum"] = option["choices"]
     if option["type"] == "list":

@@ -18,6 +18,8 @@ _ENDINGS = (".yml", ".yaml")
 _ENVIRONMENTS = "environments"
 #: Service to the values of its properties.
 _State = dict[str, dict[str, Any]]
+#: The options that identify an entry of a list, with their defaults.
+_Key = dict[str, Any]
 
 
 class DesiredStateError(Exception):
@@ -84,9 +86,9 @@ def unmanaged(described: Mapping[str, Any], on_server: Mapping[str, Any]) -> lis
     found = []
     for service, values in on_server.items():
         for name, entries in values.items():
-            key = schema_of(service)["properties"][name].get(KEY)
+            key = _key(service, name)
             wanted = described.get(service, {})
-            if key is None or name not in wanted:
+            if not key or name not in wanted:
                 continue
             known = {_identity(entry, key) for entry in wanted[name]}
             others = [entry for entry in entries if _identity(entry, key) not in known]
@@ -208,14 +210,21 @@ def _override(found: _State, differences: _State) -> None:
     for service, values in differences.items():
         base = found.setdefault(service, {})
         for name, value in values.items():
-            key = schema_of(service)["properties"][name].get(KEY)
+            key = _key(service, name)
             if key and isinstance(base.get(name), list):
                 base[name] = _overridden(base[name], value, key)
             else:
                 base[name] = value
 
 
-def _overridden(base: list[_Entry], differences: list[_Entry], key: list[str]) -> list[_Entry]:
+def _key(service: str, name: str) -> _Key:
+    """Return the options that identify an entry of a list, with their defaults."""
+    schema = schema_of(service)["properties"][name]
+    options = schema.get("items", {}).get("properties", {})
+    return {option: options.get(option, {}).get("default") for option in schema.get(KEY, ())}
+
+
+def _overridden(base: list[_Entry], differences: list[_Entry], key: _Key) -> list[_Entry]:
     changes = {_identity(entry.written, key): entry for entry in differences}
     merged = []
     for entry in base:
@@ -238,10 +247,11 @@ def _overridden(base: list[_Entry], differences: list[_Entry], key: list[str]) -
     ]
 
 
-def _identity(entry: Mapping[str, Any], key: list[str]) -> tuple[Any, ...]:
-    """Return what identifies an entry. An option that is missing is as an empty one."""
-    return tuple(entry.get(name) or None for name in key)
+def _identity(entry: Mapping[str, Any], key: _Key) -> tuple[Any, ...]:
+    """Return what identifies an entry. An empty option, or its default, is as a missing one."""
+    given = {name: entry.get(name) or None for name in key}
+    return tuple(None if given[name] == key[name] else given[name] for name in key)
 
 
-def _name(entry: Mapping[str, Any], key: list[str]) -> str:
+def _name(entry: Mapping[str, Any], key: _Key) -> str:
     return "/".join(str(part) for part in _identity(entry, key) if part is not None)

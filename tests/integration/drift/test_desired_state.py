@@ -26,8 +26,12 @@ users:
 """
 CI = "plugins:\n  - name: git\ncheck_java: false\njobs:\n  - job: desired\n    src: desired.xml\n"
 CI_CONFIGURATION = """
+configuration:
+  - config:
+      jenkins: {systemMessage: "{{ not a template }}"}
+  - {src: casc.txt}
 credentials:
-  - {folder: team, id: login, kind: username_password, username: team, password: {from: team_password}}
+  - {folder: team, domain: _, id: login, kind: username_password, username: team, password: {from: team_password}}
 nodes:
   - {name: linux-1, remote_root: /srv, labels: [linux]}
 views:
@@ -179,10 +183,16 @@ def test_access_to_the_repository_manager(fresh: Fresh, tmp_path: Path) -> None:
     assert _report(tmp_path)["findings"] == []
 
 
-def test_folders_credentials_nodes_jobs_and_views(fresh: Fresh, tmp_path: Path) -> None:
+def test_configuration_folders_credentials_nodes_jobs_and_views(
+    fresh: Fresh, tmp_path: Path
+) -> None:
     """Verify that a folder comes before its credentials, in check mode too, and views last."""
     sandbox = fresh("real")
     _describe(tmp_path, ci=CI_CONFIGURATION)
+    text = (
+        "unclassified: {location: {adminAddress: team@example.org, url: 'https://ci.example.org/'}}"
+    )
+    (tmp_path / "desired/casc.txt").write_text(text, encoding="utf-8")
     (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
     variables = {
         "desired_state_folder": "desired",
@@ -194,6 +204,8 @@ def test_folders_credentials_nodes_jobs_and_views(fresh: Fresh, tmp_path: Path) 
     assert run.shows(["team-password-12345"]) == []
     report = _report(tmp_path)
     assert sorted((finding["kind"], finding["name"]) for finding in report["findings"]) == [
+        ("configuration", "jenkins"),
+        ("configuration", "unclassified"),
         ("credential", "team/login"),
         ("job", "team"),
         ("job", "team/desired"),
@@ -206,10 +218,19 @@ def test_folders_credentials_nodes_jobs_and_views(fresh: Fresh, tmp_path: Path) 
         request["path"].rpartition("/")[2] for request in sandbox.requests("ci", writes=True)
     ]
     assert written == [
-        *("createItem", "createCredentials", "doCreateItem", "createItem", "createView")
+        *("configure", "configure", "createItem", "createCredentials", "doCreateItem"),
+        *("createItem", "createView"),
     ]
-    _run(tmp_path, "drift", variables)
+    (message,) = [one for one in report["findings"] if one["name"] == "jenkins"]
+    assert message["text"] == "configuration jenkins: differs in jenkins.systemMessage"
+    assert message["after"] == {"jenkins.systemMessage": "{{ not a template }}"}
+    begin = sandbox.mark()
+    run = _run(tmp_path, "drift", {**variables, "desired_state_unmanaged": "report"})
     assert _report(tmp_path)["findings"] == []
+    assert sandbox.requests(since=begin, writes=True) == []
+    for others in ("credentials are not managed: git-login", "nodes are not managed: (built-in)"):
+        assert f"ci: 1 of the {others}" in run.output
+    assert "of the views are not managed" not in run.output
 
 
 def test_a_slip_is_told_before_anything_is_sent(fresh: Fresh, tmp_path: Path) -> None:
@@ -250,9 +271,15 @@ def test_an_environment_and_what_the_folder_does_not_name(fresh: Fresh, tmp_path
     assert "has no environment 'tset': it has test" in run.output
 
 
-#: What an export cannot contain: jobs of branches, and the passwords of users.
+#: What an export cannot contain: jobs of branches, secrets, and what another list describes.
 LEFT_OUT = {
-    "CI server": ["delivery/service/*"],
+    "CI server": [
+        "delivery/service/*",
+        "jenkins.nodes",
+        "unclassified.mailer.authentication.password",
+        "unclassified.broken",
+        "git-login",
+    ],
     "artifact repository manager": ["admin", "deployer", "reader"],
 }
 
