@@ -226,6 +226,28 @@ def test_a_plan_with_a_seal_needs_its_key(fresh: Fresh, tmp_path: Path) -> None:
     assert "Applied: 3 created" in run.output
 
 
+def test_the_ci_configuration_is_held_against_the_plan(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    state = {"jenkins": {"systemMessage": "Planned"}}, {"unclassified": {"location": {"url": "x"}}}
+    variables = {
+        **{name: [] for name in CONFIG if name.startswith("desired")},
+        "desired_state_configuration": [{"config": each} for each in state],
+        "enforce_roles": "desired_state",
+    }
+    planned, _cost = _found(sandbox, tmp_path, variables)
+    assert sorted(one["name"] for one in planned.values()) == ["jenkins", "unclassified"]
+    (tmp_path / "now/plan.json").rename(tmp_path / "plan.json")
+    other = {"config": {"jenkins": {"systemMessage": "By hand"}}}
+    _apply(sandbox, tmp_path, {"module": "ci_configuration"}, "update", **other)
+    sealed = {**variables, "enforce_plan": "plan.json"}
+    refused = _run(sandbox, tmp_path, "enforce", sealed, code=2)
+    assert "different: configuration jenkins" in " ".join(refused.output.split())
+    assert _writes(refused) == []
+    _run(sandbox, tmp_path, "enforce", {**sealed, "enforce_plan_rest": "skip"})
+    left, _cost = _found(sandbox, tmp_path, variables)
+    assert [one["before"] for one in left.values()] == [{"jenkins.systemMessage": "By hand"}]
+
+
 KINDS = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text(encoding="utf-8"))[
     "desired_state_kinds"
 ]
@@ -253,11 +275,11 @@ def _entry(kind: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if name in known}
 
 
-def _apply(sandbox: Sandbox, folder: Path, kind: dict[str, Any], step: str) -> None:
-    """Change an object behind the back of the plan, with the arguments of its contract case."""
+def _apply(sandbox: Sandbox, folder: Path, kind: dict[str, Any], step: str, **options: Any) -> None:
+    """Change an object behind the back of the plan, with `options` or those of its contract case."""
     case = CASES[kind["module"]]
     login = connections.connection(case["service"], sandbox.urls[case["service"]])
-    task = playbook.task(kind["module"], {**case[step], **login}, "Change it")
+    task = playbook.task(kind["module"], {**(options or case[step]), **login}, "Change it")
     run = playbook.run(folder, [playbook.play([task])])
     assert run.event("Change it").status == "ok", run.output
 
