@@ -12,8 +12,8 @@ from ..core import errors
 from ..core.address import Query, origin, path_of
 from ..core.errors import Kind, ToolchainError
 from ..core.http.download import download
-from ..core.http.login_refusal import require_login, require_scope
 from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
 from ..core.http.writes import Verify
 from ..core.module.task import Task

@@ -14,8 +14,8 @@ from ..core.address import path, path_of
 from ..core.connection.cloud import is_cloud
 from ..core.http.download import Taken, download
 from ..core.http.file_download import RemoteContent, download_into
-from ..core.http.login_refusal import require_login, require_scope
 from ..core.http.messages import Response, json_or_none, unexpected_body
+from ..core.http.rejected_logins import require_login, require_scope
 from ..core.http.transport import Transport
 from ..core.module.task import Task
 from .page import Page, member, page_of

@@ -114,8 +114,8 @@ def download_into(
         try:
             file.write(block)
         except OSError as error:
-            said = f"writing a temporary file: {error.strerror or error}"
-            raise ToolchainError("failed", said) from None
+            message = f"writing a temporary file: {error.strerror or error}"
+            raise ToolchainError("failed", message) from None
 
     def take(response: Response, blocks: Iterable[bytes]) -> Fetched:
         file.seek(0)
@@ -206,8 +206,8 @@ def _compared(
 def _differs(response: Response, head: bytes, received: str, expected: str) -> ToolchainError:
     if _is_page(head):  # a page of a login or of a proxy
         return unexpected_body(_with_body(response, head), "the file")
-    said = f"the server sent a file of {received}, but announced {expected}: it was discarded"
-    return response.error("protocol", said)
+    message = f"the server sent a file of {received}, but announced {expected}: it was discarded"
+    return response.error("protocol", message)
 
 
 def _is_page(head: bytes) -> bool:

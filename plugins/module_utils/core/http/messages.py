@@ -87,8 +87,8 @@ class Response:
         try:
             return json_text.loads(self.body)
         except json_text.TooDeep as error:
-            said = f"the server returned {self.status} with JSON that cannot be read: {error}"
-            raise self.with_unknown_outcome(self.error("protocol", said)) from None
+            message = f"the server returned {self.status} with JSON that cannot be read: {error}"
+            raise self.with_unknown_outcome(self.error("protocol", message)) from None
         except ValueError:
             raise unexpected_body(self, "JSON") from None
 

@@ -86,7 +86,7 @@ def _never_sent(causes: list[BaseException]) -> bool:
     return any(
         isinstance(cause, connecting)
         or _is_wrong_host(cause)
-        or _tunnel_refusal(cause)
+        or _tunnel_error(cause)
         or _wants_certificate(cause)
         for cause in causes
     )
@@ -107,7 +107,7 @@ def _wants_certificate(cause: BaseException) -> bool:
     return isinstance(reason, str) and _CERTIFICATE_ALERT.search(reason) is not None
 
 
-def _tunnel_refusal(cause: BaseException) -> str | None:
+def _tunnel_error(cause: BaseException) -> str | None:
     """Return the message of a proxy that does not connect to the server; `None` for any other
     error.
     """
@@ -130,10 +130,10 @@ def _reason(
         return "network", f"the proxy cannot be reached: {_CHECK_PROXY}", False
     if reason is not None:
         return "network", reason, False
-    refusal = next(filter(None, map(_tunnel_refusal, causes)), None)
-    if refusal is not None:
+    reply = next(filter(None, map(_tunnel_error, causes)), None)
+    if reply is not None:
         # a password that was rejected is not sent again
-        return "network", f"the proxy refused ({refusal}): {_CHECK_PROXY}", " 407 " in refusal
+        return "network", f"the proxy gave no tunnel ({reply}): {_CHECK_PROXY}", " 407 " in reply
     return _late_reason(causes, timeout) or _body_reason(error, causes)
 
 

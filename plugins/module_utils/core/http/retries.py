@@ -54,7 +54,7 @@ class Retries:
         self.accounting.add(retries=int(counted))
         self.sleep(seconds)
 
-    def refusal(self, response: Response, asked: float, detail: str) -> ToolchainError:
+    def too_long(self, response: Response, asked: float, detail: str) -> ToolchainError:
         """Return the error for a server that asks for a longer pause than `retry_max_wait`.
 
         :param detail: the server's error message

@@ -19,10 +19,10 @@ from ..connection.options import Connection
 from ..errors import ToolchainError, invalid
 from ..secret import clean_url
 from .bodies import Incoming
-from .login_refusal import kind_of_refusal
 from .messages import REDIRECTS, Request, Response, retry_after
 from .multipart import SMALL, Upload, small_body
 from .network_errors import Failure, failure_of
+from .rejected_logins import kind_of_rejection
 from .retries import RETRIED_READS, Retries, limit_of
 from .sessions import pooled_session, request_errors
 from .writes import Verify, Write
@@ -202,10 +202,10 @@ class Transport:
         detail = errors.shorten(self._describe(response))
         asked = retry_after(response.headers.get("Retry-After"))
         if response.status in RETRIED_READS and (asked or 0.0) > self._retries.longest:
-            return self._retries.refusal(response, asked or 0.0, detail)
-        said = f": {detail}" if detail else " without an error message"
-        kind, remedy = kind_of_refusal(response, self.connection, detail)
-        message = f"the server returned {response.status}{limit_of(response)}{said}"
+            return self._retries.too_long(response, asked or 0.0, detail)
+        reason = f": {detail}" if detail else " without an error message"
+        kind, remedy = kind_of_rejection(response, self.connection, detail)
+        message = f"the server returned {response.status}{limit_of(response)}{reason}"
         error = response.error(kind, message, detail)
         return error.with_hint(remedy) if remedy else error
 

@@ -12,24 +12,24 @@ import re
 
 from ..address import origin
 from ..connection.options import Connection
-from ..errors import Kind, ToolchainError, kind_of_status, shorten
+from ..errors import Kind, kind_of_status, shorten
 from .messages import Response
 
-#: Headers and words of a gateway about a missing scope.
+#: Headers and messages of a gateway about a missing scope.
 _SCOPE_HEADER = "X-Failure-Category"
 _SCOPE_CATEGORY = "FAILURE_CLIENT_SCOPE_CHECK"
-_SCOPE_WORDS = "scope does not match"
+_SCOPE_MESSAGE = "scope does not match"
 _REASON = "X-Seraph-LoginReason"
 _DENIED = "X-Authentication-Denied-Reason"
-_REFUSED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
+_REJECTED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
-#: Words of a 403 about the permissions of an account that is logged in.
+#: Matches the message of a 403 about the permissions of an account that is logged in.
 _PERMISSION = re.compile(r"permi(?:ssion|tted)|privilege|not allowed|unauthori[sz]ed to", re.I)
 _KEYS_ENDED = "servers accept API keys no longer, or only by a setting: give a token instead"
 
 
-def kind_of_refusal(response: Response, connection: Connection, said: str) -> tuple[Kind, str]:
+def kind_of_rejection(response: Response, connection: Connection, detail: str) -> tuple[Kind, str]:
     """Return the kind of a failed response, and a remedy for an API key that is not accepted.
 
     Server fact [repo-3]: 403 for such a key, as for a missing permission.
@@ -37,7 +37,7 @@ def kind_of_refusal(response: Response, connection: Connection, said: str) -> tu
     kind = kind_of_status(response.status)
     at_home = origin(response.url) == origin(connection.url)
     key = response.status in (401, 403) and connection.api_key is not None and at_home
-    if not key or (response.status == 403 and _PERMISSION.search(said)):
+    if not key or (response.status == 403 and _PERMISSION.search(detail)):
         return kind, ""
     return "auth", _KEYS_ENDED
 
@@ -51,19 +51,19 @@ def require_login(response: Response, connection: Connection) -> None:
     at_home = origin(response.url) == origin(connection.url)
     denied = response.headers.get(_DENIED)
     if response.status in (401, 403) and denied is not None:
-        raise _refused(
-            response,
-            f"the server returned {response.status} and refuses every login of this account"
+        raise response.error(
+            "auth",
+            f"the server returned {response.status} and rejects every login of this account"
             f" ({shorten(denied)}): log in once with a browser, then try again",
             denied,
         )
     sent = connection.has_credentials and at_home
-    seen = _seen(response) if sent and response.status != 401 else None
-    if seen is not None:
-        raise _refused(
-            response,
-            f"the server returned {response.status}, but did not accept the credentials ({seen})",
-            seen,
+    header = _anonymous_header(response) if sent and response.status != 401 else None
+    if header is not None:
+        raise response.error(
+            "auth",
+            f"the server returned {response.status}, but did not accept the credentials ({header})",
+            header,
         )
 
 
@@ -76,23 +76,22 @@ def require_scope(response: Response, scopes: str) -> None:
     if response.status not in (401, 403):
         return
     category = response.headers.get(_SCOPE_HEADER, "")
-    if _SCOPE_CATEGORY not in category.upper() and _SCOPE_WORDS not in response.text.lower():
+    if _SCOPE_CATEGORY not in category.upper() and _SCOPE_MESSAGE not in response.text.lower():
         return
-    said = f"the token lacks a scope: the request needs {scopes}"
-    detail = shorten(response.text) or category
-    raise response.error("permission", f"the server returned {response.status}, {said}", detail)
+    raise response.error(
+        "permission",
+        f"the server returned {response.status}, the token lacks a scope:"
+        f" the request needs {scopes}",
+        shorten(response.text) or category,
+    )
 
 
-def _seen(response: Response) -> str | None:
+def _anonymous_header(response: Response) -> str | None:
     """Return the header which shows that nobody is logged in."""
     reasons = {word.strip().upper() for word in response.headers.get(_REASON, "").split(",")}
-    if "OK" not in reasons and reasons & _REFUSED:
+    if "OK" not in reasons and reasons & _REJECTED:
         return shorten(f"{_REASON}: {response.headers[_REASON]}")
     for name in _USERS:
         if response.headers.get(name, "").strip().lower() == "anonymous":
             return f"{name}: {response.headers[name]}"
     return None
-
-
-def _refused(response: Response, message: str, detail: str) -> ToolchainError:
-    return response.error("auth", message, detail)
