@@ -18,7 +18,9 @@ extends_documentation_fragment:
   - delivery.toolchain.docker_images
 options:
   _terms:
-    description: Keys of repositories.
+    description:
+      - Keys of repositories.
+      - C(repo/image) names a single image, C(repo/image:tag) and C(repo/image@sha256:...) also limit its tags.
     type: list
     elements: str
     required: true
@@ -65,13 +67,14 @@ class LookupModule(LookupBase):
             for image in lookups.kept(self, term, partial(self._images, term))
         ]
 
-    def _images(self, repo: str) -> list[dict[str, Any]]:
-        given = {**self.get_options(), "repo": repo}
+    def _images(self, term: str) -> list[dict[str, Any]]:
+        named = {"image": term} if "/" in term else {"repo": term}
+        given = {**self.get_options(), **named}
         options = typed_options.parse(DockerImageInfoOptions, given)
         images: list[dict[str, Any]] = lookups.ask(
             "repo",
             self.get_option,
-            {"repo": repo},
-            lambda task: DockerImageInfoOperation(task, options).images(),
+            named,
+            lambda task: DockerImageInfoOperation(task, options).named(),
         )
         return images

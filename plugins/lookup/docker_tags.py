@@ -18,14 +18,15 @@ extends_documentation_fragment:
   - delivery.toolchain.docker_images
 options:
   _terms:
-    description: Names of images, such as V(team/application).
+    description:
+      - Images, spelled as C(repo/image:tag) or C(repo/image@sha256:...), such as V(docker-local/team/application).
+      - With O(repo), the name of the repository may be left out. A tag or a digest limits the result to tags that have it.
     type: list
     elements: str
     required: true
   repo:
-    description: Key of the repository.
+    description: Key of the repository. Without it, the first segment of a term is the repository.
     type: str
-    required: true
 seealso:
   - module: delivery.toolchain.docker_image_info
   - plugin: delivery.toolchain.docker_images
@@ -76,6 +77,6 @@ class LookupModule(LookupBase):
             "repo",
             self.get_option,
             {"image": image},
-            lambda task: DockerImageInfoOperation(task, options).tags(image),
+            lambda task: DockerImageInfoOperation(task, options).named()[0]["tags"],
         )
         return tags

@@ -23,7 +23,7 @@ extends_documentation_fragment:
 options:
   _terms:
     description:
-      - C(repo/path) of an item, C(build/number), or C(repo/image:tag).
+      - C(repo/path) of an item, C(build/number), or C(repo/image:tag). A digest, as C(repo/image@sha256:...), also names an image.
       - A prefix C(artifact:), C(build:) or C(image:) sets the type. Without a prefix, a term with a colon is an image, a term that starts
         with the name of a repository is an item, and any other term is a build.
     type: list

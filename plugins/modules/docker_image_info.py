@@ -22,12 +22,12 @@ extends_documentation_fragment:
   - delivery.toolchain.docker_images
 options:
   repo:
-    description: Key of the repository.
+    description: Key of the repository. Without it, the first segment of O(image) is the repository.
     type: str
-    required: true
   image:
     description:
-      - Name of the image, such as V(team/application).
+      - The image, such as V(team/application). It may be spelled as C(repo/image).
+      - C(image:tag) and C(image@sha256:...) return only the tags that match. If there is none, the task fails.
       - By default, all images are listed. Their tags are read in parallel, with at least a request per image.
     type: str
 seealso:

@@ -23,22 +23,23 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.repo
 options:
   repo:
-    description: Key of the local repository that contains the image.
+    description: Key of the local repository that contains the image. Without it, the first segment of O(image) is the repository.
     type: str
-    required: true
   target_repo:
     description: Key of the local target repository.
     type: str
     required: true
   image:
-    description: Name of the image, such as V(team/application).
+    description:
+      - The image, such as V(team/application). It may be spelled as C(repo/image:tag).
+      - With a digest, as C(image:tag@sha256:...), the task fails if the tag has another digest.
     type: str
     required: true
   target_image:
-    description: Name of the image in the target. The default is O(image).
+    description: Name of the image in the target, which may have a tag. The default is the name in O(image).
     type: str
   tag:
-    description: Tag of the image. Set exactly one of O(tag), O(tags) and O(all_tags).
+    description: Tag of the image. Set exactly one of O(tag), O(tags), O(all_tags) and the tag in O(image).
     type: str
   tags:
     description:
@@ -49,7 +50,7 @@ options:
     type: list
     elements: str
   target_tag:
-    description: Tag in the target. The default is O(tag). Only with O(tag).
+    description: Tag in the target. The default is O(tag). Only with a single tag.
     type: str
   copy:
     description: Copy the image. V(false) moves it.

@@ -127,6 +127,10 @@ def test_what_is_not_told_is_null(fresh: Fresh, tmp_path: Path) -> None:
         ("artifact:", "'artifact:' names nothing: write artifact:repo/path"),
         ("image:docker-staging-local/x", "write repo/image:tag"),
         ("artifact:generic-snapshot-local", "is incomplete: write repo/path"),
+        (
+            f"docker-staging-local/delivery/none@sha256:{'0' * 64}",
+            "no image 'delivery/none' with sha",
+        ),
     ],
 )
 def test_what_is_not_there_is_named(fresh: Fresh, tmp_path: Path, term: str, said: str) -> None:
@@ -149,3 +153,40 @@ def test_a_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path
     run = playbook.run(tmp_path, [play])
     assert answers(run)["asked"]["ci_build"] is None
     assert "is not followed" in run.output
+
+
+def test_an_image_has_the_same_spelling_in_all_lookups(fresh: Fresh, tmp_path: Path) -> None:
+    """The digest is that of the tag, which the first task returns."""
+    sandbox = fresh("real")
+    named = variables(sandbox, "repo", "ci", "tracker")
+    image = "docker-release-local/delivery/agent"
+    promote = {"image": f"{image}:1.0.0", "target_repo": "docker-release-local"}
+    spellings = {
+        "tag": "'delivery.toolchain.docker_tags', image ~ ':1.0.0'",
+        "digest": "'delivery.toolchain.docker_tags', image ~ '@' ~ digest",
+        "option": "'delivery.toolchain.docker_tags', 'delivery/agent', repo='docker-release-local'",
+        "image": "'delivery.toolchain.docker_images', image ~ '@' ~ digest",
+        "trace": "'delivery.toolchain.trace', image ~ '@' ~ digest",
+        "trace tag": "'delivery.toolchain.trace', image ~ ':1.0.0@' ~ digest",
+    }
+    tasks = [
+        {
+            **playbook.task("docker_promote", {**promote, "target_image": "copy/agent:2"}, "copy"),
+            "register": "copied",
+        },
+        *(
+            {
+                "name": name,
+                "ansible.builtin.set_fact": {"found": f"{{{{ query({term}) | to_json }}}}"},
+                "vars": {"image": image, "digest": "{{ copied.source_digest }}"},
+            }
+            for name, term in spellings.items()
+        ),
+    ]
+    defaults = connections.module_defaults(sandbox.urls)
+    play = playbook.play(tasks, module_defaults=defaults, vars=named)
+    found = answers(playbook.run(tmp_path, [play]))
+    assert [found[name] for name in ("tag", "digest", "option")] == [["1.0.0"]] * 3
+    assert found["image"] == [{"name": "delivery/agent", "tags": ["1.0.0"]}]
+    assert found["trace"] == found["trace tag"]
+    assert found["trace"][0]["artifact"]["path"] == "delivery/agent/1.0.0/list.manifest.json"

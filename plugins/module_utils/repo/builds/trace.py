@@ -10,13 +10,14 @@ from typing import Any
 
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
-from .. import properties, repositories
+from .. import aql, properties, repositories
 from ..client import RepoClient, join, repository_key
+from ..image_names import FORM, ImageReference, image_of
 from ..items import listing
 from . import records
 
 _PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
-_FORMS = {"artifact": "repo/path", "build": "build/number", "image": "repo/image:tag"}
+_FORMS = {"artifact": "repo/path", "build": "build/number", "image": FORM}
 #: Files that represent a tag: a manifest, or an index of manifests for several platforms.
 _MANIFESTS = ("manifest.json", "list.manifest.json")
 #: Property with the address of the CI build, if the record's own field is missing.
@@ -95,16 +96,31 @@ def _artifact(client: RepoClient, term: str) -> dict[str, Any]:
 
 
 def _image(client: RepoClient, term: str) -> dict[str, Any]:
-    name, _colon, tag = term.rpartition(":")
-    if not name.strip() or not tag.strip():
-        raise invalid(f"'{term}' names no tag: write {_FORMS['image']}")
-    repo, image = _in_repository(name, _FORMS["image"])
-    for manifest in _MANIFESTS:
-        found = _item(client, repo, join(image, tag, manifest))
-        if found is not None:
+    image = image_of("the term", term, None)
+    if image.tag is None and image.digest is None:
+        raise invalid(f"'{term}' names no tag: write {FORM}")
+    paths = [join(image.name, image.tag, manifest) for manifest in _MANIFESTS if image.tag]
+    for path in paths or _with_digest(client, image):
+        found = _item(client, image.repo, path)
+        if found is not None and image.digest in (None, f"sha256:{found['sha256']}"):
             return found
-    message = f"there is no image '{image}' with the tag '{tag}' in the repository '{repo}'"
+    what = " and ".join(
+        part for part in (image.tag and f"the tag '{image.tag}'", image.digest) if part
+    )
+    message = f"there is no image '{image.name}' with {what} in the repository '{image.repo}'"
     raise ToolchainError("not_found", message)
+
+
+def _with_digest(client: RepoClient, image: ImageReference) -> list[str]:
+    """Return the paths of the manifests of an image that have its digest."""
+    criteria = {
+        "repo": image.repo,
+        "path": {"$match": f"{image.name}/*"},
+        "name": {"$match": "*manifest.json"},
+        "sha256": str(image.digest).removeprefix("sha256:"),
+    }
+    found = aql.ask(client, f"looking for '{image}@{image.digest}'", aql.items(criteria, []))
+    return sorted(f"{row.get('path')}/{row.get('name')}" for row in found.rows)
 
 
 def _in_repository(term: str, wanted: str) -> tuple[str, str]:

@@ -11,7 +11,8 @@ from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
-from ..client import RepoClient, join, repository_key, segments
+from ..client import RepoClient, repository_key
+from ..image_names import ImageReference, image_of
 from . import registry
 
 
@@ -19,7 +20,9 @@ from . import registry
 class DockerImageInfoOptions:
     """The options of `docker_image_info`."""
 
-    repo: str
+    constraints: ClassVar[dict[str, Any]] = {"required_one_of": [["repo", "image"]]}
+
+    repo: str | None = None
     image: str | None = None
     page_size: int = 1000
 
@@ -30,12 +33,14 @@ class DockerImageInfoOperation(ReadOnly):
     descriptor: ClassVar = Descriptor("repo", {"images": reads("read"), "tags": reads("read")})
 
     def __init__(self, task: Task, options: DockerImageInfoOptions) -> None:
-        self._repo = repository_key("repo", options.repo)
         if options.page_size < 1:
             raise invalid("page_size: a page has at least one name")
-        if options.image is not None and not segments(options.image):
-            raise invalid("image must not be empty")
-        self._image, self._page_size = options.image, options.page_size
+        self._image = None
+        if options.image is not None:
+            self._image = image_of("image", options.image, options.repo)
+        repo = self._image.repo if self._image is not None else options.repo or ""
+        self._repo = repository_key("repo", repo)
+        self._page_size = options.page_size
         self._client, self._warn = RepoClient(task), task.warn
 
     def plan(self) -> Plan:
@@ -43,16 +48,26 @@ class DockerImageInfoOperation(ReadOnly):
             return unchanged({"images": self.images()})
         return unchanged({"tags": self.tags(self._image)})
 
-    def tags(self, image: str) -> list[str]:
-        """Return the tags of an image in the order of the server. Raises `not_found` for a missing
-        image.
+    def tags(self, image: ImageReference) -> list[str]:
+        """Return the tags of an image in the order of the server; with a tag or a digest only
+        those. Raises `not_found` if there is none.
         """
-        name = join(image)
-        found = registry.tags(self._client, self._repo, name, page=self._page_size)
+        found = registry.tags(self._client, image.repo, image.name, page=self._page_size)
         if found is None:
-            said = f"there is no image '{name}' in '{self._repo}', or no right to see it"
+            said = f"there is no image '{image.name}' in '{image.repo}', or no right to see it"
             raise ToolchainError("not_found", said, status=404)
-        return found
+        named = found if image.tag is None else [tag for tag in found if tag == image.tag]
+        if image.digest is not None:
+            named = registry.with_digest(self._client, image, named)
+        if not named and found:
+            what = image.digest or f"tag '{image.tag}'"
+            raise ToolchainError("not_found", f"the image '{image}' has no {what}", status=404)
+        return named
+
+    def named(self) -> list[dict[str, Any]]:
+        """Return the image of the options with the named tags, or all images."""
+        image = self._image
+        return self.images() if image is None else [{"name": image.name, "tags": self.tags(image)}]
 
     def images(self) -> list[dict[str, Any]]:
         """Return all images with `name` and `tags`. Raises `not_found` if this is not an image
@@ -66,7 +81,7 @@ class DockerImageInfoOperation(ReadOnly):
 
     def _described(self, name: str) -> dict[str, Any]:
         try:
-            return {"name": name, "tags": self.tags(name)}
+            return {"name": name, "tags": self.tags(ImageReference(self._repo, name))}
         except ToolchainError as error:
             # server fact [repo-23]: a catalog may list images whose tags the login cannot read, or
             # that were deleted

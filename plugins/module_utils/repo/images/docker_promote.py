@@ -13,9 +13,10 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Action, Plan, without_none
 from .. import repositories
-from ..client import RepoClient, join, repository_key, require_new_path, segments
+from ..client import RepoClient, require_new_path
+from ..image_names import ImageReference, image_of
 from . import registry
-from .tag_states import ImageName, TagState, states_of
+from .tag_states import TagState, states_of
 
 _WHAT_IS_MISSING = "the tag, the image or one of the repositories is missing, or is not a local one"
 _WAYS = ("tag", "tags", "all_tags")
@@ -33,9 +34,9 @@ class PromotionRequest:
 class DockerPromoteOptions:
     """The options of `docker_promote`."""
 
-    repo: str
     target_repo: str
     image: str
+    repo: str | None = None
     target_image: str | None = None
     tag: str | None = None
     tags: list[str] | None = None
@@ -60,12 +61,15 @@ class DockerPromoteOperation:
 
     def __init__(self, task: Task, options: DockerPromoteOptions) -> None:
         self._task, self._options, self._copy = task, options, options.copy
-        target_image = options.target_image or options.image
-        self._source = _image("repo", options.repo, "image", options.image)
-        self._target = _image("target_repo", options.target_repo, "target_image", target_image)
-        require_new_path("target_image", options.target_image or "")
-        require_new_path("target_tag", options.target_tag or "")
-        self._names = _names(options)
+        source = image_of("image", options.image, options.repo)
+        target = image_of(
+            "target_image", options.target_image or source.name, options.target_repo, "target_repo"
+        )
+        require_new_path("target_image", target.name)
+        self._digest = source.digest
+        self._names = _names(options, source, target)
+        self._source = ImageReference(source.repo, source.name)
+        self._target = ImageReference(target.repo, target.name)
         if self._source == self._target and all(
             tag == target_tag for tag, target_tag in (self._names or {"": ""}).items()
         ):
@@ -77,6 +81,7 @@ class DockerPromoteOperation:
     def plan(self) -> Plan:
         self._states = self._read(self._names)
         self._refuse_missing()
+        self._require_digest()
         pending = [state for state in self._states if self._is_pending(state)]
         if self._names is None:
             # the server is asked for the image, and promotes all of its tags
@@ -116,10 +121,10 @@ class DockerPromoteOperation:
         source = self._some_tags(self._source, list(names))
         return states_of(names, source, self._some_tags(self._target, list(names.values())))
 
-    def _all_tags(self, image: ImageName) -> dict[str, str]:
+    def _all_tags(self, image: ImageReference) -> dict[str, str]:
         return registry.manifests(self._client, image.repo, image.name)
 
-    def _some_tags(self, image: ImageName, tags: Sequence[str]) -> dict[str, str]:
+    def _some_tags(self, image: ImageReference, tags: Sequence[str]) -> dict[str, str]:
         return registry.manifests_of(self._client, image.repo, image.name, tags)
 
     def _is_pending(self, state: TagState) -> bool:
@@ -154,6 +159,19 @@ class DockerPromoteOperation:
             result={"tags": [self._shown(tag_state, {}, tags) for tag_state in self._states]},
         )
 
+    def _require_digest(self) -> None:
+        """Raise `conflict` if the tag is not the image that its digest names."""
+        if self._digest is None:
+            return
+        (state,) = self._states
+        found = state.source if state.source is not None else state.target
+        if found == registry.PRESENT:
+            said = f"whether '{self._source}:{state.tag}' has {self._digest} cannot be told"
+            raise ToolchainError("rejected", f"{said}: the server shows no digests")
+        if found != self._digest:
+            said = f"'{self._source}:{state.tag}' has {found}, and image names {self._digest}"
+            raise ToolchainError("conflict", f"{said}: nothing was promoted")
+
     def _warn_of_overwriting(self, state: TagState) -> None:
         if state.overwritten is not None:
             held = "" if state.is_named_only else f", which holds {state.overwritten}"
@@ -162,7 +180,7 @@ class DockerPromoteOperation:
 
     def _result(self, promoted: Mapping[str, TagState], message: str = "") -> dict[str, Any]:
         tags = [self._shown(state, promoted, {}) for state in self._states]
-        one = tags[0] if self._options.tag is not None else {}
+        one = tags[0] if self._options.tags is None and self._names is not None else {}
         return {
             "source_digest": one.get("source_digest"),
             "target_digest": one.get("target_digest"),
@@ -236,12 +254,13 @@ class DockerPromoteOperation:
 
     def _body(self, request: PromotionRequest) -> dict[str, object]:
         """Return the request body [W2.1]. Server fact [repo-25]: empty values must be left out."""
+        target_tags = [state.target_tag for state in request.states if state.tag == request.tag]
         body = {
             "targetRepo": self._target.repo,
             "dockerRepository": self._source.name,
             "targetDockerRepository": self._options.target_image and self._target.name,
             "tag": request.tag,
-            "targetTag": self._options.target_tag,
+            "targetTag": next((one for one in target_tags if one != request.tag), None),
             "copy": self._copy,
         }
         return without_none(body)
@@ -293,30 +312,43 @@ class DockerPromoteOperation:
         )
 
 
-def _names(options: DockerPromoteOptions) -> dict[str, str] | None:
+def _names(
+    options: DockerPromoteOptions, source: ImageReference, target: ImageReference
+) -> dict[str, str] | None:
     """Return the tags to promote with their names in the target; `None` for all tags.
 
-    Raises `invalid` unless exactly one option of `tag`, `tags` and `all_tags` is given.
+    Raises `invalid` unless exactly one of `tag`, `tags` and `all_tags` is given.
     """
-    tag, tags = options.tag, options.tags
+    tag, tags = _single("tag", options.tag, "image", source.tag), options.tags
+    target_tag = _single("target_tag", options.target_tag, "target_image", target.tag)
+    require_new_path("target_tag", target_tag or "")
+    if source.digest is not None and tag is None:
+        raise invalid(
+            f"image: '{options.image}' has a digest and no tag: a tag is promoted, name it"
+        )
+    if target.digest is not None:
+        raise invalid("target_image names what is to be made: leave the digest out")
     given = [tag is not None, tags is not None, options.all_tags]
     if not any(given):
         raise invalid("without tag the whole image would be promoted: all_tags allows it")
     if given.count(True) > 1:
         raise invalid(f"only one of {', '.join(_WAYS)} can be given")
-    if options.target_tag is not None and tag is None:
+    if target_tag is not None and tag is None:
         raise invalid("target_tag goes with tag")
     if tag is not None:
-        return {tag: options.target_tag or tag}
+        return {tag: target_tag or tag}
     return None if tags is None else {each: each for each in tags}
 
 
-def _image(repo_option: str, repo: str, option: str, image: str) -> ImageName:
-    if not segments(image):
-        raise invalid(f"{option} must not be empty")
-    return ImageName(repository_key(repo_option, repo), join(image))
+def _single(option: str, tag: str | None, image_option: str, spelled: str | None) -> str | None:
+    """Return the tag that an option, or the spelling of an image, names. Raises `invalid` if they
+    differ.
+    """
+    if None not in (tag, spelled) and tag != spelled:
+        raise invalid(f"{option} is '{tag}', and {image_option} names the tag '{spelled}'")
+    return spelled if tag is None else tag
 
 
-def _shown(image: ImageName, tags: Mapping[str, str | None]) -> dict[str, str]:
+def _shown(image: ImageReference, tags: Mapping[str, str | None]) -> dict[str, str]:
     """Return existing tags for a diff: full reference to digest."""
     return {f"{image}:{tag}": digest for tag, digest in without_none(tags).items()}

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from ...core import address
 from ...core.concurrency import bounded
+from ...core.errors import ToolchainError
 from ...core.http.messages import json_or_none
 from ...core.http.writes import Verify
 from ..client import RepoClient, segments
 from ..error_text import messages_of, text_of
+from ..image_names import ImageReference
 from .pagination import PAGE, NameList
 
 #: Stands for an existing manifest with an unknown digest.
@@ -96,6 +98,17 @@ def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]
 
     found = zip(names, bounded(client.connections, ask, names), strict=True)
     return {name: digest for name, digest in found if digest is not None}
+
+
+def with_digest(client: RepoClient, image: ImageReference, names: Sequence[str]) -> list[str]:
+    """Return the tags that have the digest of an image. Raises `rejected` if the server shows no
+    digests.
+    """
+    found = manifests_of(client, image.repo, image.name, names)
+    if PRESENT in found.values():
+        said = f"whether a tag of '{image}' has {image.digest} cannot be told: the server shows no"
+        raise ToolchainError("rejected", f"{said} digests")
+    return [name for name, digest in found.items() if digest == image.digest]
 
 
 def promote(client: RepoClient, repo: str, body: dict[str, object], verify: Verify) -> str:

@@ -11,17 +11,6 @@ from .registry import PRESENT
 
 
 @dataclass(frozen=True)
-class ImageName:
-    """An image in a repository."""
-
-    repo: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.repo}/{self.name}"
-
-
-@dataclass(frozen=True)
 class TagState:
     """A tag, its name in the target, and the digests on both sides.
 
