@@ -26,9 +26,10 @@ from sandbox.ci.call import Action
 from sandbox.client import Sandbox
 from sandbox.context import Context
 from sandbox.service import Service
-from tests.faults.permissions import ADMIN, ALL, allow
 from tests.faults.permissions import LOGINS as LIMITED
+from tests.faults.permissions import allow
 from tests.helpers.connections import LOGINS
+from tests.helpers.permissions import ADMIN, ALL
 from tests.integration.sandbox import (
     test_sandbox_analysis_permissions,
     test_sandbox_ci_permissions,
