@@ -23,7 +23,6 @@ from .client import RepoClient
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
 
-CHUNK = 64 * 1024
 #: Maximum length of a value: without a limit an endless string would be parsed repeatedly.
 _LONGEST = 16 * 1024 * 1024
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -190,7 +189,7 @@ def _read(
 
 def _noted(incoming: Incoming, head: list[bytes]) -> Iterator[bytes]:
     """Yield the chunks of a body; the first chunk is kept in `head` for error messages."""
-    for piece in incoming.iter_content(CHUNK):
+    for piece in incoming.iter_content():
         if not head:
             head.append(piece)
         yield piece

@@ -276,7 +276,7 @@ def _file(src: str, given: str | None, comment: str) -> WantedAttachment:
 
 def _sha256_of(response: Incoming) -> str:
     digest = hashlib.sha256()
-    for block in response.iter_content(_BLOCK):
+    for block in response.iter_content():
         digest.update(block)
     return digest.hexdigest()
 

@@ -135,7 +135,7 @@ def accept(answer: Response) -> None:
 
 
 def content(response: Incoming) -> bytes:
-    return b"".join(response.iter_content(4))
+    return b"".join(response.iter_content())
 
 
 SHORT = Reply(body=b"whole", truncate=2)

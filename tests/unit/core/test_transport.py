@@ -564,7 +564,7 @@ def test_a_body_that_is_not_packed_as_it_is_said_is_not_understood(streamed: boo
         transport = transport_to(stub.url)
         if streamed:
             with pytest.raises(ToolchainError) as caught, transport.stream("reading", "x") as body:
-                list(body.iter_content(9))
+                list(body.iter_content())
             error = caught.value
         else:
             error = fails(transport.read, "reading", "x")
@@ -757,7 +757,7 @@ def test_a_stream_that_breaks_off_is_an_error() -> None:
             pytest.raises(ToolchainError) as caught,
             transport.stream("downloading", "x") as response,
         ):
-            list(response.iter_content(64))
+            list(response.iter_content())
     assert caught.value.kind == "network"
 
 
@@ -775,12 +775,12 @@ def test_a_stream_gives_its_only_connection_back_before_it_asks_again() -> None:
         transport = transport_to(stub.url, connections=1)
         found = []
         with transport.stream("downloading", "x") as response:
-            found.append(b"".join(response.iter_content(64)))
+            found.append(b"".join(response.iter_content()))
         opening = transport.stream("downloading", "x")
         with pytest.raises(ToolchainError, match=r"other\.invalid"):
             opening.__enter__()
         with transport.stream("downloading", "x") as response:
-            next(response.iter_content(1))
+            next(response.iter_content())
         return found
 
     with Stub(*replies) as stub:

@@ -68,7 +68,7 @@ class ConsoleFile:
 
         def compare(response: Incoming) -> bool:
             with open(self.place, "rb") as file:
-                for block in response.iter_content(_BLOCK):
+                for block in response.iter_content():
                     if file.read(len(block)) != block:
                         return True
                 return file.read(1) != b""

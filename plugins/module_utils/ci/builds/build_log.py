@@ -10,7 +10,6 @@ from ...core.http.transport import Transport
 from ...core.secret import hidden
 from .records import number_of
 
-_BLOCK = 1 << 16
 #: Maximum length of a kept line in bytes: a log without line breaks must not fill the memory.
 _LONGEST_LINE = 1 << 16
 
@@ -80,7 +79,7 @@ class BuildLog:
                 return  # the log has not grown
             if self._offset == 0 or following < self._offset:
                 self._start_again()
-            for block in response.iter_content(_BLOCK):
+            for block in response.iter_content():
                 self._take(block)
             self._offset = following
 

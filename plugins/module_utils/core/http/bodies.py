@@ -80,7 +80,7 @@ class Incoming:
             raise
         self._accounting.add(bytes_received=len(self.content))
 
-    def iter_content(self, _size: int = 0) -> Iterator[bytes]:
+    def iter_content(self) -> Iterator[bytes]:
         """Yield the decoded body, of any length, in chunks as they arrive."""
         for chunk in _decoded(self._received(), self._encoding):
             self._accounting.add(bytes_received=len(chunk))

@@ -161,7 +161,7 @@ class _Source:
             return take(response, [response.body])
 
         def streamed(incoming: Incoming) -> Fetched:
-            return take(head_of(what, incoming), incoming.iter_content(_BLOCK))
+            return take(head_of(what, incoming), incoming.iter_content())
 
         return download(self.transport, what, self.address, streamed, validate=self.validate)
 

@@ -11,9 +11,10 @@ from ...core.http.messages import Response, json_or_none
 from ...core.json_text import TooDeep
 from ..client import RepoClient, item_path, listed_objects, object_of
 from ..digests import Digests
-from ..json_rows import CHUNK, InvalidJson, StreamedObject, parse
+from ..json_rows import InvalidJson, StreamedObject, parse
 
 _LISTING = "a folder listing"
+_CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,8 @@ class _Listed(StreamedObject):
 
 
 def _pieces(body: bytes) -> Iterator[bytes]:
-    for start in range(0, len(body), CHUNK):
-        yield body[start : start + CHUNK]
+    for start in range(0, len(body), _CHUNK):
+        yield body[start : start + _CHUNK]
 
 
 def _taken_whole(response: Response, listed: _Listed) -> dict[str, StoredItem] | None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Taken = TypeVar("Taken")
 
-_BLOCK = 64 * 1024
 _SECOND = 1_000_000_000  # nanoseconds
 _SHOWN = 100
 # Server fact [tracker-7]: paths of attachments on servers and in the cloud.
@@ -170,7 +169,7 @@ def _checked(what: str, attachment: Attachment, incoming: Incoming) -> Iterator[
         ToolchainError: `auth` or `protocol` if the body is not the attachment.
     """
     head, count = b"", 0
-    for block in incoming.iter_content(_BLOCK):
+    for block in incoming.iter_content():
         if not head:
             head = block
             if attachment.size is None:
