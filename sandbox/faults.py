@@ -70,7 +70,7 @@ class Fault:
                 re.compile(pattern)
 
     @property
-    def answers(self) -> bool:
+    def responds(self) -> bool:
         """Return whether the fault responds instead of the service."""
         return (
             self.cut

@@ -34,7 +34,7 @@ BUFFER_LIMIT = 8 * 1024 * 1024
 _logger = logging.getLogger("sandbox")
 
 
-class Answer(Exception):
+class ErrorResponse(Exception):
     """Raised by a handler at any depth to end the request with this response."""
 
     def __init__(self, response: Response) -> None:
@@ -274,9 +274,9 @@ class ServiceApp:
         try:
             refusal = await self.service.authenticate(request)
             if refusal is not None:
-                raise Answer(refusal)
+                raise ErrorResponse(refusal)
             await self._router(scope, body.receive(), send)
-        except Answer as answer:
+        except ErrorResponse as answer:
             await body.drain()
             await answer.response(scope, body.receive(), send)
         except HTTPException as error:
@@ -318,7 +318,7 @@ class ServiceApp:
             outgoing = cutting_head(noting, fault.cut_head, _transport(scope))
         if fault.trickle:
             outgoing = trickling(outgoing, fault.trickle)
-        if fault.answers:
+        if fault.responds:
             await body.drain()
             await _fault_response(fault)(scope, body.receive(), outgoing)
         else:

@@ -15,7 +15,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis_plugin
-  - delivery.toolchain.lookup_answers
+  - delivery.toolchain.lookup_cache
   - delivery.toolchain.analysis_search
 options:
   _terms:

@@ -14,7 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.ci_plugin
-  - delivery.toolchain.lookup_answers
+  - delivery.toolchain.lookup_cache
 options:
   _terms:
     description: Jobs as C(folder/job), as a list of names (a name per level), or as the URL on the server.

@@ -14,7 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.repo_plugin
-  - delivery.toolchain.lookup_answers
+  - delivery.toolchain.lookup_cache
   - delivery.toolchain.docker_images
 options:
   _terms:

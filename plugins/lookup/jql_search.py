@@ -14,7 +14,7 @@ description:
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker_plugin
-  - delivery.toolchain.lookup_answers
+  - delivery.toolchain.lookup_cache
   - delivery.toolchain.jql_search
 options:
   _terms:

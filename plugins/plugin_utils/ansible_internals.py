@@ -73,7 +73,7 @@ class Internals(ABC):
     """Differences between the generations of Ansible in running a module in the worker."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self.found: dict[str, Any] = {name: _look_up(name) for name in names}
+        self.found: dict[str, Any] = {name: _imported(name) for name in names}
 
     @abstractmethod
     def built(self, shebang: str, path: str) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ class Internals(ABC):
     def ready_for(self, arguments: Mapping[str, Any]) -> Iterator[None]:
         """Let a module that is called in the block find its arguments; restore everything after."""
         wanted = self.replaced(self.encoded(arguments))
-        before = {name: _look_up(name) for name in wanted}
+        before = {name: _imported(name) for name in wanted}
         _assign(wanted)
         try:
             yield
@@ -322,7 +322,7 @@ def is_omitted(value: Any) -> bool:
     Up to ansible-core 2.18 that is a string, which the input checks know. If the class of newer
     releases is missing, the input checks reject the value, because it is no string.
     """
-    return _exists(_OMIT) and isinstance(value, _look_up(_OMIT))
+    return _exists(_OMIT) and isinstance(value, _imported(_OMIT))
 
 
 def result_parts(result: Any) -> tuple[Any, Any, Mapping[str, Any]]:
@@ -363,7 +363,7 @@ def _either(owner: Any, *names: str) -> Any:
     raise Missing(f"{type(owner).__name__} has no {' or '.join(names)}")
 
 
-def _look_up(name: str) -> Any:
+def _imported(name: str) -> Any:
     module, _colon, path = name.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -376,7 +376,7 @@ def _look_up(name: str) -> Any:
 
 def _exists(name: str) -> bool:
     try:
-        _look_up(name)
+        _imported(name)
     except Missing:
         return False
     return True

@@ -28,7 +28,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress i
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
     interpreters,
-    lookup_answers,
+    lookup_cache,
     variables,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import switch
@@ -164,7 +164,7 @@ class Action(ansible_internals.HookedAction):
         if shown and not self.task.no_log:
             _show_comparison(result)
         if self.service is not None and (result.get("http") or {}).get("writes") != 0:
-            lookup_answers.forget()
+            lookup_cache.forget()
         return result
 
     def run_in_worker(self) -> tuple[int, str, str]:

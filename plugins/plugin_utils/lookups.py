@@ -34,7 +34,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret imp
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     ansible_internals,
-    lookup_answers,
+    lookup_cache,
 )
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.variables import from_variables
 
@@ -129,7 +129,7 @@ def kept(
         for name, get in (further or {}).items()
     }
     question = {"service": service, "lookup": type(lookup).__module__, "term": term, "play": play}
-    return lookup_answers.kept({**question, "options": options, "further": others}, answer)
+    return lookup_cache.kept({**question, "options": options, "further": others}, answer)
 
 
 def require_terms(terms: Sequence[Any], wanted: str) -> None:

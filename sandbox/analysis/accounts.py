@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.analysis import projects
-from sandbox.analysis.answers import Call, Record, Refused, by_pattern, contains_or_exact
+from sandbox.analysis.responses import Call, Record, Refused, by_pattern, contains_or_exact
 from sandbox.context import Context
 
 ROLES, USERS, GROUPS = projects.ROLES, "analysis.user", "analysis.group"

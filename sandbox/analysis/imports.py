@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.analysis import projects
-from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.analysis.responses import Call, Record, Refused
 from sandbox.context import Context
 
 IMPORTS, SOURCES = "analysis.import", "analysis.source"

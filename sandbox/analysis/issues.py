@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.analysis import permissions, projects
-from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.analysis.responses import Call, Record, Refused
 
 # Server fact [analysis-12]: the predefined statuses of a server.
 STATUSES = (

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.analysis.accounts import GROUPS, ROLES, printed
-from sandbox.analysis.answers import Call, Refused
 from sandbox.analysis.projects import PROJECTS
+from sandbox.analysis.responses import Call, Refused
 
 _NEEDED = {
     "create_role": "manage_roles",

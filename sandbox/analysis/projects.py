@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.analysis.responses import Call, Record, Refused
 from sandbox.context import Context
 
 PROJECTS, BUILDS, MODULES, VIEWS, ISSUES, DEFECTS = (

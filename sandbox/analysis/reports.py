@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sandbox.analysis import projects, search
-from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.analysis.responses import Call, Record, Refused
 from sandbox.context import Context
 
 METRICS = "analysis.metric"

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from sandbox.analysis import projects
-from sandbox.analysis.answers import Call, Record, Refused
+from sandbox.analysis.responses import Call, Record, Refused
 
 _TERM = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+""")
 _VALUE = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from sandbox.analysis import projects
-from sandbox.analysis.answers import Call, Record
+from sandbox.analysis.responses import Call, Record
 from sandbox.context import Context
 
 LICENSES, TASKS, TAXONOMIES = "analysis.license", "analysis.task", "analysis.taxonomy"

@@ -22,7 +22,7 @@ from sandbox.analysis import (
     search,
     server,
 )
-from sandbox.analysis.answers import Call, Record, Refused, error, records
+from sandbox.analysis.responses import Call, Record, Refused, error, records
 from sandbox.service import Service, route
 
 PATH = "/review/api"

@@ -117,7 +117,7 @@ def _login_page(call: Call) -> Response:
     Anyone may read the page. It has the version headers, and the address of the SSH server if there
     is an SSH server.
     """
-    endpoint = call.world.context.settings("ci")["ssh_endpoint"]
+    endpoint = call.site.context.settings("ci")["ssh_endpoint"]
     headers = {} if endpoint is None else {"X-SSH-Endpoint": endpoint}
     form = "<form action='j_spring_security_check'></form>"
     return pages.page("Sign in [Jenkins]", form, headers=headers)
@@ -125,7 +125,7 @@ def _login_page(call: Call) -> Response:
 
 async def _script_text(call: Call) -> Response:
     """Handle POST /scriptText [W4.4, ci-16]: 200 in any case."""
-    context = call.world.context
+    context = call.site.context
     script = (await form_fields(call.request)).get("script", [""])[-1]
     if script == "":
         return pages.text("")
@@ -144,20 +144,20 @@ async def _safe_restart(call: Call) -> Response:
     """
     if "cancel" in await form_fields(call.request):
         return _cancel_quiet_down(call)
-    if not call.world.context.settings("ci")["restart_supported"]:
+    if not call.site.context.settings("ci")["restart_supported"]:
         return pages.oops("Restart is not supported as currently configured")
-    restart.request_restart(call.world.context)
-    return pages.redirect(f"{call.world.base}/")
+    restart.request_restart(call.site.context)
+    return pages.redirect(f"{call.site.base}/")
 
 
 def _quiet_down(call: Call) -> Response:
-    restart.quiet_down(call.world.context)
-    return pages.redirect(f"{call.world.base}/")
+    restart.quiet_down(call.site.context)
+    return pages.redirect(f"{call.site.base}/")
 
 
 def _cancel_quiet_down(call: Call) -> Response:
-    restart.cancel_quiet_down(call.world.context)
-    return pages.redirect(f"{call.world.base}/")
+    restart.cancel_quiet_down(call.site.context)
+    return pages.redirect(f"{call.site.base}/")
 
 
 async def _cancel_item(call: Call) -> Response:
@@ -171,7 +171,7 @@ async def _cancel_item(call: Call) -> Response:
     """
     number = (await form_fields(call.request)).get("id", [""])[-1]
     status = _cancelled(call, number)
-    if _answers_as_before(call):
+    if _responds_as_before(call):
         return _back(call)
     if status == 404:
         return pages.failed(f"Provided id ({number}) not found", 404)
@@ -183,22 +183,22 @@ async def _cancel_item(call: Call) -> Response:
 def _cancel_queue(call: Call) -> Response:
     """Handle POST /queue/item/N/cancelQueue [ci-25]: always 204, or a 302 back in old releases."""
     _cancelled(call, call.name)
-    if _answers_as_before(call):
+    if _responds_as_before(call):
         return _back(call)
     return Response(status_code=204)
 
 
-def _answers_as_before(call: Call) -> bool:
-    return older(call.world.context.settings("ci")["version"], "2.211")
+def _responds_as_before(call: Call) -> bool:
+    return older(call.site.context.settings("ci")["version"], "2.211")
 
 
 def _back(call: Call) -> Response:
-    return pages.redirect(call.request.headers.get("referer") or f"{call.world.base}/")
+    return pages.redirect(call.request.headers.get("referer") or f"{call.site.base}/")
 
 
 def _cancelled(call: Call, number: str) -> int:
     """Take the item out of the queue; return 204, 404 or 422 as in `_cancel_item`."""
-    context = call.world.context
+    context = call.site.context
     item = queue.get(context, int(number)) if number.isdigit() else None
     if item is None or item["left_ms"] is not None or not call.login.sees(item["job"]):
         return 404
@@ -209,7 +209,7 @@ def _cancelled(call: Call, number: str) -> int:
 
 
 def _trigger(
-    function: Callable[[views.World, dict[str, Any], Form, str | None], Response],
+    function: Callable[[views.ViewContext, dict[str, Any], Form, str | None], Response],
 ) -> Handler:
     async def handler(call: Call) -> Response:
         job = call.found_job
@@ -217,6 +217,6 @@ def _trigger(
             return scans.start(call)
         if jobs.is_container(job):
             return pages.not_found()
-        return function(call.world, job, await submitted(call.request), call.login.user)
+        return function(call.site, job, await submitted(call.request), call.login.user)
 
     return handler

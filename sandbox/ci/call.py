@@ -16,7 +16,7 @@ from sandbox.ci.builds import builds
 from sandbox.ci.formats import views
 from sandbox.ci.server import access, pages
 from sandbox.context import context as find_context
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Call:
     """A request while it is resolved: its address, its user, and the objects found so far."""
 
     request: Request
-    world: views.World
+    site: views.ViewContext
     login: access.Login
     rest: list[str]
     job: dict[str, Any] | None = None
@@ -35,13 +35,13 @@ class Call:
     @property
     def found_job(self) -> dict[str, Any]:
         if self.job is None:
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         return self.job
 
     @property
     def found_build(self) -> dict[str, Any]:
         if self.build is None:
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         return self.build
 
     @property
@@ -52,11 +52,11 @@ class Call:
         """Raise 403 without this permission."""
         job = None if self.job is None else self.job["full_name"]
         if not self.login.may(permission, job):
-            raise Answer(pages.denied(self.login.user, permission))
+            raise ErrorResponse(pages.denied(self.login.user, permission))
 
     def absolute(self, address: str) -> str:
         """Return the absolute address for this client, for `Location` (server fact [ci-5])."""
-        base = self.world.context.base_url(self.request, "ci").removesuffix("/ci")
+        base = self.site.context.base_url(self.request, "ci").removesuffix("/ci")
         path: str = self.request.scope["path"]
         return urljoin(base + path, address)
 
@@ -84,7 +84,7 @@ async def submitted(request: Request) -> multipart.Form:
     try:
         parts = await multipart.read(kind, request.stream(), blobs)
     except multipart.Broken as error:
-        raise Answer(pages.oops(str(error))) from error
+        raise ErrorResponse(pages.oops(str(error))) from error
     for name, values in parts.fields.items():
         form.fields.setdefault(name, []).extend(values)
     form.files.update(parts.files)

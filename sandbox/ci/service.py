@@ -25,7 +25,7 @@ from sandbox.ci.plugins import plugin_manager, update_center
 from sandbox.ci.scripts import scripts
 from sandbox.ci.server import access, pages, restart, server_views
 from sandbox.context import Context
-from sandbox.service import Answer, Service, route
+from sandbox.service import ErrorResponse, Service, route
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 FORMATS = ("json", "xml", "python")
@@ -189,7 +189,7 @@ class CiService(Service):
             call = self._resolve(request)
             answer = self._act(call)
             response = answer if isinstance(answer, Response) else await answer
-        except Answer as ended:
+        except ErrorResponse as ended:
             response = ended.response
         return self._stamped(response)
 
@@ -198,8 +198,8 @@ class CiService(Service):
         sent = request.scope["path"][len(self.name) + 2 :]
         parts = [unquote(part) for part in sent.split("/") if part != ""]
         base = self.settings["root_url"] or self.context.base_url(request, self.name)
-        world = views.World(self.context, base.rstrip("/"), self.real, request.state.login)
-        call = Call(request, world, request.state.login, parts)
+        site = views.ViewContext(self.context, base.rstrip("/"), self.real, request.state.login)
+        call = Call(request, site, request.state.login, parts)
         if parts[:1] not in _OPEN:
             call.require(access.READ)
         path: list[str] = []
@@ -214,21 +214,21 @@ class CiService(Service):
         call.job = jobs.get(self.context, name)
         # server fact [ci-1]: an invisible item is a 404, for anonymous users a 403
         if call.login.user is None and not call.login.sees(name):
-            raise Answer(pages.denied(None, access.ITEM_READ))
+            raise ErrorResponse(pages.denied(None, access.ITEM_READ))
         if call.job is None or not call.login.sees(name):
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         if not call.rest or jobs.is_container(call.job):
             return
         number: int | None = None
         if call.rest[0].isdigit():
             number = int(call.rest[0])
         elif call.rest[0] in views.PERMALINKS:
-            number = views.permalink(call.world, name, call.rest[0])
+            number = views.permalink(call.site, name, call.rest[0])
         else:
             return
         call.build = None if number is None else builds.get(self.context, name, number)
         if call.build is None:
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         call.rest = call.rest[1:]
 
     def _act(self, call: Call) -> Response | Awaitable[Response]:
@@ -238,10 +238,10 @@ class CiService(Service):
             return self._api(call)
         if action is None or not self._has(action.listed):
             call.request.scope["sandbox.entry"].routed = action is not None
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         # A DELETE exists only for actions that are defined for it.
         if call.request.method == "DELETE" and action.method != "DELETE":
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         if action.method == "POST" and call.request.method != "POST":
             return form_page() if call.rest == ["safeRestart"] else pages.post_only()
         if action.permission:
@@ -276,13 +276,13 @@ class CiService(Service):
         call.require(access.READ if call.job is None else access.ITEM_READ)
         exported = self._exported(call)
         if exported is None:
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         return _rendered(call, exported, bool(self.settings["xpath_primitives"]))
 
     def _exported(self, call: Call) -> Exported | None:
         target = call.rest[:-2]
         if call.build is not None:
-            return views.build_view(call.world, call.build) if target == [] else None
+            return views.build_view(call.site, call.build) if target == [] else None
         if target[:1] == ["credentials"] and self._has(False):
             return credentials.exported(call, target)
         if target[:1] == ["view"] and len(target) == 2 and self._has(False):
@@ -295,31 +295,31 @@ class CiService(Service):
         return self._unlisted(call, target) if self._has(False) else None
 
     def _job_view(self, call: Call, job: dict[str, Any]) -> Exported:
-        shown = views.job_view(call.world, job)
+        shown = views.job_view(call.site, job)
         if job["kind"] == jobs.FOLDER and self._has(False):
             shown.fields.update(list_views.fields(self.context, str(job["full_name"])))
         return shown
 
     def _unlisted(self, call: Call, target: list[str]) -> Exported | None:
         if target == []:
-            return server_views.server_view(call.world)
+            return server_views.server_view(call.site)
         if target == ["me"] and call.login.user is not None:
-            return server_views.user_view(call.world, call.login.user)
+            return server_views.user_view(call.site, call.login.user)
         if target[:1] == ["computer"] and len(target) == 2:
             return nodes.exported(call, target[1])
         if target == ["computer"]:
-            return server_views.computers_view(call.world)
+            return server_views.computers_view(call.site)
         if target[:1] == ["updateCenter"]:
             call.require(access.SYSTEM_READ)
             return self._update_center(target[1:])
         if target[:1] == ["fingerprint"] and len(target) == 2:
             return archiving.fingerprint_view(self.context.store.values(builds.BUILDS), target[1])
         if target == ["queue"]:
-            return views.queue_list(call.world)
+            return views.queue_list(call.site)
         if target[:2] == ["queue", "item"] and len(target) == 3 and target[2].isdigit():
             item = queue.get(self.context, int(target[2]))
             if item is not None and call.login.sees(item["job"]):
-                return views.queue_view(call.world, item)
+                return views.queue_view(call.site, item)
         return None
 
     def _update_center(self, target: list[str]) -> Exported | None:
@@ -331,7 +331,7 @@ class CiService(Service):
         """Handle the crumb issuer [W4.4, ci-2]."""
         settings = self.settings
         if not settings["crumb_issuer"]:
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         if settings["crumb_needs_session"]:
             # written interface [W9]: since 2.176.2 the request needs credentials
             call.require(access.READ)
@@ -393,7 +393,7 @@ def _rendered(call: Call, exported: Exported, primitives: bool) -> Response:
         tuple(query.getlist("exclude")),
         query.get("wrapper"),
         primitives,
-        relative=not call.world.real,
+        relative=not call.site.real,
     )
     try:
         text, media_type = markup.render(markup.to_xml(data), selection)

@@ -10,10 +10,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.access import answers as access
-from sandbox.repo.answers import SERVICE, account, error, require_admin
+from sandbox.repo.access import responses as access
 from sandbox.repo.items.tree import Tree
 from sandbox.repo.repository_fields import OWN_FIELDS, defaults
+from sandbox.repo.responses import SERVICE, account, error, require_admin
 from sandbox.service import json_body
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import configuration, permissions, repositories
-from sandbox.repo.answers import SERVICE, error, require_admin
 from sandbox.repo.items.tree import Tree
+from sandbox.repo.responses import SERVICE, error, require_admin
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.context import context
 from sandbox.repo import repositories
-from sandbox.repo.answers import SERVICE, account, error, user_name
 from sandbox.repo.items.tree import Tree
+from sandbox.repo.responses import SERVICE, account, error, user_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sandbox.context import Context
     from sandbox.repo.items.tree import Node
-    from sandbox.service import Answer
+    from sandbox.service import ErrorResponse
 
 READ, DEPLOY, DELETE, ANNOTATE = "read", "deploy", "delete", "annotate"
 
@@ -44,7 +44,7 @@ def may_read(request: Request, repo: str) -> bool:
     return any(may(request, READ, key) for key in repositories.members(context(request), repo))
 
 
-def refused(request: Request, permission: str, place: str) -> Answer:
+def refused(request: Request, permission: str, place: str) -> ErrorResponse:
     """Return the error for a missing permission. The caller raises it.
 
     Server fact [repo-3]: 403, or 404 for reads if the server hides unauthorized resources (setting

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sandbox import object_store
 from sandbox.repo import configuration, overview, repositories, system
 from sandbox.repo.access import accounts, tokens
-from sandbox.repo.access import answers as access
 from sandbox.repo.access import permissions as access_permissions
+from sandbox.repo.access import responses as access
 from sandbox.repo.access import routes as access_routes
-from sandbox.repo.answers import SERVICE, error
 from sandbox.repo.builds import builds, discarding, promotion, publishing
 from sandbox.repo.images import blobs, containers, image_promotion
 from sandbox.repo.items import (
@@ -29,7 +28,8 @@ from sandbox.repo.items import (
 from sandbox.repo.items.tree import Tree
 from sandbox.repo.lifecycle import bundles
 from sandbox.repo.lifecycle import routes as lifecycle_routes
-from sandbox.service import Answer, Service, route
+from sandbox.repo.responses import SERVICE, error
+from sandbox.service import ErrorResponse, Service, route
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -259,7 +259,7 @@ class RepoService(Service):
             return None
         try:
             request.scope["sandbox.user"] = self._user(request)
-        except Answer as answer:
+        except ErrorResponse as answer:
             return answer.response
         return None
 

@@ -13,11 +13,11 @@ from starlette.responses import Response
 
 from sandbox.context import Context
 from sandbox.rights import Rights
-from sandbox.service import Answer, json_body
+from sandbox.service import ErrorResponse, json_body
 from sandbox.store import Store
 from sandbox.tracker.errors import UNSEEN_CLOUD, UNSEEN_SERVER, refusal
 from sandbox.tracker.issues.views import Views, comma_list
-from sandbox.tracker.world import Issue, World
+from sandbox.tracker.visible import Issue, VisibleData
 
 Json = dict[str, Any]
 
@@ -41,8 +41,8 @@ class Call:
         return self.context.store
 
     @property
-    def world(self) -> World:
-        return self.views.world
+    def visible(self) -> VisibleData:
+        return self.views.visible
 
     @property
     def cloud(self) -> bool:
@@ -101,17 +101,17 @@ class Call:
         return self.seen(self.part("key"))
 
     def seen(self, key: str) -> Issue:
-        found = self.world.find(key)
+        found = self.visible.find(key)
         if found is not None:
             return found
-        if self.world.user is None and self.world.exists(key) is not None:
+        if self.visible.user is None and self.visible.exists(key) is not None:
             words = "You do not have the permission to see the specified issue."
             raise refusal(401, words, "Login Required")
         raise refusal(404, UNSEEN_CLOUD if self.cloud else UNSEEN_SERVER)
 
     def project(self, wanted: str) -> Json:
         """Return a visible project by key or id, or raise a 404."""
-        for project in self.world.projects.values():
+        for project in self.visible.projects.values():
             if wanted in (project["key"], project["id"]):
                 return project
         raise refusal(404, f"No project could be found with key '{wanted}'.")
@@ -122,14 +122,14 @@ class Call:
         This needs the permission to browse or to administer the project.
         """
         for key, project in self.store.items("tracker.project"):
-            seen = key in self.world.projects or self.administers(key)
+            seen = key in self.visible.projects or self.administers(key)
             if seen and wanted in (key, project["id"]):
                 return key
         raise refusal(404, f"No project could be found with key '{wanted}'.")
 
     def now(self) -> str:
-        moment = datetime.fromtimestamp(self.world.now_ms / 1000, timezone.utc)
-        return f"{moment:%Y-%m-%dT%H:%M:%S}.{self.world.now_ms % 1000:03d}+0000"
+        moment = datetime.fromtimestamp(self.visible.now_ms / 1000, timezone.utc)
+        return f"{moment:%Y-%m-%dT%H:%M:%S}.{self.visible.now_ms % 1000:03d}+0000"
 
     def next_id(self, kind: str) -> str:
         """Return the next id, from the same sequence as `sandbox.tracker.seeding`."""
@@ -149,7 +149,7 @@ FIRST_ID = 10000
 Handler = Callable[[Call], Response]
 
 
-def require(answer: Any, otherwise: Answer) -> None:
+def require(answer: Any, otherwise: ErrorResponse) -> None:
     """Raise `otherwise` if `answer` is false or empty."""
     if not answer:
         raise otherwise

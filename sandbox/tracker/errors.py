@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse
 
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 UNSEEN_SERVER = "Issue Does Not Exist"
 UNSEEN_CLOUD = "Issue does not exist or you do not have permission to see it."
 
 
-def refusal(status: int, *messages: str, errors: dict[str, str] | None = None) -> Answer:
+def refusal(status: int, *messages: str, errors: dict[str, str] | None = None) -> ErrorResponse:
     """Return an error response of the tracker: messages, and errors by field."""
-    return Answer(JSONResponse({"errorMessages": list(messages), "errors": errors or {}}, status))
+    return ErrorResponse(
+        JSONResponse({"errorMessages": list(messages), "errors": errors or {}}, status)
+    )
 
 
 def not_on_screen(field: str) -> str:

@@ -25,7 +25,7 @@ from typing import Any
 
 from sandbox.context import Context
 from sandbox.tracker.call import FIRST_ID
-from sandbox.tracker.world import LISTS
+from sandbox.tracker.visible import LISTS
 
 Json = dict[str, Any]
 

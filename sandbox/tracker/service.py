@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, login_of, rights_of
 from sandbox.context import Context
-from sandbox.service import Answer, Service, route
+from sandbox.service import ErrorResponse, Service, route
 from sandbox.tracker.call import Call, Handler
 from sandbox.tracker.fields import meta
 from sandbox.tracker.issues import comments, editing, links, reading, uploads, watchers, workflow
@@ -22,7 +22,7 @@ from sandbox.tracker.issues.views import Views
 from sandbox.tracker.projects import components, people, roles, versions
 from sandbox.tracker.search.search import Search, read_search, xml_status
 from sandbox.tracker.seeding import seed
-from sandbox.tracker.world import World
+from sandbox.tracker.visible import VisibleData
 
 AsyncHandler = Callable[[Request], Awaitable[Response]]
 
@@ -268,7 +268,7 @@ class TrackerService(Service):
         async def noted(request: Request) -> Response:
             try:
                 response = await handler(request)
-            except Answer as answer:
+            except ErrorResponse as answer:
                 response = answer.response
             self.accounts.note(request, response)
             if self.cloud:
@@ -286,8 +286,8 @@ class TrackerService(Service):
             language = request.headers.get("accept-language")
         language = language or self.settings["account_language"]
         documents = self.cloud and request.path_params["version"] == "3"
-        world = World(self.context.store, rights_of(request, self), self.context.now_ms())
-        views = Views(world, base, cloud=self.cloud, language=language, documents=documents)
+        visible = VisibleData(self.context.store, rights_of(request, self), self.context.now_ms())
+        views = Views(visible, base, cloud=self.cloud, language=language, documents=documents)
         if self.cloud:
             views.embedded = int(self.settings["cloud_comment_page"])
         return views

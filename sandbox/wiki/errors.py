@@ -8,14 +8,14 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from sandbox.service import Answer, json_body
+from sandbox.service import ErrorResponse, json_body
 
 _JAVA = "com.atlassian.confluence.api.service.exceptions"
 
 
-def error(status: int, message: str) -> Answer:
+def error(status: int, message: str) -> ErrorResponse:
     """Return an error response of the wiki. `authorized` is false for every error [wiki-2]."""
-    return Answer(
+    return ErrorResponse(
         JSONResponse(
             {
                 "statusCode": status,
@@ -28,24 +28,24 @@ def error(status: int, message: str) -> Answer:
     )
 
 
-def bad_request(message: str) -> Answer:
+def bad_request(message: str) -> ErrorResponse:
     return error(400, f"{_JAVA}.BadRequestException: {message}")
 
 
-def no_content(content_id: str) -> Answer:
+def no_content(content_id: str) -> ErrorResponse:
     words = f"No content found with id: ContentId{{id={content_id}}}"
     return error(404, f"{_JAVA}.NotFoundException: {words}")
 
 
-def no_space(key: str) -> Answer:
+def no_space(key: str) -> ErrorResponse:
     return error(404, f"{_JAVA}.NotFoundException: No space with key : {key}")
 
 
-def conflict(message: str) -> Answer:
+def conflict(message: str) -> ErrorResponse:
     return error(409, f"{_JAVA}.ConflictException: {message}")
 
 
-def forbidden(message: str) -> Answer:
+def forbidden(message: str) -> ErrorResponse:
     return error(403, f"{_JAVA}.PermissionException: {message}")
 
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, rights_of
 from sandbox.context import Context
-from sandbox.service import Answer, Service, route
+from sandbox.service import ErrorResponse, Service, route
 from sandbox.wiki import attachments, details, tree
 from sandbox.wiki.asking import answered, expansions, part, statuses
 from sandbox.wiki.browsing import Browsing
@@ -221,7 +221,7 @@ class WikiService(Service):
                 return gone(int(self.settings["version_1_pages"]))
             try:
                 response = await handler(request)
-            except Answer as answer:
+            except ErrorResponse as answer:
                 response = answer.response
             self.accounts.note(request, response)
             return response

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sandbox.service import Answer, route
+from sandbox.service import ErrorResponse, route
 from sandbox.wiki import details, tree
 from sandbox.wiki.errors import error, json_object, member
 from sandbox.wiki.pages import Pages
@@ -73,7 +73,7 @@ class Version2:
             try:
                 answer = handler(request)
                 response = answer if isinstance(answer, Response) else await answer
-            except Answer as answer:
+            except ErrorResponse as answer:
                 response = _refusal(answer.response)
             self._note(request, response)
             return response

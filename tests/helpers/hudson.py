@@ -20,7 +20,7 @@ from pathlib import Path
 
 import requests
 
-from tests.helpers import installed, passing_on, programs
+from tests.helpers import installed, programs, rewriting_proxy
 
 USER, PASSWORD = "builder", "builder-password"
 _STARTER = installed.JAVA_CLIENTS / "hudson" / "Hudson.java"
@@ -112,7 +112,7 @@ def running(folder: Path) -> Iterator[Hudson]:
     variables = {**os.environ, **installed.environment(), "LC_ALL": "C.UTF-8"}
     with programs.started(command, folder, variables) as program:
         port = program.until(lambda: re.search(r"^port (\d+)$", _read(program.log), re.M))
-        with passing_on.started(int(port[1]), _without_ranges, _VERSION) as url:
+        with rewriting_proxy.started(int(port[1]), _without_ranges, _VERSION) as url:
             hudson = Hudson(url)
             program.until(lambda: hudson("GET", "api/json").status_code == 200 or None)
             yield hudson

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import requests
 
-from tests.helpers import installed, passing_on, programs
+from tests.helpers import installed, programs, rewriting_proxy
 
 _CONFIGURATION = """
 version: 0.1
@@ -64,7 +64,7 @@ def running(program: Path, folder: Path) -> Iterator[Registry]:
     command = (program, "serve", configuration)
     with programs.started(command, folder, installed.environment()) as registry:
         registry.until_listening(port)
-        with passing_on.started(port, _without_key) as url:
+        with rewriting_proxy.started(port, _without_key) as url:
             yield Registry(f"http://127.0.0.1:{port}", url)
 
 

@@ -23,7 +23,7 @@ ASKED: dict[str, str] = yaml.safe_load(
 #: redirect.
 _AROUND = re.compile(r"GET /crumbIssuer/|POST /(job/.*/)?$")
 #: Operations whose response contains their effect.
-TOLD = ("ci_script.run", "ci_job_build.log")
+REPORTED_EFFECTS = ("ci_script.run", "ci_job_build.log")
 
 #: Operations with an effect that a later change hides: only the next request can verify it.
 SWITCHED = ("ci_job.enable and disable", "ci_plugin.enable and disable")
@@ -53,7 +53,9 @@ def unasked(log: Sequence[Mapping[str, Any]], operations: Collection[str]) -> It
         found = [number for number, entry in enumerate(asked) if _is(operation, entry)]
         if not found:
             yield f"{operation}: never asked"
-        elif operation not in TOLD and not _looked(asked, found, at_once=operation in SWITCHED):
+        elif operation not in REPORTED_EFFECTS and not _looked(
+            asked, found, at_once=operation in SWITCHED
+        ):
             yield f"{operation}: nobody looked at what it changed"
 
 

@@ -65,7 +65,7 @@ def ask(client: RepoClient, what: str, text: str) -> QueryResult:
     return QueryResult(response.rows, trimmed, http_date(response.headers.get("Date")))
 
 
-def ask_if_told(
+def ask_if_supported(
     client: RepoClient, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
 ) -> list[dict[str, Any]] | None:
     """Return all items that match; `None` if the server rejects the query or truncates

@@ -13,7 +13,7 @@ from ..core.errors import ToolchainError, invalid, looks_like_html
 from ..core.http.messages import Response, unexpected_body
 from ..core.module.task import Task
 from ..core.paths.globs import has_wildcards
-from .dialect import JFROG, Dialect, dialect_of, generic, tells_jfrog
+from .dialect import JFROG, Dialect, dialect_of, generic, is_jfrog
 from .error_text import describe, errors_in, messages_of
 
 #: Keys of the session's memory, and the address that only one dialect has [repo-5].
@@ -22,7 +22,7 @@ _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
 _UNKNOWN = (400, 404, 405, 501)
 #: Characters that no repository key has.
 _NO_KEY = re.compile(r"[/*?\s]")
-LOOKS_INSIDE = "by which a server looks into an archive: what is deployed there cannot be fetched"
+INSIDE_ARCHIVE = "by which a server looks into an archive: what is deployed there cannot be fetched"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: Start of an HTML fragment. No plain response of the server starts like this.
 _PART_OF_PAGE = re.compile(
@@ -43,8 +43,8 @@ class RepoClient:
         self.predictions = task.predictions
         #: Whether requests for properties or checksums are worthwhile: the written interface lists
         #: neither.
-        self.tells_properties = True
-        self.tells_checksums = True
+        self.reports_properties = True
+        self.reports_checksums = True
         self.transport = task.transport(
             describe=describe,
             notice=self._notice,
@@ -106,7 +106,7 @@ class RepoClient:
         return (JFROG, self._generic) if self._named is None else (self._named,)
 
     def _notice(self, headers: Mapping[str, str]) -> None:
-        if tells_jfrog(headers):
+        if is_jfrog(headers):
             self.transport.memory[_SPEAKS_JFROG] = True
 
     def _ask(self) -> bool:
@@ -231,7 +231,7 @@ def require_new_path(option: str, path: str) -> None:
     blanks and control characters.
     """
     if is_inside_archive(path):
-        raise invalid(f"{option}: '{path}' has '!/' in it, {LOOKS_INSIDE}")
+        raise invalid(f"{option}: '{path}' has '!/' in it, {INSIDE_ARCHIVE}")
     for segment in segments(path):
         if segment != segment.strip() or _CONTROL.search(segment):
             reason = "a blank around a name in it, or a control character"

@@ -52,9 +52,9 @@ class Dialect:
     #: Properties can be read and removed, not only set.
     full_properties: bool
     #: Properties of a folder apply to its content, unless the request excludes that.
-    recursive_unless_told: bool
+    recursive_by_default: bool
     #: `failFast` is always sent with a promotion; otherwise only if it is false.
-    fail_fast_told: bool
+    takes_fail_fast: bool
     #: `dryRun` certainly promotes nothing; otherwise the interface only names the field.
     rehearses_promotions: bool
 
@@ -77,9 +77,9 @@ JFROG = Dialect(
     has_projects=True,
     trash_shows_items=True,
     full_properties=True,
-    recursive_unless_told=True,
+    recursive_by_default=True,
     # server fact [repo-15]: the default of the field differs between releases
-    fail_fast_told=True,
+    takes_fail_fast=True,
     rehearses_promotions=True,
 )
 
@@ -105,9 +105,9 @@ def generic(vendor: str) -> Dialect:
         has_projects=False,
         trash_shows_items=False,
         full_properties=False,
-        recursive_unless_told=False,
+        recursive_by_default=False,
         # the written interface has no such field
-        fail_fast_told=False,
+        takes_fail_fast=False,
         # the written interface names the field, but not its effect
         rehearses_promotions=False,
     )
@@ -128,7 +128,7 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
     return named.get(settings["dialect"])
 
 
-def tells_jfrog(headers: Mapping[str, str]) -> bool:
+def is_jfrog(headers: Mapping[str, str]) -> bool:
     """Return whether these headers identify a server of the dialect `jfrog`. Other headers prove
     nothing: a proxy may have removed them.
 

@@ -123,7 +123,7 @@ def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | Non
 
     Server fact [repo-18]: an item without properties is a 404 with a message.
     """
-    if not client.tells_properties:
+    if not client.reports_properties:
         return None
     response = client.transport.read(
         f"reading the properties of '{repo}/{path}'",
@@ -132,12 +132,12 @@ def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | Non
     )
     if response.status == 404 and "no properties" in error_text(response.text).lower():
         return {}
-    found = _of_answer(response) if response.status == 200 else None
-    client.tells_properties = found is not None
+    found = _of_response(response) if response.status == 200 else None
+    client.reports_properties = found is not None
     return found
 
 
-def _of_answer(response: Response) -> dict[str, list[str]] | None:
+def _of_response(response: Response) -> dict[str, list[str]] | None:
     found = object_of(response, "properties").get("properties")
     if not isinstance(found, Mapping):
         return None
@@ -159,7 +159,7 @@ def read_below(
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
     what = f"reading the properties below '{repo}/{folder}'"
-    rows = aql.ask_if_told(client, what, criteria, _PROPERTY)
+    rows = aql.ask_if_supported(client, what, criteria, _PROPERTY)
     return None if rows is None else _by_path(rows)
 
 
@@ -183,7 +183,9 @@ def read_at(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, di
         for start in range(0, len(folders), _FOLDERS):
             some = [{"path": folder} for folder in folders[start : start + _FOLDERS]]
             criteria = {"repo": repo, "type": "file", "$or": some}
-            rows = aql.ask_if_told(client, f"reading properties in '{repo}'", criteria, _PROPERTY)
+            rows = aql.ask_if_supported(
+                client, f"reading properties in '{repo}'", criteria, _PROPERTY
+            )
             found |= _by_path(rows or [])
     return {path: found[path] for path in paths if path in found}
 
@@ -232,7 +234,7 @@ def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
     """Return the query for the scope of a change. The written interface only has `1`."""
     if recursive:
         return {"recursive": 1}
-    told = recursive is not None and client.dialect.recursive_unless_told
+    told = recursive is not None and client.dialect.recursive_by_default
     return {"recursive": 0} if told else {}
 
 

@@ -14,7 +14,7 @@ from ..core.http.messages import Response, unexpected_body
 from .client import RepoClient, object_of, objects
 
 #: Statuses of a server that does not know a read, or that does not list repositories.
-_CANNOT_TELL, _NO_LIST = frozenset({400, 404, 405}), frozenset({404, 405})
+_UNVERIFIABLE, _NO_LIST = frozenset({400, 404, 405}), frozenset({404, 405})
 #: Memory key: whether a server is a plain file store, if that is known.
 _PLAIN = "is a plain store"
 
@@ -73,7 +73,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
     try:
         response, entries = listed(client)
     except ToolchainError as error:
-        if error.status not in _CANNOT_TELL or (certain and error.status == 404):
+        if error.status not in _UNVERIFIABLE or (certain and error.status == 404):
             raise
         client.transport.memory[_PLAIN] = error.status in _NO_LIST
         client.warn(f"the repository '{key}' cannot be read: {error}")

@@ -42,10 +42,10 @@ def require(client: TrackerClient, what: str, permissions: Sequence[str], **wher
     """Raise `permission` for a write that the account must not do, before it is sent."""
     missing = lacking(client, list(dict.fromkeys(permissions)), **where) if permissions else []
     if missing:
-        raise ToolchainError("permission", f"{what}: {told_of(missing)}")
+        raise ToolchainError("permission", f"{what}: {describe_missing(missing)}")
 
 
-def told_of(missing: Sequence[str]) -> str:
+def describe_missing(missing: Sequence[str]) -> str:
     """Return a message for missing permissions."""
     return f"the account lacks the permission {' and '.join(missing)}"
 

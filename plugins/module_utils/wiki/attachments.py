@@ -33,7 +33,7 @@ _LONGEST_COMMENT = 160
 _MARK = re.compile(r"\(sha256 ([0-9a-f]{64}), version ([0-9]+)\)$")
 _UNSAFE = re.compile(r'[/\\"\x00-\x1f\x7f\ud800-\udfff]')
 #: Kinds of errors that mean "this login cannot download it", not "the server has failed".
-_CANNOT_TELL = frozenset({"auth", "permission", "not_found", "protocol", "rejected"})
+_UNVERIFIABLE = frozenset({"auth", "permission", "not_found", "protocol", "rejected"})
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class PageAttachments:
                 f"downloading the attachment '{file.name}'", link, _sha256_of
             )
         except ToolchainError as error:
-            if error.kind not in _CANNOT_TELL:
+            if error.kind not in _UNVERIFIABLE:
                 raise
             return None
 

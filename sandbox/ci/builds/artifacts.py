@@ -18,7 +18,7 @@ from sandbox.ci.builds.archiving import Artifact
 from sandbox.ci.call import Call
 from sandbox.ci.server import pages
 from sandbox.context import Context
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)\Z")
 _CHUNK = 1024 * 1024
@@ -28,18 +28,18 @@ def get(call: Call) -> Response:
     """Handle GET and HEAD {build}/artifact/PATH: a file, a folder index, or a zip archive."""
     build, path = call.found_build, call.name
     if ".." in re.split(r"[/\\]", path):
-        raise Answer(pages.failed("Relative paths are not allowed"))
+        raise ErrorResponse(pages.failed("Relative paths are not allowed"))
     folder, star, _rest = path.partition("*zip*")
     found = {entry["path"]: entry for entry in build.get("artifacts", [])}
     if star:
         return StreamingResponse(
-            _zipped(call.world.context, found, folder), media_type="application/zip"
+            _zipped(call.site.context, found, folder), media_type="application/zip"
         )
     if path in found:
         return _file(call, build, found[path])
     below = [name for name in found if path == "" or name.startswith(f"{path.rstrip('/')}/")]
     if not below:
-        raise Answer(pages.not_found())
+        raise ErrorResponse(pages.not_found())
     if not call.request.scope["path"].endswith("/"):
         return pages.redirect(call.absolute(call.request.scope["path"] + "/"))
     links = "".join(f"<a href='{html.escape(name)}'>{html.escape(name)}</a>" for name in below)
@@ -57,7 +57,7 @@ def _zipped(context: Context, found: dict[str, Artifact], folder: str) -> Iterat
 
 
 def _file(call: Call, build: dict[str, Any], artifact: Artifact) -> Response:
-    request, context = call.request, call.world.context
+    request, context = call.request, call.site.context
     if context.settings("ci")["artifact_redirect"] and request.method == "GET":
         return RedirectResponse(object_store.address(request, "ci", artifact["sha256"]), 302)
     modified = build["end_ms"] // 1000

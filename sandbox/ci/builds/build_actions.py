@@ -53,7 +53,7 @@ def missing(call: Call) -> Response:
 
 
 def _definition(call: Call) -> dict[str, Any]:
-    return jobs.get(call.world.context, call.found_build["job"]) or jobs.DEFAULTS
+    return jobs.get(call.site.context, call.found_build["job"]) or jobs.DEFAULTS
 
 
 def _end(call: Call, how: str, words: str) -> Response:
@@ -61,7 +61,7 @@ def _end(call: Call, how: str, words: str) -> Response:
 
     Server fact [ci-10]: 302 to the Referer or `.`, even if nothing was running.
     """
-    context, build = call.world.context, call.found_build
+    context, build = call.site.context, call.found_build
     if not build["done"]:
         if how in _definition(call)["survives"]:
             builds.note(context, call.build_key, f"{words} (still running)")
@@ -87,7 +87,7 @@ def _kill(call: Call) -> Response:
 
 def _console_text(call: Call) -> Response:
     """Return the whole log, without a length (server fact [ci-13])."""
-    data, _more = builds.console(call.world.context, call.found_build)
+    data, _more = builds.console(call.site.context, call.found_build)
 
     async def pieces() -> AsyncIterator[bytes]:
         for start in range(0, len(data), 65536):
@@ -101,7 +101,7 @@ def _progressive_text(call: Call) -> Response:
 
     `X-Text-Size` is the next offset; a start beyond the end restarts from 0.
     """
-    data, more = builds.console(call.world.context, call.found_build)
+    data, more = builds.console(call.site.context, call.found_build)
     given = call.request.query_params.get("start") or "0"
     start = int(given) if given.isdigit() and int(given) <= len(data) else 0
     headers = {"X-Text-Size": str(len(data))}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.ci.builds import archiving, effects
+from sandbox.ci.builds import archiving, on_success
 from sandbox.ci.builds.variables import filled, variables
 from sandbox.ci.jobs import jobs
 from sandbox.ci.server import restart
@@ -141,7 +141,7 @@ def finish(context: Context, key: str) -> None:
     if build["result"] == "SUCCESS":
         job = jobs.get(context, build["job"]) or jobs.DEFAULTS
         try:
-            effects.carry_out(context, job["on_success"], variables(build), build["start_ms"])
+            on_success.carry_out(context, job["on_success"], variables(build), build["start_ms"])
         except (LookupError, ValueError) as error:
             build["result"] = "FAILURE"
             build["notes"].append(f"ERROR: {error}")

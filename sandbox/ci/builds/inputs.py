@@ -12,7 +12,7 @@ from sandbox.ci.builds import builds
 from sandbox.ci.call import Action, Call, form_fields
 from sandbox.ci.jobs import jobs
 from sandbox.ci.server import access, pages
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 
 def input_actions() -> dict[str, Action]:
@@ -29,16 +29,16 @@ def _asked(call: Call, *, to_abort: bool = False) -> dict[str, Any]:
     build = call.found_build
     asked: dict[str, Any] | None = build.get("input")
     if asked is None or call.name != asked["id"]:
-        raise Answer(pages.not_found())
+        raise ErrorResponse(pages.not_found())
     users = [user.strip() for user in (asked.get("submitter") or "").split(",") if user.strip()]
     may_abort = to_abort and call.login.may(access.ITEM_CANCEL, build["job"])
     if users and call.login.user not in users and not may_abort:
         words = f"You need to be {asked['submitter']} to submit this."
-        raise Answer(pages.failed(words))
+        raise ErrorResponse(pages.failed(words))
     if not users and not may_abort:
         call.require(access.ITEM_BUILD)
     if build["done"]:
-        raise Answer(pages.failed("This input has been already given"))
+        raise ErrorResponse(pages.failed("This input has been already given"))
     return asked
 
 
@@ -68,13 +68,13 @@ async def _submit(call: Call) -> Response:
 
 def _abort(call: Call) -> Response:
     _asked(call, to_abort=True)
-    builds.abort(call.world.context, call.build_key, f"Rejected by {call.login.user}")
+    builds.abort(call.site.context, call.build_key, f"Rejected by {call.login.user}")
     return Response(status_code=200)
 
 
 def _go_on(call: Call) -> None:
     """Continue the build; it takes the rest of its time."""
-    context, build = call.world.context, call.found_build
+    context, build = call.site.context, call.found_build
     job = jobs.get(context, build["job"]) or jobs.DEFAULTS
     end = context.now_ms() + int(job["build_seconds"] * 1000)
     note = f"Approved by {call.login.user}"

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import Response
 
 from sandbox.ci.builds import parameters, queue
-from sandbox.ci.formats.views import World
+from sandbox.ci.formats.views import ViewContext
 from sandbox.ci.jobs import jobs
 from sandbox.ci.server import pages
 from sandbox.multipart import Form
@@ -19,14 +19,14 @@ from sandbox.multipart import Form
 _DELAY = re.compile(r"(\d+)\s*(ms|s|secs?|seconds?|m|min|mins|minutes?)?\Z")
 
 
-def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Response:
+def build(site: ViewContext, job: dict[str, Any], sent: Form, user: str | None) -> Response:
     """Handle POST {job}/build [W4.4]."""
-    refused = _not_buildable(world, job)
+    refused = _not_buildable(site, job)
     if refused is not None:
         return refused
     form = sent.fields
     if not job["parameters"]:
-        return _schedule(world, job, [], form, user)
+        return _schedule(site, job, [], form, user)
     submitted = form.get("json", ())
     if not submitted:
         others = any(name not in ("delay", "token", "cause") for name in form)
@@ -39,54 +39,56 @@ def build(world: World, job: dict[str, Any], sent: Form, user: str | None) -> Re
         return pages.oops(str(error))
     except (ValueError, AttributeError):
         return pages.failed("Failed to parse form data. Please report this problem as a bug")
-    answer = _schedule(world, job, values, form, user)
-    return _altered(world, job, data, answer)
+    answer = _schedule(site, job, values, form, user)
+    return _altered(site, job, data, answer)
 
 
-def _altered(world: World, job: dict[str, Any], data: dict[str, Any], answer: Response) -> Response:
+def _altered(
+    site: ViewContext, job: dict[str, Any], data: dict[str, Any], answer: Response
+) -> Response:
     """Apply `statusCode` and `redirectTo` inside `json` to the response (server fact [ci-6])."""
     if "statusCode" not in data or answer.status_code >= 400:
         return answer
     location = str(data.get("redirectTo", "."))
     if location == ".":
-        location = world.job_url(job["full_name"])
+        location = site.job_url(job["full_name"])
     return pages.redirect(location, int(data["statusCode"]))
 
 
 def build_with_parameters(
-    world: World, job: dict[str, Any], sent: Form, user: str | None
+    site: ViewContext, job: dict[str, Any], sent: Form, user: str | None
 ) -> Response:
     """Handle POST {job}/buildWithParameters [W4.4]."""
-    refused = _not_buildable(world, job)
+    refused = _not_buildable(site, job)
     if refused is not None:
         return refused
     if not job["parameters"]:
         # server fact [ci-6]: 400 from 2.524 on, 500 before
         message = f"{job['full_name']} is not parameterized"
-        status = int(world.context.settings("ci")["not_parameterized_status"])
+        status = int(site.context.settings("ci")["not_parameterized_status"])
         return pages.oops(message) if status == 500 else pages.failed(message, status)
     try:
         values = parameters.from_form(job["parameters"], sent.fields, sent.files)
     except parameters.Unacceptable as error:
         return pages.oops(str(error))
-    return _schedule(world, job, values, sent.fields, user)
+    return _schedule(site, job, values, sent.fields, user)
 
 
-def _not_buildable(world: World, job: dict[str, Any]) -> Response | None:
+def _not_buildable(site: ViewContext, job: dict[str, Any]) -> Response | None:
     """Return the error for a job that cannot be built (server fact [ci-6]).
 
     409 for a disabled job, or for a copy that was not saved. If a queue handler rejects the build,
     the response is only a 302.
     """
-    if jobs.is_disabled(world.context, job) or job["hold_off"]:
+    if jobs.is_disabled(site.context, job) or job["hold_off"]:
         return pages.failed(f"{job['full_name']} is not buildable", 409)
     if job["refuse"]:
-        return pages.redirect(world.job_url(job["full_name"]))
+        return pages.redirect(site.job_url(job["full_name"]))
     return None
 
 
 def _schedule(
-    world: World,
+    site: ViewContext,
     job: dict[str, Any],
     values: list[dict[str, Any]],
     form: Mapping[str, Sequence[str]],
@@ -96,8 +98,8 @@ def _schedule(
         quiet_ms = _delay_ms(form.get("delay", ()), job)
     except ValueError as error:
         return pages.failed(str(error))
-    item, folded = queue.put(world.context, job, values, user, quiet_ms=quiet_ms, base=world.base)
-    location = f"{world.base}/queue/item/{item['id']}/"
+    item, folded = queue.put(site.context, job, values, user, quiet_ms=quiet_ms, base=site.base)
+    location = f"{site.base}/queue/item/{item['id']}/"
     # server fact [ci-6]: 303 since 2.308 if the build is merged into a waiting item
     return pages.redirect(location, 303 if folded else 201)
 

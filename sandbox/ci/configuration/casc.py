@@ -26,7 +26,7 @@ def put(context: Context, live: dict[str, Any]) -> None:
 
 def action(call: Call) -> Action | None:
     """Return the action of an address of the plugin."""
-    kind = call.world.context.settings("ci")["casc"]
+    kind = call.site.context.settings("ci")["casc"]
     if call.rest[:1] != ["configuration-as-code"] or kind is None or call.job is not None:
         return None
     actions = {
@@ -38,7 +38,7 @@ def action(call: Call) -> Action | None:
 
 
 def _live(call: Call) -> dict[str, Any]:
-    return call.world.context.store.get(CONFIGURATION, "live") or {}
+    return call.site.context.store.get(CONFIGURATION, "live") or {}
 
 
 def _export(call: Call) -> Response:
@@ -95,10 +95,10 @@ async def _configure(call: Call) -> Response:
             merged = isinstance(value, dict) and isinstance(known.get(name), dict)
             known[name] = {**known[name], **_decrypted(value)} if merged else _decrypted(value)
         live = {**live, top: known}
-    ignored = call.world.context.settings("ci")["casc_ignores"]
+    ignored = call.site.context.settings("ci")["casc_ignores"]
     for top, name in (path.split(".") for path in ignored):
         live[top].pop(name, None)
-    put(call.world.context, live)
+    put(call.site.context, live)
     return pages.text("Configuration successfully applied.")
 
 

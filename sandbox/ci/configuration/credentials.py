@@ -18,7 +18,7 @@ from sandbox.ci.formats.exports import Exported, constants
 from sandbox.ci.jobs import configuration, jobs
 from sandbox.ci.server import pages
 from sandbox.context import Context
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 CREDENTIALS, DOMAINS = "ci.credential", "ci.credential_domain"
 GLOBAL = "_"
@@ -113,7 +113,7 @@ def exported(call: Call, target: list[str]) -> Exported | None:
     if target[:2] != ["credentials", "store"]:
         return None
     call.require(VIEW)
-    context = call.world.context
+    context = call.site.context
     if len(target) == 3 and _store(call, target) is not None:
         return _store_view(context, str(_store(call, target)))
     place = _place(call, target)
@@ -167,8 +167,8 @@ def _place(call: Call, rest: list[str]) -> _Place | None:
 def _found(call: Call) -> _Place:
     """Return the place of a request whose domain exists."""
     place = _place(call, call.rest)
-    if place is None or not _has_domain(call.world.context, place):
-        raise Answer(pages.not_found())
+    if place is None or not _has_domain(call.site.context, place):
+        raise ErrorResponse(pages.not_found())
     return place
 
 
@@ -179,9 +179,9 @@ def _has_domain(context: Context, place: _Place) -> bool:
 
 def _credential(call: Call) -> tuple[_Place, dict[str, Any]]:
     place = _found(call)
-    row = call.world.context.store.get(CREDENTIALS, place.key + place.rest[1])
+    row = call.site.context.store.get(CREDENTIALS, place.key + place.rest[1])
     if row is None:
-        raise Answer(pages.not_found())
+        raise ErrorResponse(pages.not_found())
     return place, row
 
 
@@ -193,11 +193,11 @@ def _save(context: Context, place: _Place, root: etree._Element) -> None:
 async def _sent(call: Call) -> etree._Element:
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip()
     if kind not in ("application/xml", "text/xml"):
-        raise Answer(pages.failed("No Content-Type header set"))
+        raise ErrorResponse(pages.failed("No Content-Type header set"))
     try:
         return _normalized(configuration.parsed((await call.request.body()).decode()))
     except configuration.Unreadable as error:
-        raise Answer(pages.oops(str(error))) from error
+        raise ErrorResponse(pages.oops(str(error))) from error
 
 
 def _normalized(root: etree._Element) -> etree._Element:
@@ -225,7 +225,7 @@ def _normalized(root: etree._Element) -> etree._Element:
 
 async def _create(call: Call) -> Response:
     """Handle POST createCredentials: 409 for a known id, and for an unknown domain [ci-40]."""
-    context, place = call.world.context, _place(call, call.rest)
+    context, place = call.site.context, _place(call, call.rest)
     root = await _sent(call)
     if place is None or not _has_domain(context, place):
         return Response(status_code=409)
@@ -249,22 +249,22 @@ def _read(call: Call) -> Response:
 
 async def _update(call: Call) -> Response:
     place, _row = _credential(call)
-    _save(call.world.context, place, await _sent(call))
+    _save(call.site.context, place, await _sent(call))
     return Response(status_code=200)
 
 
 def _delete(call: Call) -> Response:
     place, _row = _credential(call)
-    call.world.context.store.delete(CREDENTIALS, place.key + place.rest[1])
+    call.site.context.store.delete(CREDENTIALS, place.key + place.rest[1])
     if call.request.method == "DELETE":
         return Response(status_code=200)
     return pages.redirect(call.absolute("."))
 
 
 async def _create_domain(call: Call) -> Response:
-    folder, context = _store(call, call.rest), call.world.context
+    folder, context = _store(call, call.rest), call.site.context
     if folder is None:
-        raise Answer(pages.not_found())
+        raise ErrorResponse(pages.not_found())
     name = configuration.parsed((await call.request.body()).decode()).findtext("name") or ""
     if context.store.get(DOMAINS, f"{folder}|{name}") is not None:
         return Response(status_code=409)

@@ -15,7 +15,7 @@ from sandbox.ci.formats.exports import Exported, Getter, constants
 from sandbox.ci.jobs import configuration, jobs
 from sandbox.ci.server import pages
 from sandbox.context import Context
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 VIEWS = "ci.view"
 PRIMARY = "all"
@@ -68,7 +68,7 @@ def exported(call: Call, name: str) -> Exported | None:
     """Return the data of a view; None if it does not exist."""
     call.require(f"{_PERMISSION}.Read")
     row = _row(call, name)
-    return None if row is None else _view(call.world.context, _folder(call), name, row)
+    return None if row is None else _view(call.site.context, _folder(call), name, row)
 
 
 def fields(context: Context, folder: str) -> dict[str, Getter]:
@@ -119,7 +119,7 @@ def _folder(call: Call) -> str:
 def _row(call: Call, name: str) -> dict[str, Any] | None:
     if name == PRIMARY:
         return _primary()
-    return call.world.context.store.get(VIEWS, f"{_folder(call)}|{name}")
+    return call.site.context.store.get(VIEWS, f"{_folder(call)}|{name}")
 
 
 async def _sent(call: Call, name: str) -> dict[str, Any]:
@@ -130,7 +130,7 @@ async def _sent(call: Call, name: str) -> dict[str, Any]:
             words = "com.thoughtworks.xstream.mapper.CannotResolveClassException"
             raise configuration.Unreadable(f"{words}: {root.tag}")
     except configuration.Unreadable as error:
-        raise Answer(pages.oops(str(error))) from error
+        raise ErrorResponse(pages.oops(str(error))) from error
     kept = etree.Element(root.tag)
     for element in _ELEMENTS:
         child = root.find(element)
@@ -157,14 +157,14 @@ async def _create(call: Call) -> Response:
     if not name or _row(call, name) is not None:
         return pages.failed(f"A view already exists with the name {name}")
     row = await _sent(call, name)
-    call.world.context.store.put(VIEWS, f"{_folder(call)}|{name}", row)
+    call.site.context.store.put(VIEWS, f"{_folder(call)}|{name}", row)
     return Response(status_code=200)
 
 
 def _found(call: Call) -> dict[str, Any]:
     row = _row(call, call.rest[1])
     if row is None:
-        raise Answer(pages.not_found())
+        raise ErrorResponse(pages.not_found())
     return row
 
 
@@ -179,7 +179,7 @@ async def _write(call: Call) -> Response:
     _found(call)
     name = call.rest[1]
     row = await _sent(call, name)
-    call.world.context.store.put(VIEWS, f"{_folder(call)}|{name}", row)
+    call.site.context.store.put(VIEWS, f"{_folder(call)}|{name}", row)
     return Response(status_code=200)
 
 
@@ -187,5 +187,5 @@ def _delete(call: Call) -> Response:
     _found(call)
     if call.rest[1] == PRIMARY:
         return pages.failed("The primary view cannot be deleted")
-    call.world.context.store.delete(VIEWS, f"{_folder(call)}|{call.rest[1]}")
+    call.site.context.store.delete(VIEWS, f"{_folder(call)}|{call.rest[1]}")
     return pages.redirect(call.absolute("../.."))

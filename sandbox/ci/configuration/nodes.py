@@ -16,7 +16,7 @@ from sandbox.ci.jobs import configuration
 from sandbox.ci.plugins.versions import older
 from sandbox.ci.server import pages
 from sandbox.context import Context
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 NODES = "ci.node"
 _PERMISSION = "hudson.model.Computer"
@@ -80,7 +80,7 @@ def action(call: Call) -> Action | None:
 def exported(call: Call, name: str) -> Exported | None:
     """Return the data of a node; None if it does not exist."""
     key = _key(call, name)
-    row = call.world.context.store.get(NODES, key)
+    row = call.site.context.store.get(NODES, key)
     return None if row is None and key != _BUILT_IN else _view(key, row or _built_in())
 
 
@@ -101,7 +101,7 @@ def _built_in() -> dict[str, Any]:
 
 def _key(call: Call, name: str) -> str:
     """Return the key of a node. Server fact [ci-41]: the built-in node has two names."""
-    earlier = older(call.world.context.settings("ci")["version"], "2.307")
+    earlier = older(call.site.context.settings("ci")["version"], "2.307")
     return _BUILT_IN if name == (_MASTER if earlier else _BUILT_IN) else name
 
 
@@ -133,11 +133,11 @@ def _view(name: str, row: dict[str, Any]) -> Exported:
 
 def _found(call: Call) -> tuple[str, dict[str, Any]]:
     name = _key(call, call.rest[1])
-    row = call.world.context.store.get(NODES, name)
+    row = call.site.context.store.get(NODES, name)
     if row is None and name == _BUILT_IN:
         row = _built_in()
     if row is None:
-        raise Answer(pages.not_found())
+        raise ErrorResponse(pages.not_found())
     return name, row
 
 
@@ -172,7 +172,7 @@ def _page(call: Call) -> Response:
 async def _create(call: Call) -> Response:
     """Handle POST doCreateItem: 302, or 400 with a page."""
     form = {name: values[-1] for name, values in (await form_fields(call.request)).items()}
-    context, name = call.world.context, form.get("name", "")
+    context, name = call.site.context, form.get("name", "")
     if form.get("type") not in _CLASSES:
         return pages.failed(f"No descriptor {form.get('type')}")
     if not name or context.store.get(NODES, name) is not None or name == _BUILT_IN:
@@ -210,10 +210,10 @@ async def _write(call: Call) -> Response:
     except configuration.Unreadable as error:
         return pages.oops(str(error))
     _set(root, "name", name)
-    version = call.world.context.settings("ci")["version"]
+    version = call.site.context.settings("ci")["version"]
     brings_online = not older(version, "2.492.1") and not older("2.528.3", version)
     state = {"offline_by": None, "reason": ""} if brings_online else {}
-    _save(call.world.context, name, root, **state)
+    _save(call.site.context, name, root, **state)
     return Response(status_code=200)
 
 
@@ -221,8 +221,8 @@ def _delete(call: Call) -> Response:
     name, _row = _found(call)
     if name == _BUILT_IN:
         return pages.failed("The built-in node cannot be deleted")
-    call.world.context.store.delete(NODES, name)
-    return pages.redirect(f"{call.world.base}/computer/")
+    call.site.context.store.delete(NODES, name)
+    return pages.redirect(f"{call.site.base}/computer/")
 
 
 async def _toggle(call: Call) -> Response:
@@ -232,7 +232,7 @@ async def _toggle(call: Call) -> Response:
     call.require(f"{_PERMISSION}.{'Disconnect' if online else 'Connect'}")
     message = (await form_fields(call.request)).get("offlineMessage", [""])[-1]
     state = {"offline_by": call.login.user, "reason": message} if online else {"offline_by": None}
-    _change(call.world.context, name, **state)
+    _change(call.site.context, name, **state)
     return pages.redirect(call.absolute("."))
 
 
@@ -240,5 +240,5 @@ async def _change_cause(call: Call) -> Response:
     name, row = _found(call)
     message = (await form_fields(call.request)).get("offlineMessage", [""])[-1]
     if row["offline_by"] is not None:
-        _change(call.world.context, name, offline_by=call.login.user, reason=message)
+        _change(call.site.context, name, offline_by=call.login.user, reason=message)
     return pages.redirect(call.absolute("."))

@@ -34,7 +34,7 @@ COLORS = {
 
 
 @dataclass(frozen=True)
-class World:
+class ViewContext:
     """Context of the views: the sandbox, the base of `url` fields, the flavour, and the login."""
 
     context: Context
@@ -50,33 +50,33 @@ class World:
         return f"{self.job_url(job)}{number}/"
 
 
-def permalink(world: World, job: str, name: str) -> int | None:
+def permalink(site: ViewContext, job: str, name: str) -> int | None:
     """Return the build number of a permalink, or None if there is no such build."""
     results, unfinished = PERMALINKS[name]
-    for number in builds.numbers(world.context, job):
+    for number in builds.numbers(site.context, job):
         if unfinished:
             return number
-        build = builds.get(world.context, job, number)
+        build = builds.get(site.context, job, number)
         if build is not None and build["done"] and (results is None or build["result"] in results):
             return number
     return None
 
 
-def color(world: World, name: str, job: dict[str, Any]) -> str:
-    last = permalink(world, name, "lastCompletedBuild")
-    build = None if last is None else builds.get(world.context, name, last)
+def color(site: ViewContext, name: str, job: dict[str, Any]) -> str:
+    last = permalink(site, name, "lastCompletedBuild")
+    build = None if last is None else builds.get(site.context, name, last)
     base = "notbuilt" if build is None else COLORS[build["result"]]
     if job["disabled"]:
         base = "disabled"
-    return f"{base}_anime" if builds.running(world.context, name) else base
+    return f"{base}_anime" if builds.running(site.context, name) else base
 
 
-def job_view(world: World, job: dict[str, Any]) -> Exported:
+def job_view(site: ViewContext, job: dict[str, Any]) -> Exported:
     """Return a job, or a folder with its jobs."""
-    return _folder(world, job) if jobs.is_container(job) else _job(world, job)
+    return _folder(site, job) if jobs.is_container(job) else _job(site, job)
 
 
-def _names(world: World, job: dict[str, Any]) -> dict[str, Getter]:
+def _names(site: ViewContext, job: dict[str, Any]) -> dict[str, Getter]:
     name = job["full_name"]
     shown = [unquote(part) for part in name.split("/")]
     return constants(
@@ -86,38 +86,38 @@ def _names(world: World, job: dict[str, Any]) -> dict[str, Getter]:
         fullDisplayName=" » ".join(shown),
         fullName=name,
         name=jobs.short_name(job),
-        url=world.job_url(name),
+        url=site.job_url(name),
     )
 
 
-def _folder(world: World, job: dict[str, Any]) -> Exported:
+def _folder(site: ViewContext, job: dict[str, Any]) -> Exported:
     def children() -> list[Exported]:
-        return children_of(world, job["full_name"])
+        return children_of(site, job["full_name"])
 
     fields = {
         **constants(actions=[{}]),
-        **_names(world, job),
+        **_names(site, job),
         **constants(healthReport=[]),
         "jobs": children,
     }
     if job["kind"] in jobs.COMPUTED:
-        fields |= constants(buildable=not jobs.is_disabled(world.context, job))
+        fields |= constants(buildable=not jobs.is_disabled(site.context, job))
     return Exported(jobs.CLASSES[job["kind"]], fields, ("name", "url"))
 
 
-def children_of(world: World, folder: str) -> list[Exported]:
+def children_of(site: ViewContext, folder: str) -> list[Exported]:
     """Return the jobs of a folder that the user may read."""
     return [
-        job_view(world, child)
-        for child in jobs.below(world.context, folder)
-        if world.login.sees(child["full_name"])
+        job_view(site, child)
+        for child in jobs.below(site.context, folder)
+        if site.login.sees(child["full_name"])
     ]
 
 
-def _job(world: World, job: dict[str, Any]) -> Exported:
+def _job(site: ViewContext, job: dict[str, Any]) -> Exported:
     name = job["full_name"]
     definitions = [
-        parameters.shown_definition(definition, not world.real) for definition in job["parameters"]
+        parameters.shown_definition(definition, not site.real) for definition in job["parameters"]
     ]
     holder = Exported(
         "hudson.model.ParametersDefinitionProperty",
@@ -126,19 +126,19 @@ def _job(world: World, job: dict[str, Any]) -> Exported:
     )
     fields: dict[str, Getter] = {
         **constants(actions=[{}, holder, {}] if definitions else [{}, {}]),
-        **_names(world, job),
-        **constants(buildable=not (jobs.is_disabled(world.context, job) or job["hold_off"])),
-        "builds": lambda: build_list(world, name, NEWEST),
-        "allBuilds": lambda: build_list(world, name, None),
-        "color": lambda: color(world, name, job),
-        "firstBuild": lambda: _reference(world, name, _first(world, name)),
+        **_names(site, job),
+        **constants(buildable=not (jobs.is_disabled(site.context, job) or job["hold_off"])),
+        "builds": lambda: build_list(site, name, NEWEST),
+        "allBuilds": lambda: build_list(site, name, None),
+        "color": lambda: color(site, name, job),
+        "firstBuild": lambda: _reference(site, name, _first(site, name)),
         **constants(healthReport=[]),
-        "inQueue": lambda: queue.waiting_for(world.context, name) is not None,
+        "inQueue": lambda: queue.waiting_for(site.context, name) is not None,
         **constants(keepDependencies=False),
-        **{link: _permalink_getter(world, name, link) for link in PERMALINKS},
-        "nextBuildNumber": lambda: jobs.next_number(world.context, name),
+        **{link: _permalink_getter(site, name, link) for link in PERMALINKS},
+        "nextBuildNumber": lambda: jobs.next_number(site.context, name),
         **constants(property=[holder] if definitions else []),
-        "queueItem": lambda: _queued(world, name),
+        "queueItem": lambda: _queued(site, name),
         **constants(concurrentBuild=job["concurrent"], disabled=job["disabled"]),
     }
     return Exported(
@@ -146,59 +146,58 @@ def _job(world: World, job: dict[str, Any]) -> Exported:
     )
 
 
-def _permalink_getter(world: World, job: str, link: str) -> Getter:
-    return lambda: _reference(world, job, permalink(world, job, link))
+def _permalink_getter(site: ViewContext, job: str, link: str) -> Getter:
+    return lambda: _reference(site, job, permalink(site, job, link))
 
 
-def _first(world: World, job: str) -> int | None:
-    return next(iter(reversed(builds.numbers(world.context, job))), None)
+def _first(site: ViewContext, job: str) -> int | None:
+    return next(iter(reversed(builds.numbers(site.context, job))), None)
 
 
-def _queued(world: World, job: str) -> Exported | None:
-    item = queue.waiting_for(world.context, job)
-    return None if item is None else queue_view(world, item)
+def _queued(site: ViewContext, job: str) -> Exported | None:
+    item = queue.waiting_for(site.context, job)
+    return None if item is None else queue_view(site, item)
 
 
-def build_list(world: World, job: str, limit: int | None) -> list[Exported]:
+def build_list(site: ViewContext, job: str, limit: int | None) -> list[Exported]:
     """Return builds, newest first; a build is read only if it is shown."""
-    cls = _build_class(world, job)
+    cls = _build_class(site, job)
     return [
-        _lazy_build(world, job, number, cls)
-        for number in builds.numbers(world.context, job)[:limit]
+        _lazy_build(site, job, number, cls) for number in builds.numbers(site.context, job)[:limit]
     ]
 
 
-def _build_class(world: World, job: str) -> str:
-    kind = (jobs.get(world.context, job) or jobs.DEFAULTS)["kind"]
+def _build_class(site: ViewContext, job: str) -> str:
+    kind = (jobs.get(site.context, job) or jobs.DEFAULTS)["kind"]
     return jobs.BUILD_CLASSES[kind]
 
 
-def _reference(world: World, job: str, number: int | None) -> Exported | None:
-    return None if number is None else _lazy_build(world, job, number, _build_class(world, job))
+def _reference(site: ViewContext, job: str, number: int | None) -> Exported | None:
+    return None if number is None else _lazy_build(site, job, number, _build_class(site, job))
 
 
-def build_view(world: World, build: dict[str, Any]) -> Exported:
+def build_view(site: ViewContext, build: dict[str, Any]) -> Exported:
     job = build["job"]
-    return _lazy_build(world, job, build["number"], _build_class(world, job))
+    return _lazy_build(site, job, build["number"], _build_class(site, job))
 
 
-def _lazy_build(world: World, job: str, number: int, cls: str) -> Exported:
-    shown: dict[str, Getter] = constants(number=number, url=world.build_url(job, number))
+def _lazy_build(site: ViewContext, job: str, number: int, cls: str) -> Exported:
+    shown: dict[str, Getter] = constants(number=number, url=site.build_url(job, number))
     loaded: dict[str, Getter] = {}
 
     def lazy(name: str) -> Getter:
         def read() -> Any:
             if not loaded:
-                build = builds.get(world.context, job, number)
+                build = builds.get(site.context, job, number)
                 if build is None:
                     raise LookupError(name)
-                loaded.update(_build_fields(world, build))
+                loaded.update(_build_fields(site, build))
             return loaded[name]()
 
         return read
 
     fields = {name: lazy(name) for name in _BUILD_FIELDS}
-    if world.real:
+    if site.real:
         fields["artifacts"] = lazy("artifacts")
         freestyle = cls == jobs.BUILD_CLASSES[jobs.FREESTYLE]
         # server fact [ci-27]
@@ -234,10 +233,10 @@ _BUILD_FIELDS = (
 )
 
 
-def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
+def _build_fields(site: ViewContext, build: dict[str, Any]) -> dict[str, Getter]:
     job, number, done = build["job"], build["number"], build["done"]
     shown = " » ".join(unquote(part) for part in job.split("/"))
-    definition = jobs.get(world.context, job) or jobs.DEFAULTS
+    definition = jobs.get(site.context, job) or jobs.DEFAULTS
     return {
         **constants(
             building=not done,
@@ -254,14 +253,14 @@ def _build_fields(world: World, build: dict[str, Any]) -> dict[str, Getter]:
             timestamp=build["start_ms"],
             builtOn="",
         ),
-        "actions": lambda: [*_actions(world, build), *input_view.exported(build)],
+        "actions": lambda: [*_actions(site, build), *input_view.exported(build)],
         "artifacts": lambda: archiving.exported(build),
         "changeSet": lambda: _changes(definition),
         "changeSets": lambda: [_changes(definition)] if definition["changes"] else [],
         "fingerprint": lambda: archiving.fingerprints(definition, build),
-        "inProgress": lambda: builds.in_progress(world.context, build),
-        "nextBuild": lambda: _neighbour(world, job, number, 1),
-        "previousBuild": lambda: _neighbour(world, job, number, -1),
+        "inProgress": lambda: builds.in_progress(site.context, build),
+        "nextBuild": lambda: _neighbour(site, job, number, 1),
+        "previousBuild": lambda: _neighbour(site, job, number, -1),
     }
 
 
@@ -286,12 +285,12 @@ def _changes(definition: dict[str, Any]) -> Exported:
     return Exported("hudson.plugins.git.GitChangeSetList", constants(items=items, kind=kind))
 
 
-def _neighbour(world: World, job: str, number: int, step: int) -> Exported | None:
-    present = builds.get(world.context, job, number + step) is not None
-    return _reference(world, job, number + step) if present else None
+def _neighbour(site: ViewContext, job: str, number: int, step: int) -> Exported | None:
+    present = builds.get(site.context, job, number + step) is not None
+    return _reference(site, job, number + step) if present else None
 
 
-def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
+def _actions(site: ViewContext, entry: dict[str, Any]) -> list[Any]:
     """Return the actions.
 
     Server fact [ci-11]: the list includes empty objects and has no fixed order.
@@ -306,28 +305,28 @@ def _actions(world: World, entry: dict[str, Any]) -> list[Any]:
         Exported("hudson.model.CauseAction", constants(causes=[cause]), ("causes",)),
         {},
     ]
-    values = [parameters.shown_value(value, not world.real) for value in entry["parameters"]]
+    values = [parameters.shown_value(value, not site.real) for value in entry["parameters"]]
     if values:
         fields = constants(parameters=values)
         found.insert(1, Exported("hudson.model.ParametersAction", fields, ("parameters",)))
     return [{}, *found]
 
 
-def queue_view(world: World, item: dict[str, Any]) -> Exported:
+def queue_view(site: ViewContext, item: dict[str, Any]) -> Exported:
     """Return a queue item; `cancelled` and `executable` only after it left the queue [ci-8]."""
-    context = world.context
+    context = site.context
     cls = queue.kind(context, item)
     job = jobs.get(context, item["job"]) or {**jobs.DEFAULTS, "full_name": item["job"]}
     task = Exported(
         jobs.CLASSES[job["kind"]],
         {
-            **constants(name=jobs.short_name(job), url=world.job_url(item["job"])),
-            "color": lambda: color(world, item["job"], job),
+            **constants(name=jobs.short_name(job), url=site.job_url(item["job"])),
+            "color": lambda: color(site, item["job"], job),
         },
         ("name", "url", "color"),
     )
     fields = {
-        "actions": lambda: _actions(world, item),
+        "actions": lambda: _actions(site, item),
         **constants(
             blocked=cls == queue.BLOCKED,
             buildable=cls == queue.BUILDABLE,
@@ -339,37 +338,37 @@ def queue_view(world: World, item: dict[str, Any]) -> Exported:
             url=f"queue/item/{item['id']}/",
             why=queue.why(context, item, cls),
         ),
-        **_by_class(world, item, cls),
+        **_by_class(site, item, cls),
     }
     return Exported(cls, fields, tuple(fields))
 
 
-def _by_class(world: World, item: dict[str, Any], cls: str) -> dict[str, Getter]:
+def _by_class(site: ViewContext, item: dict[str, Any], cls: str) -> dict[str, Getter]:
     if cls == queue.WAITING:
         return constants(timestamp=item["ready_ms"])
     if cls == queue.LEFT:
         return {
             **constants(cancelled=item["cancelled"]),
-            "executable": lambda: _executable(world, item),
+            "executable": lambda: _executable(site, item),
         }
     extra = constants(buildableStartMilliseconds=item["ready_ms"])
     return {**extra, **constants(pending=False)} if cls == queue.BUILDABLE else extra
 
 
-def _executable(world: World, item: dict[str, Any]) -> Exported | None:
+def _executable(site: ViewContext, item: dict[str, Any]) -> Exported | None:
     """Return the build of an item that left the queue.
 
     Server fact [ci-8]: for a moment after the item leaves the queue, it has no executable.
     """
-    lag = int(float(world.context.settings("ci")["executable_lag_seconds"]) * 1000)
-    if item["number"] is None or world.context.now_ms() < item["left_ms"] + lag:
+    lag = int(float(site.context.settings("ci")["executable_lag_seconds"]) * 1000)
+    if item["number"] is None or site.context.now_ms() < item["left_ms"] + lag:
         return None
-    return _reference(world, item["job"], item["number"])
+    return _reference(site, item["job"], item["number"])
 
 
-def queue_list(world: World) -> Exported:
+def queue_list(site: ViewContext) -> Exported:
     def items() -> list[Exported]:
-        found = queue.waiting(world.context)
-        return [queue_view(world, item) for item in found if world.login.sees(item["job"])]
+        found = queue.waiting(site.context)
+        return [queue_view(site, item) for item in found if site.login.sees(item["job"])]
 
     return Exported("hudson.model.Queue", {**constants(discoverableItems=[]), "items": items}, ())

@@ -14,7 +14,7 @@ from sandbox.ci.jobs import configuration, jobs
 from sandbox.ci.plugins import plugin_manager
 from sandbox.ci.server import access, pages
 from sandbox.context import Context
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 _UNSAFE = "?*/\\%!@#$^&|<>[]:;"
 _CHARSET = re.compile(r"(?i)charset=\"?([\w-]+)")
@@ -53,7 +53,7 @@ async def create(call: Call) -> Response:
     if call.job is not None:
         folder = call.job["full_name"]
         if call.job["kind"] != jobs.FOLDER:
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
     fields = {name: values[-1] for name, values in (await form_fields(call.request)).items()}
     mode, kind = fields.get("mode"), call.request.headers.get("content-type", "")
     is_xml = kind.partition(";")[0].strip() in ("application/xml", "text/xml")
@@ -68,7 +68,7 @@ async def create(call: Call) -> Response:
         return pages.failed(words)
     # server fact [ci-21]: blanks are removed after the check
     name = _below(folder, given.strip())
-    if jobs.get(call.world.context, name) is not None:
+    if jobs.get(call.site.context, name) is not None:
         return pages.failed(f"A job already exists with the name {_quoted(given.strip())}")
     if mode == "copy":
         return _copy(call, folder, fields.get("from", ""), name)
@@ -80,21 +80,21 @@ async def create(call: Call) -> Response:
 
 
 def _made(call: Call, name: str) -> Response:
-    return pages.redirect(f"{call.world.job_url(name)}configure")
+    return pages.redirect(f"{call.site.job_url(name)}configure")
 
 
 def _copy(call: Call, folder: str, given: str, name: str) -> Response:
     """Copy a job; the copy cannot be built until it was saved once (server fact [ci-21])."""
-    context = call.world.context
+    context = call.site.context
     source = given.strip("/") if given.startswith("/") else _below(folder, given)
     job = jobs.get(context, source)
     if job is None or not call.login.sees(source):
         return pages.failed(f"No such job: {given}")
     if not call.login.may(access.ITEM_CONFIG, source):
-        raise Answer(pages.denied(call.login.user, access.ITEM_CONFIG))
+        raise ErrorResponse(pages.denied(call.login.user, access.ITEM_CONFIG))
     secret = configuration.holds_secrets(job)
     if secret and not call.login.may(access.ITEM_CONFIGURE, source):
-        raise Answer(pages.failed(f"May not copy {source} as it contains secrets", 403))
+        raise ErrorResponse(pages.failed(f"May not copy {source} as it contains secrets", 403))
     for key in jobs.subtree(context, source):
         copied = {**(jobs.get(context, key) or {}), "full_name": name + key[len(source) :]}
         held = not jobs.is_container(copied)
@@ -107,12 +107,12 @@ async def _from_text(call: Call, name: str) -> Response:
         found = await _described(call)
     except configuration.Unreadable as error:
         return pages.oops(str(error))
-    jobs.put(call.world.context, name, found)
+    jobs.put(call.site.context, name, found)
     return Response(status_code=200)
 
 
 async def _described(call: Call) -> dict[str, Any]:
-    context = call.world.context
+    context = call.site.context
     charset = _CHARSET.search(call.request.headers.get("content-type", ""))
     text = (await call.request.body()).decode(charset[1] if charset else "utf-8", "replace")
     plugins = plugin_manager.versions(context)
@@ -123,7 +123,7 @@ def _typed(call: Call, mode: str, name: str) -> Response:
     kinds = {cls: kind for kind, cls in jobs.CLASSES.items()}
     if mode not in kinds:
         return pages.failed(f"No item type {_quoted(mode)} is known")
-    jobs.put(call.world.context, name, {"kind": kinds[mode], "parts": {}})
+    jobs.put(call.site.context, name, {"kind": kinds[mode], "parts": {}})
     return _made(call, name)
 
 
@@ -136,7 +136,7 @@ def read_config(call: Call) -> Response:
 
 async def write_config(call: Call) -> Response:
     """Handle POST {job}/config.xml: 200; 500 for another kind of job or unreadable XML."""
-    job, context = call.found_job, call.world.context
+    job, context = call.found_job, call.site.context
     try:
         found = await _described(call)
     except configuration.Unreadable as error:
@@ -153,7 +153,7 @@ async def write_config(call: Call) -> Response:
 
 def _holds_off(call: Call, request: str) -> bool:
     """Return whether a copied job still cannot be built after this request [ci-21]."""
-    released_by = call.world.context.settings("ci")["copy_released_by"]
+    released_by = call.site.context.settings("ci")["copy_released_by"]
     return bool(call.found_job["hold_off"]) and released_by != request
 
 
@@ -164,9 +164,9 @@ def switch(disabled: bool) -> Any:
     """
 
     def handler(call: Call) -> Response:
-        job, context = call.found_job, call.world.context
+        job, context = call.found_job, call.site.context
         if job["kind"] == jobs.FOLDER:
-            raise Answer(pages.not_found())
+            raise ErrorResponse(pages.not_found())
         if job["disabled"] is not disabled:
             changes = {"disabled": disabled, "save": _save_number(context)}
             context.store.put(jobs.JOBS, job["full_name"], {**job, **changes})
@@ -183,11 +183,11 @@ def delete(call: Call) -> Response:
     Deletes the builds, and all jobs below a folder.
     """
     name = call.found_job["full_name"]
-    remove(call.world.context, name)
+    remove(call.site.context, name)
     if call.request.method == "DELETE":
         return Response(status_code=204)
     parent = name.rpartition("/")[0]
-    return pages.redirect(call.world.job_url(parent) if parent else f"{call.world.base}/")
+    return pages.redirect(call.site.job_url(parent) if parent else f"{call.site.base}/")
 
 
 def remove(context: Context, name: str) -> None:
@@ -205,7 +205,7 @@ def remove(context: Context, name: str) -> None:
 
 async def rename(call: Call) -> Response:
     """Handle POST {job}/confirmRename?newName=: 302 to the new address of the job."""
-    context, name = call.world.context, call.found_job["full_name"]
+    context, name = call.site.context, call.found_job["full_name"]
     given = (await form_fields(call.request)).get("newName", [""])[-1].strip()
     folder = name.rpartition("/")[0]
     new = _below(folder, given)
@@ -221,7 +221,7 @@ async def rename(call: Call) -> Response:
                 if rest[:1] in ("", "/", "#"):
                     context.store.delete(kind, key)
                     context.store.put(kind, new + rest, _renamed(doc, name, new))
-    return pages.redirect(call.world.job_url(new))
+    return pages.redirect(call.site.job_url(new))
 
 
 def _renamed(doc: dict[str, Any], name: str, new: str) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def _renamed(doc: dict[str, Any], name: str, new: str) -> dict[str, Any]:
 
 async def describe(call: Call) -> Response:
     """Handle POST {job}/submitDescription."""
-    job, context = call.found_job, call.world.context
+    job, context = call.found_job, call.site.context
     text = (await form_fields(call.request)).get("description", [""])[-1]
     held = _holds_off(call, "submitDescription")
     described = {**job, "description": text or None, "hold_off": held}
@@ -243,17 +243,17 @@ async def describe(call: Call) -> Response:
 
 def delete_build(call: Call) -> Response:
     """Handle POST {build}/doDelete: 302 to the job; a kept build stays (server fact [ci-30])."""
-    context, build = call.world.context, call.found_build
+    context, build = call.site.context, call.found_build
     if build.get("keep"):
         return pages.failed(f"You cannot delete #{build['number']} because: it is kept forever")
     builds.abort(context, call.build_key, "Aborted: the build is deleted")
     context.store.delete(builds.BUILDS, call.build_key)
-    return pages.redirect(call.world.job_url(build["job"]))
+    return pages.redirect(call.site.job_url(build["job"]))
 
 
 def toggle_keep(call: Call) -> Response:
     """Handle POST {build}/toggleLogKeep: 302 back (server fact [ci-30])."""
     build = call.found_build
     changed = {**build, "keep": not build.get("keep")}
-    call.world.context.store.put(builds.BUILDS, call.build_key, changed)
+    call.site.context.store.put(builds.BUILDS, call.build_key, changed)
     return pages.redirect(call.absolute("."))

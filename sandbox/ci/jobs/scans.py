@@ -30,7 +30,7 @@ def scan_actions() -> dict[str, Action]:
 
 def start(call: Call) -> Response:
     """Handle POST {folder}/build (server fact [ci-29]): 302 back, 500 if it is disabled."""
-    context, job = call.world.context, call.found_job
+    context, job = call.site.context, call.found_job
     if jobs.is_disabled(context, job):
         return pages.oops(f"{job['full_name']} cannot be recomputed")
     begin = context.now_ms()
@@ -65,7 +65,7 @@ def advance(context: Context) -> None:
 
 def _log(call: Call) -> tuple[bytes, bool]:
     """Return the log of the latest scan, and whether it runs."""
-    context, job = call.world.context, call.found_job
+    context, job = call.site.context, call.found_job
     scan: dict[str, Any] | None = context.store.get(_SCANS, job["full_name"])
     if scan is None or context.now_ms() < scan["start_ms"]:
         return b"", False

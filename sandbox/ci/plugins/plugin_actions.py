@@ -47,7 +47,7 @@ def _page(_call: Call) -> Response:
 
 
 def _to_updates(call: Call) -> Response:
-    return pages.redirect(f"{call.world.base}/pluginManager/updates/")
+    return pages.redirect(f"{call.site.base}/pluginManager/updates/")
 
 
 async def _wanted(call: Call) -> dict[str, str] | None:
@@ -73,7 +73,7 @@ async def _install_necessary(call: Call) -> Response:
     wanted = await _wanted(call)
     if wanted is None:
         return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
-    context = call.world.context
+    context = call.site.context
     with context.store.transaction():
         update_center.install_necessary(context, wanted)
         update_center.batch_done(context)
@@ -85,7 +85,7 @@ async def _prevalidate(call: Call) -> Response:
     wanted = await _wanted(call)
     if wanted is None:
         return pages.oops("java.lang.IllegalArgumentException: malformed plugin attribute")
-    return JSONResponse(update_center.needed(call.world.context, wanted))
+    return JSONResponse(update_center.needed(call.site.context, wanted))
 
 
 async def _install_json(call: Call) -> Response:
@@ -95,7 +95,7 @@ async def _install_json(call: Call) -> Response:
         names = [str(name) for name in data["plugins"]]
     except (ValueError, KeyError, TypeError):
         return pages.failed("The plugins are missing")
-    context = call.world.context
+    context = call.site.context
     correlation = update_center.new_correlation()
     for name in names:
         plugin = update_center.site(context).get(name)
@@ -108,7 +108,7 @@ async def _install_json(call: Call) -> Response:
 
 async def _install_form(call: Call) -> Response:
     """Install the plugins of the HTML form: `plugin.NAME.default=on`."""
-    context = call.world.context
+    context = call.site.context
     for field in await form_fields(call.request):
         if field.startswith("plugin."):
             name = field.removeprefix("plugin.").rpartition(".")[0]
@@ -120,19 +120,19 @@ async def _install_form(call: Call) -> Response:
 
 
 def _check_updates(call: Call) -> Response:
-    update_center.fetch(call.world.context)
+    update_center.fetch(call.site.context)
     return Response(status_code=200)
 
 
 def _uninstall(call: Call) -> Response:
-    if not plugin_manager.uninstall(call.world.context, call.name):
+    if not plugin_manager.uninstall(call.site.context, call.name):
         return pages.not_found()
-    return pages.redirect(f"{call.world.base}/pluginManager/installed")
+    return pages.redirect(f"{call.site.base}/pluginManager/installed")
 
 
 def _switch(enabled: bool) -> Callable[[Call], Response]:
     def handler(call: Call) -> Response:
-        found = plugin_manager.switch(call.world.context, call.name, enabled)
+        found = plugin_manager.switch(call.site.context, call.name, enabled)
         return Response(status_code=200) if found else pages.not_found()
 
     return handler
@@ -140,4 +140,4 @@ def _switch(enabled: bool) -> Callable[[Call], Response]:
 
 def _status(call: Call) -> Response:
     correlation = call.request.query_params.get("correlationId")
-    return JSONResponse(update_center.status(call.world.context, correlation))
+    return JSONResponse(update_center.status(call.site.context, correlation))

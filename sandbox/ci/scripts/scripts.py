@@ -96,9 +96,9 @@ def play(
     names = (server or Server()).names()
     found = wrapped_call(script)
     if found is None:
-        return _raw_answer(_raw_outcome(script, rules, state, names))
+        return _raw_response(_raw_outcome(script, rules, state, names))
     call, marker = found
-    return _wrapped_answer(_outcome(call, rules, state, names), marker)
+    return _wrapped_response(_outcome(call, rules, state, names), marker)
 
 
 def command(
@@ -180,7 +180,7 @@ def _raw_outcome(
     return Outcome(first.output + last.output)
 
 
-def _raw_answer(outcome: Outcome) -> str:
+def _raw_response(outcome: Outcome) -> str:
     if outcome.exception is not None:
         return outcome.output + _trace(outcome)
     if outcome.value is not None and not outcome.exited:
@@ -188,7 +188,7 @@ def _raw_answer(outcome: Outcome) -> str:
     return outcome.output
 
 
-def _wrapped_answer(outcome: Outcome, marker: str) -> str:
+def _wrapped_response(outcome: Outcome, marker: str) -> str:
     """Format the response to a wrapped script; without a marker if it ended the process."""
     if outcome.exited:
         return outcome.output

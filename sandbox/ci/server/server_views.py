@@ -14,11 +14,11 @@ from sandbox.ci.jobs import jobs
 from sandbox.ci.server import restart
 
 
-def server_view(world: views.World) -> Exported:
+def server_view(site: views.ViewContext) -> Exported:
     """Return the server itself, with its top-level jobs."""
 
     def children() -> list[Exported]:
-        return views.children_of(world, "")
+        return views.children_of(site, "")
 
     fields = {
         **constants(
@@ -32,51 +32,51 @@ def server_view(world: views.World) -> Exported:
         "jobs": children,
         **constants(
             quietDownReason=None,
-            quietingDown=restart.quieting(world.context),
+            quietingDown=restart.quieting(site.context),
             slaveAgentPort=50000,
-            url=f"{world.base}/",
-            useCrumbs=bool(world.context.settings("ci")["crumb_issuer"]),
+            url=f"{site.base}/",
+            useCrumbs=bool(site.context.settings("ci")["crumb_issuer"]),
             useSecurity=True,
         ),
-        **list_views.fields(world.context, ""),
+        **list_views.fields(site.context, ""),
     }
     return Exported("hudson.model.Hudson", fields, ())
 
 
-def computers_view(world: views.World) -> Exported:
+def computers_view(site: views.ViewContext) -> Exported:
     """Return the executors and their builds; pipelines run on one-off executors."""
 
     def executors(pipelines: bool) -> list[Exported]:
         found = []
-        for key in builds.all_running(world.context):
+        for key in builds.all_running(site.context):
             job, _mark, number = key.rpartition("#")
-            build = builds.get(world.context, job, int(number))
-            definition = jobs.get(world.context, job) or jobs.DEFAULTS
+            build = builds.get(site.context, job, int(number))
+            definition = jobs.get(site.context, job) or jobs.DEFAULTS
             shown = build is not None and (definition["kind"] == jobs.PIPELINE) is pipelines
-            if build is not None and shown and world.login.sees(job):
-                found.append(Exported(None, {"currentExecutable": _getter(world, build)}))
+            if build is not None and shown and site.login.sees(job):
+                found.append(Exported(None, {"currentExecutable": _getter(site, build)}))
         return found
 
     fields = {
-        **nodes.built_in(world.context).fields,
+        **nodes.built_in(site.context).fields,
         "executors": lambda: executors(False),
         "oneOffExecutors": lambda: executors(True),
     }
     node = Exported("hudson.model.Hudson$MasterComputer", fields, tuple(fields))
-    busy = {"busyExecutors": lambda: len(builds.all_running(world.context))}
+    busy = {"busyExecutors": lambda: len(builds.all_running(site.context))}
     return Exported(
         "hudson.model.ComputerSet",
-        {**busy, **constants(computer=[node, *nodes.all_of(world.context)], totalExecutors=2)},
+        {**busy, **constants(computer=[node, *nodes.all_of(site.context)], totalExecutors=2)},
     )
 
 
-def _getter(world: views.World, build: dict[str, Any]) -> Getter:
-    return lambda: views.build_view(world, build)
+def _getter(site: views.ViewContext, build: dict[str, Any]) -> Getter:
+    return lambda: views.build_view(site, build)
 
 
-def user_view(world: views.World, user: str) -> Exported:
+def user_view(site: views.ViewContext, user: str) -> Exported:
     fields = constants(
-        absoluteUrl=f"{world.base}/user/{quote(user, safe='')}",
+        absoluteUrl=f"{site.base}/user/{quote(user, safe='')}",
         description=None,
         fullName=user,
         id=user,

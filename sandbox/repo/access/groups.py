@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.context import context
-from sandbox.repo import answers
+from sandbox.repo import responses
 from sandbox.repo.access import accounts
-from sandbox.repo.access.answers import absent, body_of, page, refusal, require_admin
-from sandbox.repo.answers import SERVICE, error
+from sandbox.repo.access.responses import absent, body_of, page, refusal, require_admin
+from sandbox.repo.responses import SERVICE, error
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -31,7 +31,7 @@ def listing(request: Request) -> Response:
     """GET /access/api/v2/groups: server fact [repo-41]."""
     require_admin(request)
     names = context(request).store.keys(accounts.GROUPS)
-    rows = [{"group_name": name, "uri": f"{request.url}/{answers.quote(name)}"} for name in names]
+    rows = [{"group_name": name, "uri": f"{request.url}/{responses.quote(name)}"} for name in names]
     return page(request, "groups", rows)
 
 
@@ -99,16 +99,18 @@ def delete(request: Request) -> Response:
 
 def old_listing(request: Request) -> Response:
     """GET /api/security/groups: server fact [repo-41]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/security/groups"
     names = current.store.keys(accounts.GROUPS)
-    return JSONResponse([{"name": name, "uri": f"{base}/{answers.quote(name)}"} for name in names])
+    return JSONResponse(
+        [{"name": name, "uri": f"{base}/{responses.quote(name)}"} for name in names]
+    )
 
 
 def old_read(request: Request) -> Response:
     """GET /api/security/groups/{name}: server fact [repo-41]; members on request."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     group = _old_found(request)
     shown = {old: group[new] for new, old in _OLD.items() if new != "members"}
     if request.query_params.get("includeUsers") == "true":
@@ -137,7 +139,7 @@ def _require_members(request: Request, given: dict[str, Any]) -> None:
 
 async def old_put(request: Request) -> Response:
     """PUT /api/security/groups/{name}: server fact [repo-41]; it creates or replaces."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     given = _given(await body_of(request))
     _require_members(request, given)
     accounts.put_group(context(request), {"name": request.path_params["name"], **given})
@@ -146,7 +148,7 @@ async def old_put(request: Request) -> Response:
 
 async def old_update(request: Request) -> Response:
     """POST /api/security/groups/{name}: server fact [repo-41]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     group, given = _old_found(request), _given(await body_of(request))
     _require_members(request, given)
     accounts.put_group(context(request), {**group, **given})
@@ -155,7 +157,7 @@ async def old_update(request: Request) -> Response:
 
 def old_delete(request: Request) -> Response:
     """DELETE /api/security/groups/{name}: server fact [repo-41]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     name = _old_found(request)["name"]
     context(request).store.delete(accounts.GROUPS, name)
     return PlainTextResponse(f"Group '{name}' has been removed successfully.")

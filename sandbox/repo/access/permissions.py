@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo import answers
+from sandbox.repo import responses
 from sandbox.repo.access import accounts
-from sandbox.repo.access.answers import absent, body_of, page, refusal, require_admin
-from sandbox.repo.answers import SERVICE, error
+from sandbox.repo.access.responses import absent, body_of, page, refusal, require_admin
 from sandbox.repo.repositories import KIND as REPOSITORIES
+from sandbox.repo.responses import SERVICE, error
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -54,7 +54,7 @@ def listing(request: Request) -> Response:
     """GET /access/api/v2/permissions: server fact [repo-43]."""
     require_admin(request)
     names = context(request).store.keys(KIND)
-    rows = [{"name": name, "uri": f"{request.url}/{answers.quote(name)}"} for name in names]
+    rows = [{"name": name, "uri": f"{request.url}/{responses.quote(name)}"} for name in names]
     return page(request, "permissions", rows)
 
 
@@ -135,16 +135,18 @@ def delete(request: Request) -> Response:
 
 def old_listing(request: Request) -> Response:
     """GET /api/v2/security/permissions: server fact [repo-43]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/v2/security/permissions"
     names = current.store.keys(KIND)
-    return JSONResponse([{"name": name, "uri": f"{base}/{answers.quote(name)}"} for name in names])
+    return JSONResponse(
+        [{"name": name, "uri": f"{base}/{responses.quote(name)}"} for name in names]
+    )
 
 
 def old_read(request: Request) -> Response:
     """GET /api/v2/security/permissions/{name}: server fact [repo-43]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     doc = _shown(context(request), _old_found(request))
     rows = {
         old: _to_old(doc["resources"][new]) for old, new in _OLD.items() if new in doc["resources"]
@@ -204,7 +206,7 @@ async def _old_save(request: Request, status: int) -> Response:
 
 async def old_create(request: Request) -> Response:
     """POST /api/v2/security/permissions/{name}: server fact [repo-43]; 409 if it exists."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     if context(request).store.get(KIND, request.path_params["name"]) is not None:
         raise error(409, "Permission already exists")
     return await _old_save(request, 201)
@@ -212,14 +214,14 @@ async def old_create(request: Request) -> Response:
 
 async def old_replace(request: Request) -> Response:
     """PUT /api/v2/security/permissions/{name}: server fact [repo-43]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     _old_found(request)
     return await _old_save(request, 200)
 
 
 def old_delete(request: Request) -> Response:
     """DELETE /api/v2/security/permissions/{name}: server fact [repo-43]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     name = _old_found(request)["name"]
     context(request).store.delete(KIND, name)
     return PlainTextResponse(f"Permission '{name}' has been removed successfully.")

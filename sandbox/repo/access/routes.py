@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import PlainTextResponse
 
 from sandbox.repo.access import groups, permissions, tokens, users
-from sandbox.repo.access.answers import PREFIX, only
+from sandbox.repo.access.responses import PREFIX, only
 from sandbox.service import route
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo.access.answers import absent, body_of, may_administer, refusal
-from sandbox.repo.answers import SERVICE, user_name
+from sandbox.repo.access.responses import absent, body_of, may_administer, refusal
+from sandbox.repo.responses import SERVICE, user_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo import answers
+from sandbox.repo import responses
 from sandbox.repo.access import accounts
-from sandbox.repo.access.answers import absent, body_of, page, refusal, require_admin
-from sandbox.repo.answers import SERVICE, error
+from sandbox.repo.access.responses import absent, body_of, page, refusal, require_admin
+from sandbox.repo.responses import SERVICE, error
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,7 +39,7 @@ def listing(request: Request) -> Response:
     require_admin(request)
     current = context(request)
     rows = [
-        {"username": name, "uri": f"{request.url}/{answers.quote(name)}", "realm": "internal"}
+        {"username": name, "uri": f"{request.url}/{responses.quote(name)}", "realm": "internal"}
         for name in accounts.names(current)
     ]
     return page(request, "users", rows)
@@ -138,12 +138,12 @@ def delete(request: Request) -> Response:
 
 def old_listing(request: Request) -> Response:
     """GET /api/security/users: server fact [repo-42]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     current = context(request)
     base = f"{current.base_url(request, SERVICE)}/api/security/users"
     return JSONResponse(
         [
-            {"name": name, "uri": f"{base}/{answers.quote(name)}", "realm": "internal"}
+            {"name": name, "uri": f"{base}/{responses.quote(name)}", "realm": "internal"}
             for name in accounts.names(current)
         ]
     )
@@ -151,7 +151,7 @@ def old_listing(request: Request) -> Response:
 
 def old_read(request: Request) -> Response:
     """GET /api/security/users/{name}: server fact [repo-42]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     current, user = context(request), _old_found(request)
     fields = {old: user[new] for new, old in _OLD.items()}
     groups = accounts.groups_of(current, user["name"])
@@ -179,7 +179,7 @@ def _old_save(current: Context, user: dict[str, Any], data: dict[str, Any]) -> N
 
 async def old_put(request: Request) -> Response:
     """PUT /api/security/users/{name}: server fact [repo-42]; it creates or replaces."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     current, data = context(request), await body_of(request)
     name = request.path_params["name"].lower()
     groups = data.get("groups")
@@ -191,7 +191,7 @@ async def old_put(request: Request) -> Response:
 
 async def old_update(request: Request) -> Response:
     """POST /api/security/users/{name}: server fact [repo-42]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     user, data = _old_found(request), await body_of(request)
     _old_save(context(request), user, data)
     return Response(status_code=200)
@@ -199,7 +199,7 @@ async def old_update(request: Request) -> Response:
 
 def old_delete(request: Request) -> Response:
     """DELETE /api/security/users/{name}: server fact [repo-42]."""
-    answers.require_admin(request)
+    responses.require_admin(request)
     name = _old_found(request)["name"]
     _remove(context(request), name)
     return PlainTextResponse(f"The user: '{name}' has been removed successfully.")

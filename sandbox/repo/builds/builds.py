@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, error, java_time, quote
 from sandbox.repo.items.tree import Tree
+from sandbox.repo.responses import SERVICE, error, java_time, quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,11 +11,11 @@ from starlette.responses import PlainTextResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions
-from sandbox.repo.answers import SERVICE, empty, error, quote, user_name
 from sandbox.repo.builds.builds import KIND, Build, carrying, key_of, of_name, of_number
 from sandbox.repo.items import trash
 from sandbox.repo.items.tree import Tree
-from sandbox.service import Answer, json_body
+from sandbox.repo.responses import SERVICE, empty, error, quote, user_name
+from sandbox.service import ErrorResponse, json_body
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -102,7 +102,9 @@ async def retention(request: Request) -> Response:
         raise error(400, "Bad Request")
     count = int(body.get("count", -1))
     if count == 0:
-        raise Answer(PlainTextResponse("Max count retention needs to be a positive number", 400))
+        raise ErrorResponse(
+            PlainTextResponse("Max count retention needs to be a positive number", 400)
+        )
     project = permissions.project_of(request)
     found = sorted(of_name(current, name, project), key=lambda build: -build["started"])
     if not found:

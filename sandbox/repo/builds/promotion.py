@@ -10,10 +10,10 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, error, java_time, user_name
 from sandbox.repo.builds.builds import Build, carrying, digests, of_number, save
 from sandbox.repo.items.tree import Tree
-from sandbox.service import Answer, json_body
+from sandbox.repo.responses import SERVICE, error, java_time, user_name
+from sandbox.service import ErrorResponse, json_body
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -40,7 +40,7 @@ async def promote(request: Request) -> Response:
         promotion.service.not_a_write(request)
     failed = promotion.failed and promotion.fail_fast
     if failed:
-        raise Answer(JSONResponse({"messages": promotion.messages}, 400))
+        raise ErrorResponse(JSONResponse({"messages": promotion.messages}, 400))
     if promotion.real or promotion.reported or promotion.failed:
         return JSONResponse({"messages": promotion.messages})
     return Response(status_code=200)

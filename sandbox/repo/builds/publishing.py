@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions
-from sandbox.repo.answers import error, user_name
 from sandbox.repo.builds.builds import Build, of_number, save
 from sandbox.repo.items.tree import BY_SHA1, CONTENT
+from sandbox.repo.responses import error, user_name
 from sandbox.service import json_body
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, VERSION_HEADER, registry_error, user_name
 from sandbox.repo.images import containers
 from sandbox.repo.items.tree import CONTENT, Tree
+from sandbox.repo.responses import SERVICE, VERSION_HEADER, registry_error, user_name
 from sandbox.store import Blob
 
 if TYPE_CHECKING:

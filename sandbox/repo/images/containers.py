@@ -13,7 +13,9 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import (
+from sandbox.repo.images import blobs
+from sandbox.repo.items.tree import Tree
+from sandbox.repo.responses import (
     SERVICE,
     VERSION_HEADER,
     empty,
@@ -22,8 +24,6 @@ from sandbox.repo.answers import (
     registry_error,
     user_name,
 )
-from sandbox.repo.images import blobs
-from sandbox.repo.items.tree import Tree
 from sandbox.service import json_body
 
 if TYPE_CHECKING:

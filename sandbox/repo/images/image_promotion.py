@@ -9,9 +9,9 @@ from starlette.responses import PlainTextResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import empty, error, user_name
 from sandbox.repo.images.containers import is_digest, manifests, require_docker
 from sandbox.repo.items.tree import Tree
+from sandbox.repo.responses import empty, error, user_name
 from sandbox.service import json_body
 
 if TYPE_CHECKING:

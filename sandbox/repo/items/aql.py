@@ -13,12 +13,12 @@ from starlette.responses import PlainTextResponse, Response
 
 from sandbox.context import Context, context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, account, iso
 from sandbox.repo.builds import builds
 from sandbox.repo.builds.builds import digests
 from sandbox.repo.items import trash
 from sandbox.repo.items.tree import Tree
-from sandbox.service import Answer
+from sandbox.repo.responses import SERVICE, account, iso
+from sandbox.service import ErrorResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,9 +52,9 @@ _AGE = re.compile(rf"(\d+)\s*({'|'.join(_UNIT_MS)})")
 _TRIMMED = "AQL query reached the search hard limit, results are trimmed."
 
 
-def _wrong(message: str) -> Answer:
+def _wrong(message: str) -> ErrorResponse:
     """Return a 400 with a plain-text body: server fact [repo-2, repo-17]."""
-    return Answer(PlainTextResponse(f"Failed to parse query: {message}", 400))
+    return ErrorResponse(PlainTextResponse(f"Failed to parse query: {message}", 400))
 
 
 @dataclass
@@ -112,7 +112,7 @@ async def search(request: Request) -> Response:
     real = current.real(SERVICE)
     kind = request.headers.get("content-type", "text/plain")
     if real and not kind.startswith("text/plain"):
-        raise Answer(PlainTextResponse("Unsupported Media Type", 415))
+        raise ErrorResponse(PlainTextResponse("Unsupported Media Type", 415))
     text = (await request.body()).decode("utf-8")
     longest = current.settings(SERVICE)["query_characters"]
     if real and len(text) > longest:

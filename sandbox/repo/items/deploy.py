@@ -10,10 +10,10 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, empty, error, raw_tail, user_name
 from sandbox.repo.items import archives, storage, trash
 from sandbox.repo.items.properties import check_names
 from sandbox.repo.items.tree import BY_SHA1, CONTENT, Node, Tree
+from sandbox.repo.responses import SERVICE, empty, error, raw_tail, user_name
 from sandbox.store import Blob
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from sandbox import object_store
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, error, http_time, quote, raw_tail
 from sandbox.repo.items import storage
 from sandbox.repo.items.tree import Tree
-from sandbox.service import Answer
+from sandbox.repo.responses import SERVICE, error, http_time, quote, raw_tail
+from sandbox.service import ErrorResponse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -141,7 +141,9 @@ def _content(request: Request, node: Node, headers: dict[str, str]) -> Response:
     blobs, ranges = context(request).store.blobs, request.headers.get("range")
     if ranges is not None and _RANGES.match(ranges) is None:
         # server fact [repo-26]: none of the ranges is valid
-        raise Answer(Response(status_code=416, headers={"Content-Range": f"*/{node['size']}"}))
+        raise ErrorResponse(
+            Response(status_code=416, headers={"Content-Range": f"*/{node['size']}"})
+        )
     if node["size"] > _SMALL or ranges is not None:
         return FileResponse(blobs.path(node["sha256"]), headers=headers)
     return Response(blobs.read(node["sha256"]), headers=headers)

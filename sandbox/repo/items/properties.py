@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from sandbox.context import context
-from sandbox.repo.answers import SERVICE, error, flag
 from sandbox.repo.items import storage
 from sandbox.repo.items.tree import Tree
 from sandbox.repo.permissions import ANNOTATE
+from sandbox.repo.responses import SERVICE, error, flag
 from sandbox.service import json_body
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import flag, user_name
 from sandbox.repo.items.tree import Tree
-from sandbox.service import Answer
+from sandbox.repo.responses import flag, user_name
+from sandbox.service import ErrorResponse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -87,21 +87,21 @@ class _Relocation:
             node = self._tree.get(member, path)
             if node is not None:
                 return node
-        raise Answer(_answer(404, "ERROR", f"Could not find item at '{repo}:{path}'"))
+        raise ErrorResponse(_answer(404, "ERROR", f"Could not find item at '{repo}:{path}'"))
 
     def _target(self) -> tuple[str, str]:
         given = self.request.query_params.get("to", "").strip("/")
         key, _slash, path = given.partition("/")
         current = context(self.request)
         if not key:
-            raise Answer(_answer(400, "ERROR", "The target path is missing"))
+            raise ErrorResponse(_answer(400, "ERROR", "The target path is missing"))
         if repositories.find(current, key) is None:
             words = f"Could not find a local repository named {key} to deploy to."
-            raise Answer(_answer(404, "ERROR", words))
+            raise ErrorResponse(_answer(404, "ERROR", words))
         repo = repositories.deployment_target(current, key)
         if repo is None:
             words = f"The target repository '{key}' is not a local repository"
-            raise Answer(_answer(400, "ERROR", words))
+            raise ErrorResponse(_answer(400, "ERROR", words))
         return repo, path
 
     def _at_once(self, source: Node, repo: str, path: str) -> None:

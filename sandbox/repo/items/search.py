@@ -11,11 +11,11 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, error
 from sandbox.repo.builds.builds import carrying, of_name
 from sandbox.repo.items import storage
 from sandbox.repo.items.downloads import readable_repos
 from sandbox.repo.items.tree import Tree
+from sandbox.repo.responses import SERVICE, error
 from sandbox.service import json_body
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.answers import SERVICE, empty, error, flag, iso, quote
 from sandbox.repo.items.tree import Tree
+from sandbox.repo.responses import SERVICE, empty, error, flag, iso, quote
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.context import Context, context
-from sandbox.repo.answers import SERVICE, error, require_admin
+from sandbox.repo.responses import SERVICE, error, require_admin
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sandbox.repo.answers import error
+from sandbox.repo.responses import error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

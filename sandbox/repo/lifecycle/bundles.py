@@ -9,12 +9,11 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo import permissions
-from sandbox.repo.access.answers import body_of, refusal
-from sandbox.repo.answers import iso, user_name
+from sandbox.repo.access.responses import body_of, refusal
 from sandbox.repo.builds import builds
 from sandbox.repo.items import aql
 from sandbox.repo.items.tree import Tree
-from sandbox.repo.lifecycle.answers import (
+from sandbox.repo.lifecycle.responses import (
     KIND,
     PROMOTION,
     TRACKER,
@@ -29,6 +28,7 @@ from sandbox.repo.lifecycle.answers import (
     require,
     status_of,
 )
+from sandbox.repo.responses import iso, user_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,8 @@ from starlette.responses import JSONResponse
 
 from sandbox.context import context
 from sandbox.repo import permissions
-from sandbox.repo.access.answers import body_of, refusal
-from sandbox.repo.answers import SERVICE
-from sandbox.repo.lifecycle.answers import (
+from sandbox.repo.access.responses import body_of, refusal
+from sandbox.repo.lifecycle.responses import (
     TRACKER,
     Bundle,
     created,
@@ -21,6 +20,7 @@ from sandbox.repo.lifecycle.answers import (
     moment,
     status_of,
 )
+from sandbox.repo.responses import SERVICE
 from sandbox.service import Handler
 
 if TYPE_CHECKING:

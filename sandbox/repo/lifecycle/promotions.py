@@ -9,10 +9,9 @@ from starlette.responses import JSONResponse
 
 from sandbox.context import context
 from sandbox.repo import permissions, repositories
-from sandbox.repo.access.answers import body_of, refusal
-from sandbox.repo.answers import user_name
+from sandbox.repo.access.responses import body_of, refusal
 from sandbox.repo.items.tree import Tree
-from sandbox.repo.lifecycle.answers import (
+from sandbox.repo.lifecycle.responses import (
     PROMOTION,
     Bundle,
     created,
@@ -23,6 +22,7 @@ from sandbox.repo.lifecycle.answers import (
     page_of,
     status_of,
 )
+from sandbox.repo.responses import user_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandbox.repo.lifecycle import bundles, distribution, promotions
-from sandbox.repo.lifecycle.answers import PREFIX, guarded
+from sandbox.repo.lifecycle.responses import PREFIX, guarded
 from sandbox.service import route
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.store import Store
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import UNSEEN_SERVER, refusal
 from sandbox.tracker.fields.fields import CREATE, Field
 from sandbox.tracker.issues.changes import editable
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 
 def described(call: Call, field: Field, project: str, *, required: bool) -> Json:
@@ -56,7 +56,7 @@ def list_of(call: Call) -> Response:
 
 def _creatable(call: Call, wanted: str) -> Json | None:
     """Return the project if the account may create issues there, else None."""
-    for key, project in call.world.projects.items():
+    for key, project in call.visible.projects.items():
         if wanted in (key, project["id"]) and call.may("create", key):
             return project
     return None
@@ -79,7 +79,7 @@ def createmeta(call: Call) -> Response:
     wanted = call.query_list("projectKeys") or call.query_list("projectIds")
     names, whole = call.query_list("issuetypeNames"), call.query_list("expand")
     shown = []
-    for key in wanted or list(call.world.projects):
+    for key in wanted or list(call.visible.projects):
         project = _creatable(call, key)
         if project is None:
             continue

@@ -12,7 +12,7 @@ from sandbox.tracker.errors import Unsuitable
 from sandbox.tracker.fields.fields import Field
 from sandbox.tracker.fields.markup import from_document, is_document
 from sandbox.tracker.projects.people import read_assignee, read_user
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 _LONGEST_LINE, LONGEST_TEXT = 255, 32767
 _TEXTS = ("description", "environment")

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 
 from sandbox.accounts import login_of, rights_of
 from sandbox.service import Service
-from sandbox.tracker.world import World
+from sandbox.tracker.visible import VisibleData
 
 Json = dict[str, Any]
 
@@ -94,8 +94,8 @@ class Attachments:
         """Return the requested attachment if the account can see its issue, else None."""
         context = self._service.context
         found = context.store.get("tracker.attachment", request.path_params["id"])
-        world = World(context.store, rights_of(request, self._service), context.now_ms())
-        return found if found is not None and world.find(found["issue"]) is not None else None
+        visible = VisibleData(context.store, rights_of(request, self._service), context.now_ms())
+        return found if found is not None and visible.find(found["issue"]) is not None else None
 
     def _signature(self, number: str, expires: str) -> str:
         return hmac.new(self._secret, f"{number}:{expires}".encode(), hashlib.sha256).hexdigest()

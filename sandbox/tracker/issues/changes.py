@@ -13,7 +13,7 @@ from sandbox.tracker.call import Call, Json
 from sandbox.tracker.errors import Unsuitable, not_on_screen, refusal
 from sandbox.tracker.fields.fields import EDIT, Field
 from sandbox.tracker.fields.values import Values
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 #: Verbs on these fields are separate steps, executed after the fields are saved.
 APART = ("comment", "issuelinks")
@@ -105,10 +105,10 @@ def editable(call: Call, issue: Issue) -> dict[str, Field]:
     The result is empty without the permission to edit, or if the status is closed to changes
     [tracker-22].
     """
-    status = call.world.named("status", issue["status"])
+    status = call.visible.named("status", issue["status"])
     if not call.may("edit", issue["project"]) or not status.get("editable", True):
         return {}
-    project = call.world.projects[issue["project"]]
+    project = call.visible.projects[issue["project"]]
     screen = call.views.catalogue.on_screen(project, EDIT)
     if not call.may("assign", issue["project"]):
         screen.pop("assignee", None)
@@ -172,6 +172,6 @@ def _pair(call: Call, field: Field, value: Any) -> tuple[Any, Any]:
     if value is None:
         return None, None
     if field.id in _NAMED_KINDS:
-        return call.world.named(field.id, value)["id"], value
+        return call.visible.named(field.id, value)["id"], value
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     return (value if field.type == "user" else None), text

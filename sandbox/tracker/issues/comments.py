@@ -11,7 +11,7 @@ from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
 from sandbox.tracker.fields.markup import from_document, is_document
 from sandbox.tracker.fields.values import LONGEST_TEXT
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 _ALL = 1048576
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from sandbox.service import Answer, json_body
+from sandbox.service import ErrorResponse, json_body
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import Unsuitable, not_on_screen, refusal
 from sandbox.tracker.fields.fields import CREATE
@@ -16,7 +16,7 @@ from sandbox.tracker.issues.changes import Changes, editable
 from sandbox.tracker.issues.workflow import initial_status
 from sandbox.tracker.projects.people import read_assignee
 from sandbox.tracker.search.search import UNINDEXED
-from sandbox.tracker.world import Issue, issue_number
+from sandbox.tracker.visible import Issue, issue_number
 
 _BULK = 50
 _MISSING = {
@@ -40,7 +40,7 @@ def create_many(call: Call) -> Response:
     for number, members in enumerate(wanted):
         try:
             made.append(_created(call, members))
-        except Answer as answer:
+        except ErrorResponse as answer:
             words = json_body(bytes(answer.response.body))
             failed.append({"status": 400, "elementErrors": words, "failedElementNumber": number})
     return JSONResponse({"issues": made, "errors": failed}, 201 if made else 400)
@@ -75,7 +75,7 @@ def _project(call: Call, members: Json) -> Json:
         missing = {name: words for name, words in _MISSING.items() if name not in present}
         raise refusal(400, errors={**missing, "project": _MISSING["project"]})
     wanted = {str(value) for name, value in given.items() if name in ("key", "id")}
-    for project in call.world.projects.values():
+    for project in call.visible.projects.values():
         if wanted & {project["key"], project["id"]}:
             words = {"project": "You cannot create issues in this project."}
             require(call.may("create", project["key"]), refusal(400, errors=words))
@@ -104,7 +104,7 @@ def _kept(call: Call, project: Json, issue: Issue, members: Json) -> Json:
     call.store.put("tracker.other_key", issue["id"], {"key": issue["key"]})
     lag, searches = call.settings["index_lag_ms"], call.settings["index_lag_searches"]
     if lag or searches:
-        waits = {"until": call.world.now_ms + lag, "searches": searches}
+        waits = {"until": call.visible.now_ms + lag, "searches": searches}
         call.store.put(UNINDEXED, issue["id"], waits)
     address = f"{call.views.base}/rest/api/2/issue/{issue['id']}"
     return {"id": issue["id"], "key": issue["key"], "self": address}

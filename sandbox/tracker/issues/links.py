@@ -11,7 +11,7 @@ from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
 from sandbox.tracker.issues import comments
 from sandbox.tracker.issues.changes import item, note
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 
 def link_types(call: Call) -> Response:
@@ -95,7 +95,7 @@ def _exists(call: Call, name: str, source: Issue, target: Issue) -> bool:
 
 
 def _keep(call: Call, name: str, source: Issue, target: Issue) -> None:
-    number, known = call.next_id("link"), call.world.named("linktype", name)
+    number, known = call.next_id("link"), call.visible.named("linktype", name)
     stored = {"id": number, "type": name, "source": source["id"], "target": target["id"]}
     call.store.put("tracker.link", number, stored)
     for one, other, phrase in (

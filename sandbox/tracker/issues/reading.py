@@ -37,7 +37,7 @@ def changelog(call: Call) -> Response:
 
 def projects(call: Call) -> Response:
     """Return all projects [W4.2] without paging [tracker-8]."""
-    found = call.world.projects.values()
+    found = call.visible.projects.values()
     if not call.context.real("tracker"):
         return JSONResponse([{"key": record["key"], "name": record["name"]} for record in found])
     expand = "description,lead,url,projectKeys"
@@ -46,7 +46,7 @@ def projects(call: Call) -> Response:
 
 def projects_by_page(call: Call) -> Response:
     """[tracker-8]: the paged list, which replaces the list of projects in the cloud."""
-    found = [call.views.project(record) for record in call.world.projects.values()]
+    found = [call.views.project(record) for record in call.visible.projects.values()]
     return JSONResponse(call.page(found))
 
 

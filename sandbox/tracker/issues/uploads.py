@@ -6,11 +6,11 @@ from __future__ import annotations
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from sandbox.forms import Part, base_name, parts_of
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
 from sandbox.tracker.issues.changes import item, note
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 _FORGERY_HEADER = "x-atlassian-token"
 
@@ -18,7 +18,9 @@ _FORGERY_HEADER = "x-atlassian-token"
 def upload(call: Call) -> Response:
     """POST /issue/{key}/attachments: 200 with a list; a second file with the same name is added."""
     token = call.request.headers.get(_FORGERY_HEADER, "").lower()
-    require(token in ("no-check", "nocheck"), Answer(PlainTextResponse("XSRF check failed", 403)))
+    require(
+        token in ("no-check", "nocheck"), ErrorResponse(PlainTextResponse("XSRF check failed", 403))
+    )
     issue = call.issue()
     words = f"You do not have permission to create attachments for issue {issue['key']}."
     require(call.may("attach", issue["project"]), refusal(403, words))
@@ -37,7 +39,7 @@ def upload(call: Call) -> Response:
 def _files(call: Call) -> list[Part]:
     parts = parts_of(call.request.headers.get("content-type", ""), call.body)
     if parts is None:
-        raise Answer(PlainTextResponse("Unsupported Media Type", 415))
+        raise ErrorResponse(PlainTextResponse("Unsupported Media Type", 415))
     files = [part for part in parts if part.name == "file" and part.filename]
     require(files, refusal(400, "No file was sent in the field 'file'"))
     limit = int(call.settings["upload_limit"])
@@ -76,7 +78,7 @@ def limits(call: Call) -> Response:
 def attachment(call: Call) -> Response:
     """Return (GET) or delete (DELETE) an attachment."""
     found = call.store.get("tracker.attachment", call.part("id"))
-    issue = None if found is None else call.world.find(found["issue"])
+    issue = None if found is None else call.visible.find(found["issue"])
     if found is None or issue is None:
         words = f"The attachment with id '{call.part('id')}' does not exist"
         raise refusal(404, words)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
-from sandbox.tracker.beans import Beans
 from sandbox.tracker.fields.fields import Field
 from sandbox.tracker.fields.markup import rendered_anew, to_document
-from sandbox.tracker.world import Issue
+from sandbox.tracker.references import References
+from sandbox.tracker.visible import Issue
 
 Json = dict[str, Any]
 
@@ -23,8 +23,8 @@ def comma_list(values: Sequence[str]) -> list[str]:
     return [part.strip() for value in values for part in value.split(",") if part.strip()]
 
 
-class Views(Beans):
-    """JSON representation of the issues in `world`."""
+class Views(References):
+    """JSON representation of the issues in `visible`."""
 
     #: Maximum number of comments in an issue [tracker-25] (None: all).
     embedded: int | None = None
@@ -96,7 +96,7 @@ class Views(Beans):
             "issuetype": lambda: self.named("issuetype", issue["issuetype"]),
             "priority": lambda: self.named("priority", issue.get("priority")),
             "resolution": lambda: self.named("resolution", issue.get("resolution")),
-            "project": lambda: self.project(self.world.projects[key]),
+            "project": lambda: self.project(self.visible.projects[key]),
             "fixVersions": lambda: [
                 self.version(key, version) for version in issue.get("fixVersions", [])
             ],
@@ -149,7 +149,7 @@ class Views(Beans):
 
     def comments(self, issue: Issue) -> list[Json]:
         """Return all comments, oldest first."""
-        known = self.world.store.values("tracker.comment", f"{issue['id']}/")
+        known = self.visible.store.values("tracker.comment", f"{issue['id']}/")
         return [self.comment(issue["id"], comment) for comment in known]
 
     def _comments(self, issue: Issue) -> Json:
@@ -164,19 +164,19 @@ class Views(Beans):
         `inwardIssue`. Links to issues that the account cannot see are omitted.
         """
         shown = []
-        for link in self.world.store.values("tracker.linked", f"{issue['id']}/"):
+        for link in self.visible.store.values("tracker.linked", f"{issue['id']}/"):
             for mine, other, side in (
                 ("source", "target", "outwardIssue"),
                 ("target", "source", "inwardIssue"),
             ):
-                found = self.world.find(link[other]) if link[mine] == issue["id"] else None
+                found = self.visible.find(link[other]) if link[mine] == issue["id"] else None
                 if found is not None:
                     shown.append({**self._link(link), side: self.linked(found)})
         return shown
 
     def whole_link(self, link: Json) -> Json | None:
         """Return a link with both issues, or None if the account cannot see both."""
-        source, target = self.world.find(link["source"]), self.world.find(link["target"])
+        source, target = self.visible.find(link["source"]), self.visible.find(link["target"])
         if source is None or target is None:
             return None
         # the issue sent as `inwardIssue` is the source
@@ -200,7 +200,7 @@ class Views(Beans):
 
     def changelog(self, issue: Issue) -> list[Json]:
         """Return the history, oldest first on a server, newest first in the cloud."""
-        known = self.world.store.values("tracker.history", f"{issue['id']}/")
+        known = self.visible.store.values("tracker.history", f"{issue['id']}/")
         shown = [{**entry, "author": self.user(entry["author"])} for entry in known]
         return shown[::-1] if self.cloud else shown
 

@@ -7,9 +7,9 @@ import json
 
 from starlette.responses import JSONResponse, Response
 
-from sandbox.tracker.beans import account_name
 from sandbox.tracker.call import Call, require
 from sandbox.tracker.errors import refusal
+from sandbox.tracker.references import account_name
 
 _UNRIGHTFUL = "You do not have permission to manage watchers for this issue."
 

@@ -26,7 +26,7 @@ from sandbox.tracker.fields.fields import Field
 from sandbox.tracker.fields.meta import described
 from sandbox.tracker.issues import comments
 from sandbox.tracker.issues.changes import Changes
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 
 def _workflow(call: Call, project: str) -> Json:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from sandbox.tracker.beans import account_name
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
 from sandbox.tracker.issues.changes import save
-from sandbox.tracker.projects.moves import issues_of
+from sandbox.tracker.projects.version_changes import issues_of
+from sandbox.tracker.references import account_name
 
 _MISSING = "The component with id {} does not exist."
 _TAKEN = "A component with the name {} already exists in this project."
@@ -39,7 +39,9 @@ def _found(call: Call) -> tuple[str, Json]:
     number = call.part("id")
     for key, entry in call.store.items("tracker.component"):
         project = key.partition("/")[0]
-        if entry["id"] == number and (project in call.world.projects or call.administers(project)):
+        if entry["id"] == number and (
+            project in call.visible.projects or call.administers(project)
+        ):
             return project, entry
     raise refusal(404, _MISSING.format(number))
 
@@ -51,7 +53,7 @@ def _administered(call: Call, project: str) -> None:
 def component(call: Call) -> Response:
     """GET /component/{id}: unlike a change, it needs the permission to browse the project."""
     project, entry = _found(call)
-    require(project in call.world.projects, refusal(404, _MISSING.format(entry["id"])))
+    require(project in call.visible.projects, refusal(404, _MISSING.format(entry["id"])))
     return JSONResponse(call.views.whole_component(project, entry))
 
 

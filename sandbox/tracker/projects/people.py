@@ -8,10 +8,10 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from sandbox.rights import Rights
-from sandbox.tracker.beans import account_name
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import Unsuitable, refusal
-from sandbox.tracker.world import Issue
+from sandbox.tracker.references import account_name
+from sandbox.tracker.visible import Issue
 
 _STRICT = "'accountId' must be the only user identifying query parameter in GDPR strict mode."
 _AUTOMATIC = "-1"
@@ -53,7 +53,7 @@ def read_assignee(call: Call, issue: Issue, value: Any) -> str | None:
     # a client may also send the number -1
     named = (value.get("name"), value.get("accountId")) if isinstance(value, dict) else ()
     if _AUTOMATIC in map(str, named):
-        name = call.world.projects[project].get("lead")
+        name = call.visible.projects[project].get("lead")
     else:
         name = read_user(call, value)
     if not call.may("assign", project):

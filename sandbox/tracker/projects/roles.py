@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from sandbox.tracker.beans import account_name
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
+from sandbox.tracker.references import account_name
 
 #: The roles of a new server; they are global, their actors belong to a project.
 ROLES = {"Users": "10000", "Developers": "10001", "Administrators": "10002"}
@@ -59,9 +59,9 @@ def _shown(call: Call, project: Json, name: str, actors: Json) -> Json:
 
 
 def _user(call: Call, name: str) -> Json:
-    bean = call.views.user(name) or {}
-    shown = {"displayName": bean["displayName"], "type": _USER}
-    own = {"actorUser": {"accountId": bean["accountId"]}} if call.cloud else {"name": name}
+    reference = call.views.user(name) or {}
+    shown = {"displayName": reference["displayName"], "type": _USER}
+    own = {"actorUser": {"accountId": reference["accountId"]}} if call.cloud else {"name": name}
     return {**shown, **own}
 
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import Unsuitable, refusal
 from sandbox.tracker.fields.values import read_date
-from sandbox.tracker.projects import moves
+from sandbox.tracker.projects import version_changes
 
 _LONGEST = 255
 _DATES = ("startDate", "releaseDate")
@@ -50,8 +50,8 @@ def _state(version: Json) -> str:
 
 def _found(call: Call) -> tuple[str, Json]:
     """Return (project key, entry) of the version in the request path."""
-    project, entry = moves.by_id(call, call.part("id")) or ("", None)
-    seen = project in call.world.projects or call.administers(project)
+    project, entry = version_changes.by_id(call, call.part("id")) or ("", None)
+    seen = project in call.visible.projects or call.administers(project)
     if entry is None or not seen:
         raise refusal(404, f"Could not find version for id '{call.part('id')}'")
     return project, entry
@@ -102,9 +102,9 @@ def update(call: Call) -> Response:
     target = None
     if releases and members.get("moveUnfixedIssuesTo"):
         target = _by_address(call, project, members["moveUnfixedIssuesTo"])
-    moves.rename(call, project, before["name"], entry)
+    version_changes.rename(call, project, before["name"], entry)
     if target is not None:
-        moves.move_unresolved(call, project, entry["name"], target["name"])
+        version_changes.move_unresolved(call, project, entry["name"], target["name"])
     return JSONResponse(call.views.version(project, entry["name"]))
 
 
@@ -159,7 +159,7 @@ def _read_user_date(text: Any) -> str:
 
 
 def _by_address(call: Call, project: str, address: Any) -> Json:
-    found = moves.by_id(call, str(address).rpartition("/")[2])
+    found = version_changes.by_id(call, str(address).rpartition("/")[2])
     if found is None or found[0] != project:
         raise refusal(404, f"Could not find version for '{address}'")
     return found[1]
@@ -182,7 +182,7 @@ def delete(call: Call) -> Response:
     }
     # older servers also accept the URL of a version
     targets = {field: given.rpartition("/")[2] for field, given in targets.items()}
-    moves.remove(call, project, entry, targets)
+    version_changes.remove(call, project, entry, targets)
     return Response(status_code=204)
 
 
@@ -198,7 +198,7 @@ def swap(call: Call) -> Response:
         number = given is None or (isinstance(given, int) and not isinstance(given, bool))
         require(number, refusal(400, f"Can not deserialize '{name}': a number is expected"))
         targets[field] = "" if given is None else str(given)
-    moves.remove(call, project, entry, targets)
+    version_changes.remove(call, project, entry, targets)
     return Response(status_code=204)
 
 
@@ -208,7 +208,7 @@ def merge(call: Call) -> Response:
     """
     project, entry = _administered(call)
     target = call.part("target")
-    moves.remove(call, project, entry, {"fixVersions": target, "versions": target})
+    version_changes.remove(call, project, entry, {"fixVersions": target, "versions": target})
     return Response(status_code=204)
 
 
@@ -240,7 +240,7 @@ def move(call: Call) -> Response:
 def unresolved(call: Call) -> Response:
     """Return the number of issues without resolution, including issues the account cannot see."""
     project, entry = _found(call)
-    found = moves.issues_of(call, project, entry["name"], "fixVersions")
+    found = version_changes.issues_of(call, project, entry["name"], "fixVersions")
     open_ones = [issue for issue in found if issue.get("resolution") is None]
     counts = {"issuesUnresolvedCount": len(open_ones), "issuesCount": len(found)}
     return JSONResponse({"self": f"{_address(call, entry)}/unresolvedIssueCount", **counts})
@@ -249,7 +249,7 @@ def unresolved(call: Call) -> Response:
 def related(call: Call) -> Response:
     project, entry = _found(call)
     fixed, affected = (
-        len(moves.issues_of(call, project, entry["name"], field))
+        len(version_changes.issues_of(call, project, entry["name"], field))
         for field in ("fixVersions", "versions")
     )
     return JSONResponse(

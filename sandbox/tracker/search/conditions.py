@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from sandbox.tracker.search.jql import And, Clause, Node, Not, Operand, Or, OrderTerm, Query
-from sandbox.tracker.world import LISTS, World, issue_number, milliseconds
+from sandbox.tracker.visible import LISTS, VisibleData, issue_number, milliseconds
 
 Issue = dict[str, Any]
 
@@ -54,10 +54,10 @@ def has_unique_order(query: Query) -> bool:
 
 
 class Conditions:
-    """Evaluates queries in a `World`."""
+    """Evaluates queries in a `VisibleData`."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, visible: VisibleData) -> None:
+        self.visible = visible
 
     # -- semantic errors ---------------------------------------------------------------------
 
@@ -111,13 +111,13 @@ class Conditions:
             return _bad_text(field, value)
         if name == "key":
             return self._problem_of_key(field, value)
-        known = self.world.known(name)
+        known = self.visible.known(name)
         if known is None or value.lower() in known:
             return None
         return f"The value '{value}' does not exist for the field '{field}'."
 
     def _problem_of_key(self, field: str, value: str) -> str | None:
-        if self.world.find(value) is not None:
+        if self.visible.find(value) is not None:
             return None
         if value.isdigit():
             return f"A value with ID '{value}' does not exist for the field '{field}'."
@@ -158,7 +158,7 @@ class Conditions:
             return self._text(name, issue).strip() == ""
         if name in _DATES or name == "key":
             return False
-        return not self.world.identities(name, issue)
+        return not self.visible.identities(name, issue)
 
     def _text(self, name: str, issue: Issue) -> str:
         if name == "text":
@@ -170,19 +170,19 @@ class Conditions:
             there = milliseconds(issue[name])
             return any(there == self._operand_date(operand, value) for value in operand.values)
         if operand.kind == "function":
-            return self.world.user in self.world.identities(name, issue)
+            return self.visible.user in self.visible.identities(name, issue)
         wanted = {value.lower() for value in operand.values}
         if name == "key":
-            named = (self.world.find(value) for value in wanted)
+            named = (self.visible.find(value) for value in wanted)
             return any(found is not None and found["key"] == issue["key"] for found in named)
-        return bool(wanted & self.world.identities(name, issue))
+        return bool(wanted & self.visible.identities(name, issue))
 
     def _compares(self, name: str, operator: str, operand: Operand, issue: Issue) -> bool:
         value = operand.values[0]
         if name in _DATES:
             limit = self._operand_date(operand, value)
             return _in_order(operator, milliseconds(issue[name]), limit)
-        other = self.world.find(value)
+        other = self.visible.find(value)
         if other is None:
             raise LookupError(f"an unknown key is a semantic error: {value}")
         if value.isdigit():
@@ -192,7 +192,7 @@ class Conditions:
         return _in_order(operator, issue_number(issue["key"]), issue_number(other["key"]))
 
     def _operand_date(self, operand: Operand, value: str) -> int:
-        date = self.world.now_ms if operand.kind == "function" else self._date(value)
+        date = self.visible.now_ms if operand.kind == "function" else self._date(value)
         if date is None:
             raise LookupError(f"a date that does not parse is a semantic error: {value}")
         return date
@@ -205,7 +205,7 @@ class Conditions:
             span = sum(
                 (timedelta(**{_UNITS[unit]: int(count)}) for count, unit in parts), timedelta()
             )
-            return self.world.now_ms + sign * int(span.total_seconds() * 1000)
+            return self.visible.now_ms + sign * int(span.total_seconds() * 1000)
         for date_format in _DATE_FORMATS:
             try:
                 parsed = datetime.strptime(value, date_format).replace(tzinfo=timezone.utc)
@@ -239,7 +239,7 @@ class Conditions:
             return lambda issue: (issue["project"], issue_number(issue["key"]))
         if name in _DATES:
             return lambda issue: milliseconds(issue[name])
-        return lambda issue: self.world.rank(name, issue)
+        return lambda issue: self.visible.rank(name, issue)
 
 
 def _clauses(node: Node | None) -> list[Clause]:

@@ -13,7 +13,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from sandbox.service import Answer, json_body
+from sandbox.service import ErrorResponse, json_body
 from sandbox.tracker.issues import views
 from sandbox.tracker.issues.views import Views, comma_list
 from sandbox.tracker.search.conditions import Conditions, Issue, has_unique_order
@@ -104,11 +104,13 @@ async def read_search(request: Request, *, tokens: bool, unrecognized: list[str]
 def _members(body: bytes, known: list[str]) -> Json:
     members = json_body(body)
     if not isinstance(members, dict):
-        raise Answer(refusal(["Unexpected end-of-input: expected a JSON object"], syntax=True))
+        raise ErrorResponse(
+            refusal(["Unexpected end-of-input: expected a JSON object"], syntax=True)
+        )
     for name in members:
         if name not in known:
             message = f'Unrecognized field "{name}" (Class SearchRequest), not marked as ignorable'
-            raise Answer(refusal([message], syntax=True))
+            raise ErrorResponse(refusal([message], syntax=True))
     for name in _LISTS:
         if isinstance(members.get(name), str):
             members[name] = comma_list([members[name]])
@@ -119,7 +121,9 @@ def _asked(values: Json) -> Asked:
     validate = values.get("validateQuery")
     word = _STRICT if validate in (None, "") else str(validate).lower()
     if word not in _VALIDATION:
-        raise Answer(refusal([f"The validateQuery value '{validate}' is not valid."], syntax=True))
+        raise ErrorResponse(
+            refusal([f"The validateQuery value '{validate}' is not valid."], syntax=True)
+        )
     return Asked(
         jql=str(values.get("jql") or ""),
         start_at=_integer(values, "startAt", 0),
@@ -140,7 +144,7 @@ def _integer(values: Json, name: str, default: int) -> int:
     try:
         return int(value)
     except (TypeError, ValueError):
-        raise Answer(refusal([f"The value '{value}' of {name} is not a number."])) from None
+        raise ErrorResponse(refusal([f"The value '{value}' of {name} is not a number."])) from None
 
 
 class Search:
@@ -150,24 +154,24 @@ class Search:
         self.views = shown
         self.settings = settings
         self.shuffle = shuffle
-        self.conditions = Conditions(shown.world)
+        self.conditions = Conditions(shown.visible)
 
     def _query(self, asked: Asked) -> Query:
         try:
             return parse(asked.jql)
         except JqlSyntaxError as error:
-            raise Answer(refusal([str(error)], syntax=True)) from None
+            raise ErrorResponse(refusal([str(error)], syntax=True)) from None
 
     def _find(
         self, query: Query, validation: str, reconciled: frozenset[str] = frozenset()
     ) -> Found:
         problems = self.conditions.problems(query)
         if problems and validation == _STRICT:
-            raise Answer(refusal(problems))
+            raise ErrorResponse(refusal(problems))
         fresh = self._unindexed() - reconciled
         matching = [
             issue
-            for issue in self.conditions.world.issues.values()
+            for issue in self.conditions.visible.issues.values()
             if issue["id"] not in fresh and self.conditions.matches(query.where, issue)
         ]
         unstable = self.settings["unstable_order"] and not has_unique_order(query)
@@ -176,9 +180,9 @@ class Search:
 
     def _unindexed(self) -> set[str]:
         """Return the ids of new issues that are not indexed yet: the index lags [tracker-20]."""
-        store, found = self.views.world.store, set()
+        store, found = self.views.visible.store, set()
         for number, lag in store.items(UNINDEXED):
-            waits = self.views.world.now_ms < lag["until"] or lag["searches"] > 0
+            waits = self.views.visible.now_ms < lag["until"] or lag["searches"] > 0
             if waits:
                 found.add(number)
                 store.put(UNINDEXED, number, {**lag, "searches": lag["searches"] - 1})
@@ -273,5 +277,5 @@ def _offset(asked: Asked) -> int:
     except (binascii.Error, ValueError, TypeError, LookupError):
         offset = -1
     if offset < 0 or _token(asked.jql, offset) != asked.token:
-        raise Answer(refusal(["The provided next page token is invalid."], syntax=True))
+        raise ErrorResponse(refusal(["The provided next page token is invalid."], syntax=True))
     return offset

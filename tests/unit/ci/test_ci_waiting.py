@@ -189,7 +189,7 @@ def test_the_log_is_read_piece_by_piece() -> None:
             console.read()
     assert console.lines() == ["two", "größe", "end"]
     assert stub.seen[-1].target.endswith(f"start={len(text)}")
-    assert console.trouble is None
+    assert console.error is None
 
 
 def test_a_piece_that_was_cut_is_read_again() -> None:
@@ -201,7 +201,7 @@ def test_a_piece_that_was_cut_is_read_again() -> None:
     with Stub(*replies) as stub:
         console = BuildLog(transport_to(stub.url), "job/a/1", 9)
         console.read()
-        assert console.trouble is not None
+        assert console.error is not None
         console.read()
     assert console.lines() == ["one", "two"]
 

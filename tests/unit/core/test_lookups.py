@@ -11,7 +11,7 @@ import pytest
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookup_answers, lookups
+from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookup_cache, lookups
 
 FOLDER = Path(__file__).parents[3] / "plugins" / "lookup"
 
@@ -106,7 +106,7 @@ def test_every_lookup_that_asks_keeps_its_answers() -> None:
         text = path.read_text(encoding="utf-8")
         asks = "lookups.ask" in text
         assert ("lookups.kept(" in text) == asks, path.name
-        assert ("- delivery.toolchain.lookup_answers\n" in text) == asks, path.name
+        assert ("- delivery.toolchain.lookup_cache\n" in text) == asks, path.name
 
 
 def test_an_answer_that_is_forgotten_meanwhile_is_not_kept(
@@ -118,13 +118,13 @@ def test_an_answer_that_is_forgotten_meanwhile_is_not_kept(
     def answer() -> list[int]:
         asked.append(len(asked))
         if len(asked) == 1:
-            lookup_answers.forget()
-            lookup_answers.kept({"another": "question"}, list)
+            lookup_cache.forget()
+            lookup_cache.kept({"another": "question"}, list)
         return asked
 
-    assert lookup_answers.kept({"a": "question"}, answer) == [0]
-    assert lookup_answers.kept({"a": "question"}, answer) == [0, 1]
-    assert lookup_answers.kept({"a": "question"}, answer) == [0, 1]
+    assert lookup_cache.kept({"a": "question"}, answer) == [0]
+    assert lookup_cache.kept({"a": "question"}, answer) == [0, 1]
+    assert lookup_cache.kept({"a": "question"}, answer) == [0, 1]
     assert {path.stat().st_mode & 0o077 for path in tmp_path.rglob("*")} == {0}
 
 
@@ -135,5 +135,5 @@ def test_a_failure_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise AnsibleError("no such page")
 
     with pytest.raises(AnsibleError, match="no such page"):
-        lookup_answers.kept({"a": "question"}, broken)
-    assert lookup_answers.kept({"a": "question"}, lambda: [1]) == [1]
+        lookup_cache.kept({"a": "question"}, broken)
+    assert lookup_cache.kept({"a": "question"}, lambda: [1]) == [1]

@@ -175,7 +175,7 @@ class AnalysisConfigOperation:
         for item in items:
             item.write.error = _blocked(item, failed)
         ready = [item for item in items if item.write.error is None]
-        self._look_anew(ready)
+        self._compare_again(ready)
         carry_out(
             self._client, [item.write for item in ready], self._looking, parallel=self._parallel
         )
@@ -183,7 +183,7 @@ class AnalysisConfigOperation:
             if item.write.error is not None:
                 failed |= _blocking(item)
 
-    def _look_anew(self, items: Sequence[PlannedObject]) -> None:
+    def _compare_again(self, items: Sequence[PlannedObject]) -> None:
         """Read the objects again that an import or the new name of a project has changed."""
         moved = [item for item in items if project_of(item.write.resource) in self._moving]
         catalogue = self._catalogue()
@@ -197,7 +197,7 @@ class AnalysisConfigOperation:
         verify = self._looking([write.resource for write in pending])
         for write in pending:
             try:
-                write.plan_anew(verify(write.resource))
+                write.plan_again(verify(write.resource))
             except ToolchainError as error:
                 write.error = error
 

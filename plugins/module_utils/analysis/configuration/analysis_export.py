@@ -15,7 +15,7 @@ from .export import read_lists
 from .object_kinds import USERS
 
 _PARALLEL = 4
-_UNTOLD = "Builds and issues are no part of a desired state."
+_NOT_EXPORTED = "Builds and issues are no part of a desired state."
 _UNTOLD_OF_USERS = "Passwords of users are not told by the server."
 
 
@@ -48,7 +48,7 @@ class AnalysisExportOperation(ServiceExport):
         self._task.progress("reading the configuration of the code analysis server")
         found = read_lists(self._client, self._projects, _PARALLEL)
         of_users = (_UNTOLD_OF_USERS,) if found.lists[USERS.option] else ()
-        state = ServiceState(untold=(*of_users, _UNTOLD))
+        state = ServiceState(untold=(*of_users, _NOT_EXPORTED))
         for kind, doubts in found.doubts.items():
             state.leave_out("list", kind, "; ".join(doubts))
         state.values = {

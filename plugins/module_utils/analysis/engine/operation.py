@@ -40,7 +40,7 @@ class ResourceWrite:
     def over(self) -> bool:
         return self.error is not None or not self._todo
 
-    def plan_anew(self, current: State | None) -> None:
+    def plan_again(self, current: State | None) -> None:
         """Plan again with the current object, which was unknown before; nothing may be left."""
         left = compare(self.resource, current)
         refuse_impossible(self.resource, left)

@@ -51,7 +51,7 @@ _KINDS = {
 }
 #: Default limit of servers for users and groups [analysis-9]; for metrics it is not documented, and
 #: the written interface has no limit.
-_UNTOLD_LIMIT = 1000
+_DEFAULT_LIMIT = 1000
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class AnalysisReportOperation(ReadOnly):
             for warning in responses.warnings(report):
                 self._task.warn(f"{self._what}: {warning}")
             return report
-        if len(records) == _UNTOLD_LIMIT:
+        if len(records) == _DEFAULT_LIMIT:
             self._task.warn(
                 f"{self._what}: the list has {len(records)} records and may be cut: narrow query"
             )

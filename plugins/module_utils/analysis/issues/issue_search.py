@@ -24,7 +24,7 @@ _SUMMARY, _GROUPING = "summary", "grouping"
 #: Maximum characters of a query in a message.
 _SHOWN = 200
 #: Members whose values many issues share.
-_ALIKE = frozenset(
+_SHARED_MEMBERS = frozenset(
     {
         "status",
         "severity",
@@ -192,7 +192,7 @@ def _sharing(issue: Record, words: dict[str, str]) -> Record:
     """Return the issue with shared strings for names and frequent values, to save memory."""
     return {
         words.setdefault(name, name): words.setdefault(value, value)
-        if name in _ALIKE and isinstance(value, str)
+        if name in _SHARED_MEMBERS and isinstance(value, str)
         else value
         for name, value in issue.items()
     }

@@ -191,10 +191,12 @@ class CiArtifactOperation:
         console = self._console
         fetched = None if console is None else done.get(console.place)
         action = self._console_action
-        is_told = console is not None and (planned or action == "unchanged" or fetched is not None)
+        is_reported = console is not None and (
+            planned or action == "unchanged" or fetched is not None
+        )
         return {
             "files": files,
-            "console": console.as_dict(action, fetched) if console and is_told else None,
+            "console": console.as_dict(action, fetched) if console and is_reported else None,
             "downloaded_bytes": sum(each.size for each in done.values()),
         }
 

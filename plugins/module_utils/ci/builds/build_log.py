@@ -25,10 +25,10 @@ class BuildLog:
         self._server, self._path = server, path
         self._lines: deque[bytes] = deque(maxlen=keep)
         self._keep, self._rest, self._offset = keep, b"", 0
-        self.trouble: ToolchainError | None = None
+        self.error: ToolchainError | None = None
 
     def read(self, patience: float | None = None) -> None:
-        """Read new lines; the reason for a failure is kept in `trouble`.
+        """Read new lines; the reason for a failure is kept in `error`.
 
         :param patience: maximum seconds to wait for the server
         """
@@ -36,21 +36,21 @@ class BuildLog:
         try:
             self._take_from("logText/progressiveText", query, patience)
         except ToolchainError as error:
-            self.trouble = error
+            self.error = error
         else:
-            self.trouble = None
+            self.error = None
 
     def read_to_end(self) -> None:
         """Read the rest of the log of a finished build; the whole log if chunks cannot be read."""
         self.read()
-        if self.trouble is not None and self.trouble.status is not None:
+        if self.error is not None and self.error.status is not None:
             self._start_again()
             try:
                 self._take_from("consoleText", {})
             except ToolchainError as error:
-                self.trouble = error
+                self.error = error
             else:
-                self.trouble = None
+                self.error = None
 
     def lines(self) -> list[str]:
         found = [*self._lines, self._rest] if self._rest else list(self._lines)

@@ -286,8 +286,8 @@ class BuildRequest:
     def values(self) -> dict[str, Any]:
         """Return the return values `build`, `queue_id`, `console` and `joined`."""
         watcher, console = self.watcher, self.watcher.console
-        if console is not None and console.trouble is not None:
-            self._task.warn(f"{self.what}: the console log is missing: {console.trouble.message}")
+        if console is not None and console.error is not None:
+            self._task.warn(f"{self.what}: the console log is missing: {console.error.message}")
         if watcher.build is None:
             build = records.not_begun(watcher.item, self.wanted.shown)
         else:

@@ -25,11 +25,11 @@ from .records import (
     FOLLOWED_FIELDS,
     NEWEST,
     SUMMARIES,
+    has_ended,
     is_idle,
     is_over,
     number_of,
     summary,
-    tells_end,
     truth,
     typed,
 )
@@ -70,7 +70,7 @@ class ProgressLines:
     def state(self, line: str) -> None:
         """Report a new state; a countdown does not make a line new."""
         if re.sub(r"[\d.]+", "", line) != re.sub(r"[\d.]+", "", self._last):
-            self._tell(line)
+            self._report(line)
 
     def due(self) -> bool:
         """Return whether the next line about a running build is due."""
@@ -78,9 +78,9 @@ class ProgressLines:
 
     def running(self, line: str) -> None:
         if line != self._last:
-            self._tell(line)
+            self._report(line)
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         self._last, self._last_time = line, self._pace.now()
         self._say(line)
 
@@ -148,9 +148,9 @@ class BuildWatcher:
     def step(self) -> None:
         """Poll once: the queue item, or the build if it has a number."""
         if self.number is None and self.item is not None:
-            self._look_at_item(self.item)
+            self._read_item(self.item)
         if self.number is not None:
-            self._look_at_build(self.number)
+            self._read_build(self.number)
 
     def take_item(self, shown: Mapping[str, Any]) -> None:
         """Store the state of the queue item."""
@@ -196,7 +196,7 @@ class BuildWatcher:
     def _pause(self) -> None:
         self._pace.pause(self.running(), self.expected)
 
-    def _look_at_item(self, item: int) -> None:
+    def _read_item(self, item: int) -> None:
         """Read the number of the build from its item. Raises `failed` if the item was cancelled."""
         response = self._verify(f"queue/item/{item}/api/json", _ITEM_TREE)
         if response is not None and response.status == 404:
@@ -213,20 +213,20 @@ class BuildWatcher:
             else:
                 self._begins(number)
 
-    def _look_at_build(self, number: int) -> None:
+    def _read_build(self, number: int) -> None:
         response = self._verify(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
         if response is not None and response.status == 404:
             self._missing(f"build #{number} is not on the server any more")
         elif response is not None:
             shown = {**object_of(response), "number": number}
-            if not tells_end(shown):
+            if not has_ended(shown):
                 listed = self._verify(f"{self.job.path}/api/json", SUMMARIES)
                 if listed is None:
                     return
                 shown = {**summary(listed, number), **shown}
             self.take_build(shown, response)
             if not self.over and self._progress.due():
-                self._tell()
+                self._report()
 
     def _search(self, item: int) -> None:
         """Search an unknown item in the job and among its builds."""
@@ -289,7 +289,7 @@ class BuildWatcher:
             self.console = BuildLog(self._server, path, self._keep)
         return self.console
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         line = f"{self.job.name} #{self.number}: running{_progress(self._estimate)}"
         if self.input is not None:
             line = f"{self.job.name} #{self.number}: waits for {described(self.input)}"

@@ -98,7 +98,7 @@ class ManyBuildsWatcher:
         while self._open:
             self._pace.pause(f"{_WHAT}: {len(self._open)} go on", self._expected())
             self._verify()
-            self._tell()
+            self._report()
 
     @property
     def _open(self) -> list[WatchedBuild]:
@@ -106,11 +106,13 @@ class ManyBuildsWatcher:
 
     def _verify(self) -> None:
         groups = [group for group in self._groups if group.open]
-        lost = [build for some in bounded(self._parallel, self._look_at, groups) for build in some]
+        lost = [
+            build for some in bounded(self._parallel, self._read_group, groups) for build in some
+        ]
         if lost:
-            self._look_for(lost)
+            self._search_builds(lost)
 
-    def _look_at(self, group: _JobBuilds) -> list[WatchedBuild]:
+    def _read_group(self, group: _JobBuilds) -> list[WatchedBuild]:
         """Read a job; return builds that are neither in its list nor named as waiting."""
         read = self._read(group)
         if read is None:
@@ -155,7 +157,7 @@ class ManyBuildsWatcher:
                     build.error = error
             return None
 
-    def _look_for(self, lost: Sequence[WatchedBuild]) -> None:
+    def _search_builds(self, lost: Sequence[WatchedBuild]) -> None:
         """Find builds that the job does not show, because it names only a single queue item: search
         the queue, then follow the other builds separately.
         """
@@ -183,7 +185,7 @@ class ManyBuildsWatcher:
         known = [build.watcher.expected or 0.0 for build in self._open]
         return min((seconds for seconds in known if seconds > 0), default=None)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         every = len(self._builds)
         done = sum(build.told for build in self._builds)
         for build in self._builds:

@@ -47,7 +47,7 @@ class JobState:
 
     :param builds: newest first
     :param item: the queue item that the job names
-    :param in_queue: whether it may have items in the queue; `queue_told`: whether that is known
+    :param in_queue: whether it may have items in the queue; `queue_known`: whether that is known
     :param next_number: the lowest number that a build started now can have
     """
 
@@ -55,7 +55,7 @@ class JobState:
     builds: list[dict[str, Any]]
     item: Mapping[str, Any] | None
     in_queue: bool
-    queue_told: bool
+    queue_known: bool
     next_number: int
     buildable: bool
 
@@ -129,7 +129,7 @@ def whole_builds(
             if response.status == 404:
                 continue
             found = typed({**build, **object_of(response), "number": build["number"]})
-            if not tells_end(found):
+            if not has_ended(found):
                 whole = _summaries(server, what, job) if whole is None else whole
                 found = {**whole.get(build["number"], {}), **found}
             state.builds[place] = found
@@ -234,13 +234,13 @@ def read_build(
     number = number_of(found.get("number", segment))
     if number is None:
         raise response.error("protocol", "the server does not tell the number of the build")
-    if not tells_end(found):
+    if not has_ended(found):
         listed = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
         found = {**summary(listed, number), **found}
     return {**typed(found), "number": number}, response
 
 
-def tells_end(build: Mapping[str, Any]) -> bool:
+def has_ended(build: Mapping[str, Any]) -> bool:
     """Return whether the fields of a build show if it has ended."""
     return "building" in build or "result" in build
 
@@ -250,7 +250,7 @@ def summary(response: Response, number: int) -> dict[str, Any]:
     they have ended [W2.4]. Raises `protocol` if that does not show it either.
     """
     for build in listed(object_of(response), "allBuilds"):
-        if build["number"] == number and tells_end(build):
+        if build["number"] == number and has_ended(build):
             return build
     raise response.error(
         "protocol",

@@ -35,9 +35,9 @@ _LOOKBACK = 50
 #: Number of searches and maximum seconds for a build whose response was lost: longer than a quiet
 #: period if the server does not show its queue. Number of searches if the response reports that
 #: there is no build.
-_LOOKS = 5
-_LOOKS_WITHOUT_QUEUE = 8
-_LOOKS_IF_REFUSED = 2
+_MAX_CHECKS = 5
+_MAX_CHECKS_WITHOUT_QUEUE = 8
+_MAX_CHECKS_IF_REJECTED = 2
 _LOOKING = 30.0
 #: Error kinds after which the server has finished: one search is enough.
 _ANSWERED = frozenset({"rate_limited", "protocol", "auth", "rejected"})
@@ -140,7 +140,7 @@ class Trigger:
         except ToolchainError as error:
             refused = self._refusal(error)
             if error.outcome_unknown and not (error.verified_undone and error.kind in _ANSWERED):
-                looks = _LOOKS if self._state.queue_told else _LOOKS_WITHOUT_QUEUE
+                looks = _MAX_CHECKS if self._state.queue_known else _MAX_CHECKS_WITHOUT_QUEUE
                 return partial(self._found_or, refused, lambda: pace(_LOOKING), looks)
             raise refused from None
         if self._seen is not None:
@@ -155,7 +155,7 @@ class Trigger:
         if response.status == 302:
             refused = self._refused(response, location)
             self._claims = BuildClaims()  # the item may belong to another trigger
-            return partial(self._found_or, refused, lambda: pace(_LOOKING), _LOOKS_IF_REFUSED)
+            return partial(self._found_or, refused, lambda: pace(_LOOKING), _MAX_CHECKS_IF_REJECTED)
         if wait is None:
             return lambda: self._verify()[0] or TriggeredBuild(None)
         unnamed = response.error("protocol", "the server did not name the queue item of the build")
@@ -205,7 +205,7 @@ class Trigger:
         self._seen, answered = self._verify()
         if self._seen is not None:
             return True
-        return False if answered and self._state.queue_told else None
+        return False if answered and self._state.queue_known else None
 
     def _refused(self, response: Response, location: str) -> ToolchainError:
         if leads_to_login(response, location):

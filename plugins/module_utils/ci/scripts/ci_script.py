@@ -21,7 +21,7 @@ from ...core.secret import hidden
 from ..permissions import ADMINISTER
 from ..ssh_commands import SshOptions
 from . import script_wrapper, unmarked_output
-from .script_console import ConsoleAnswer, console_of
+from .script_console import ConsoleOutput, console_of
 
 _MACHINERY = re.compile(
     r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
@@ -123,7 +123,7 @@ class CiScriptOperation:
         return ended
 
     def _unmarked(
-        self, what: str, said: ConsoleAnswer, marker: str, only_reads: bool
+        self, what: str, said: ConsoleOutput, marker: str, only_reads: bool
     ) -> script_wrapper.ScriptEnd:
         """Return the result from a server that did not run the wrapper around the script."""
         ended = unmarked_output.read(said.text, marker)
@@ -163,7 +163,7 @@ def _decoded(result: Any) -> Any:
     return unmarked_output.decoded(result) if looks_so else result
 
 
-def _unfinished(said: ConsoleAnswer) -> ToolchainError:
+def _unfinished(said: ConsoleOutput) -> ToolchainError:
     """Return the error for a response that does not show the end of the script."""
     if said.page is not None:
         said.page.result["changed"] = False  # a page is from something that runs no scripts
@@ -176,7 +176,7 @@ def _unfinished(said: ConsoleAnswer) -> ToolchainError:
     )
 
 
-def _thrown(said: ConsoleAnswer, ended: script_wrapper.ScriptEnd, exception: str) -> ToolchainError:
+def _thrown(said: ConsoleOutput, ended: script_wrapper.ScriptEnd, exception: str) -> ToolchainError:
     where = "" if ended.line is None else f" (line {ended.line})"
     error = said.error(
         "failed",

@@ -16,7 +16,7 @@ from ..ssh_commands import SshCommands, SshOptions
 
 
 @dataclass(frozen=True)
-class ConsoleAnswer:
+class ConsoleOutput:
     """The response of a console; `error` makes an error for the response, from kind, message and
     detail.
 
@@ -31,7 +31,7 @@ class ConsoleAnswer:
 class ScriptConsole(Protocol):
     """Sends a program to the server and waits for its end."""
 
-    def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleAnswer:
+    def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleOutput:
         """Return the output and the value of a program."""
 
 
@@ -43,13 +43,13 @@ def console_of(task: Task, options: SshOptions) -> ScriptConsole:
 def _http(task: Task) -> ScriptConsole:
     server = server_of(task)
 
-    def say(what: str, program: str, *, reads: bool) -> ConsoleAnswer:
+    def say(what: str, program: str, *, reads: bool) -> ConsoleOutput:
         response = server.send(
             what, "POST", "scriptText", reads=reads, expect=(200,), form={"script": program}
         )
         is_page = errors.looks_like_html(response.text)
         page = unexpected_body(response, "the script's output") if is_page else None
-        return ConsoleAnswer(response.text, response.error, page)
+        return ConsoleOutput(response.text, response.error, page)
 
     return say
 
@@ -57,8 +57,8 @@ def _http(task: Task) -> ScriptConsole:
 def _ssh(task: Task, options: SshOptions) -> ScriptConsole:
     commands = SshCommands(task, options)
 
-    def say(what: str, program: str, *, reads: bool) -> ConsoleAnswer:
+    def say(what: str, program: str, *, reads: bool) -> ConsoleOutput:
         done = commands.run(what, "groovy =", reads=reads, given=program)
-        return ConsoleAnswer(done.output, done.error)
+        return ConsoleOutput(done.output, done.error)
 
     return say

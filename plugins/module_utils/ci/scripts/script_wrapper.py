@@ -21,7 +21,7 @@ from ...core import json_text
 #: File name of the user's script in stack traces and messages of the compiler.
 SCRIPT_NAME = "ci_script.groovy"
 #: A Java string constant holds at most 65,535 bytes.
-_PIECE = 60_000
+_CHUNK_SIZE = 60_000
 
 _PROGRAM = r"""// toolchain-wrapper v1
 @COMMENT@
@@ -188,7 +188,7 @@ def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_read
     """
     call = {"script": script, "args": dict(arguments), "check_mode": only_reads}
     payload = b64encode(json.dumps(call, ensure_ascii=False).encode("utf-8")).decode("ascii")
-    pieces = [payload[start : start + _PIECE] for start in range(0, len(payload), _PIECE)]
+    pieces = [payload[start : start + _CHUNK_SIZE] for start in range(0, len(payload), _CHUNK_SIZE)]
     lines = [f"def payload = '{pieces[0]}'", *(f"payload += '{piece}'" for piece in pieces[1:])]
     program = _PROGRAM.replace("@MARKER@", marker).replace("@NAME@", SCRIPT_NAME)
     program = program.replace("@PAYLOAD@", "\n".join(lines))

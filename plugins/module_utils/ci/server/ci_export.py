@@ -22,7 +22,7 @@ from ..plugins.baseline import least_version
 from ..plugins.plugin_list import Plugin
 from ..views.exported_views import exported_views
 
-_UNTOLD = (
+_NOT_EXPORTED = (
     "Scripts are not kept by the server: write those that have to run into scripts.",
     "Secrets stay on the server: '(kept by the server)' stands in place of each in the jobs.",
     "Credentials of users and of multibranch projects are not exported.",
@@ -68,7 +68,7 @@ class CiExportOperation(ServiceExport):
         self._chosen = {name: getattr(options, name) for name in _KINDS}
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_UNTOLD)
+        state = ServiceState(untold=_NOT_EXPORTED)
         if self._options.plugins:
             state.values["plugins"] = self._plugins(state)
         run = ExportRun(self._task, state, self._options.parallel)

@@ -26,7 +26,7 @@ from ..plugins import plugin_list
 from ..waiting import PaceFactory, WaitOptions
 
 #: Addresses that show a running server; the written interface has only the second address.
-_LOOKS = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
+_PROBES = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
 _EXECUTORS = "currentExecutable[fullDisplayName]"
 _RUNNING = f"computer[executors[{_EXECUTORS}],oneOffExecutors[{_EXECUTORS}]]"
 _WHAT = "restarting the CI server"
@@ -75,13 +75,13 @@ class CiRestartOperation:
         self._options, self._warn, self._say = options, task.warn, task.progress
         self._server = server_of(task)
         self._pace = pace
-        self._look_at = _LOOKS[0]
+        self._probe = _PROBES[0]
         self._before = ServerState(None, None, None)
         self._last_line = ""
-        self._tells_builds = True
+        self._reports_builds = True
 
     def plan(self) -> Plan:
-        self._before = self._first_look()
+        self._before = self._first_state()
         values = {"version": self._before.version, "downtime": None}
         if not self._options.when_plugins_pending:
             return Plan({}, {"restart": "safe"}, "run", result=values)
@@ -105,13 +105,13 @@ class CiRestartOperation:
             self._warn(f"{_WHAT}: after the restart there still wait for one: {', '.join(left)}")
         return values
 
-    def _first_look(self) -> ServerState:
+    def _first_state(self) -> ServerState:
         """Return the state before the restart, from the first address that the server knows."""
         what = "reading the state of the CI server"
-        for path, tree in _LOOKS:
+        for path, tree in _PROBES:
             response = self._server.read(what, path, query={"tree": tree}, expect=(200, 404))
             if response.status == 200:
-                self._look_at = (path, tree)
+                self._probe = (path, tree)
                 return _state(response)
         raise self._server.failure(response)
 
@@ -196,22 +196,22 @@ class CiRestartOperation:
             state = self._verify(pace)
             if state is None:
                 down_since = pace.now() if down_since is None else down_since
-                self._tell("the server is down")
+                self._report("the server is down")
             elif self._is_new(state, was_down=down_since is not None):
                 downtime = 0.0 if down_since is None else pace.now() - down_since
                 self._server.forget_login()
-                self._tell(f"the server is up again, release {state.version}")
+                self._report(f"the server is up again, release {state.version}")
                 return {"version": state.version, "downtime": round(downtime, 3)}
             elif quieting and state.quieting is False:
                 raise ToolchainError("failed", f"{_WHAT}: somebody called the restart off")
             else:
                 down_since, quieting = None, quieting or state.quieting is True
-                self._tell(self._draining())
+                self._report(self._draining())
             pace.pause(f"{_WHAT}: {self._last_line}")
 
     def _verify(self, pace: PollInterval) -> ServerState | None:
         """Poll once; `None` without a complete response. A rejected login ends the task."""
-        path, tree = self._look_at
+        path, tree = self._probe
         patience = max(_SHORTEST_POLL, pace.left)
         try:
             response = self._server.read(
@@ -241,13 +241,13 @@ class CiRestartOperation:
 
     def _builds(self) -> list[str]:
         """Return the names of the running builds; empty if unknown."""
-        if not self._tells_builds:
+        if not self._reports_builds:
             return []
         try:
             query = {"tree": _RUNNING}
             shown = object_of(self._server.read(_WHAT, "computer/api/json", query=query, once=True))
         except ToolchainError:
-            self._tells_builds = False
+            self._reports_builds = False
             return []
         names = [
             part(executor.get("currentExecutable")).get("fullDisplayName")
@@ -257,7 +257,7 @@ class CiRestartOperation:
         ]
         return sorted(str(name) for name in names if name)
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         if line != self._last_line:
             self._last_line = line
             self._say(f"{_WHAT}: {line}")

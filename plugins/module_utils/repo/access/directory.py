@@ -93,13 +93,13 @@ class Directory:
         try:
             found = old()
         except ToolchainError as error:
-            if not self._is_answered_by_access(error):
+            if not self._is_from_access(error):
                 raise
             raise self._why_old or error from None
         self._access.transport.memory[self._choice] = True
         return found
 
-    def _is_answered_by_access(self, error: ToolchainError) -> bool:
+    def _is_from_access(self, error: ToolchainError) -> bool:
         """Return whether the refusal of Access says more than the error of the older interface."""
         why = self._why_old
         if why is None or error.kind == "not_found":

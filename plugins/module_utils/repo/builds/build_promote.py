@@ -233,7 +233,7 @@ class BuildPromoteOperation:
             "scopes": options.scopes,
             "failFast": options.fail_fast,
         }
-        if given["failFast"] and not self._client.dialect.fail_fast_told:
+        if given["failFast"] and not self._client.dialect.takes_fail_fast:
             del given["failFast"]
         body = without_none(given)
         return {**body, "properties": self._properties} if self._properties else body
@@ -322,7 +322,7 @@ class BuildPromoteOperation:
             "repo": current.target,
         }
         what = f"finding the files of {self._label}"
-        return aql.ask_if_told(self._client, what, criteria, ["path"]) != []
+        return aql.ask_if_supported(self._client, what, criteria, ["path"]) != []
 
     def _validate(self, response: Response) -> list[dict[str, str]]:
         """Return the server's messages; a WARNING becomes a warning of the task.

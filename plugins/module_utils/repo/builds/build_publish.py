@@ -26,7 +26,7 @@ from ..client import RepoClient
 from ..times import moment_of
 from . import records
 from .build_info import NO_BUILDS
-from .marks import Marks, Place
+from .build_properties import BuildProperties, Place
 from .promotions import promotions
 from .publication import Publication, milliseconds
 from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
@@ -177,12 +177,12 @@ class BuildPublishOperation:
         if not self._options.mark_artifacts:
             return {}
         files = [known[file.place] for module in self._modules for file in module.artifacts]
-        return dict(self._marks.missing(files))
+        return dict(self._build_properties.missing(files))
 
     @property
-    def _marks(self) -> Marks:
+    def _build_properties(self) -> BuildProperties:
         timestamp = milliseconds(self._record.get("started"))
-        return Marks(self._client, self._name, self._number, timestamp)
+        return BuildProperties(self._client, self._name, self._number, timestamp)
 
     def _planned(self, there: Mapping[str, Any] | None) -> Plan:
         marked = [f"{repo}/{path}" for repo, path in self._unmarked]
@@ -198,12 +198,14 @@ class BuildPublishOperation:
         """Return both sides of the diff of the marks, without the timestamp if the task
         chooses it.
         """
-        wanted = dict(self._marks.wanted)
+        wanted = dict(self._build_properties.wanted)
         if there is None and self._wanted.started is None:
             del wanted["build.timestamp"]
         before = {
-            "/".join(place): {name: values for name, values in marks.items() if name in wanted}
-            for place, marks in self._unmarked.items()
+            "/".join(place): {
+                name: values for name, values in build_properties.items() if name in wanted
+            }
+            for place, build_properties in self._unmarked.items()
         }
         return before, {"/".join(place): wanted for place in self._unmarked}
 
@@ -227,7 +229,7 @@ class BuildPublishOperation:
         if self._is_to_be_sent:
             self._send()
         try:
-            self._marks.write(list(self._unmarked))
+            self._build_properties.write(list(self._unmarked))
         except ToolchainError as error:
             error.result.setdefault("build", _shown(self._record))
             if self._is_to_be_sent:

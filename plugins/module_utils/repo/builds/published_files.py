@@ -17,7 +17,7 @@ from ...core.plan import without_none
 from .. import repositories
 from ..client import RepoClient, join, repository_key, segments
 from ..items import listing
-from ..items.existing import common_folder
+from ..items.file_states import common_folder
 from ..items.listing import StoredItem
 
 #: Number of hexadecimal digits by digest.

@@ -112,7 +112,7 @@ def relocated(
         return None
     criteria = {"@build.name": name, "@build.number": number}
     what = f"looking for the files of the build '{name}' #{number}"
-    rows = aql.ask_if_told(client, what, criteria, ["actual_sha1"])
+    rows = aql.ask_if_supported(client, what, criteria, ["actual_sha1"])
     if rows is None:
         return None
     recorded = {artifact["sha1"] for artifact in artifacts(record)}
@@ -161,7 +161,7 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
             "artifact.module.build.number": record.get("number"),
         }
         what = f"comparing the files in '{target}' with the build record"
-        rows = aql.ask_if_told(client, what, criteria, ["actual_sha1"])
+        rows = aql.ask_if_supported(client, what, criteria, ["actual_sha1"])
         if rows:
             return {str(row.get("actual_sha1")).lower() for row in rows}
         if rows is None:

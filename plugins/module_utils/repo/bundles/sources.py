@@ -240,7 +240,7 @@ class Sources:
         found: dict[str, str] = {}
         for begin in range(0, len(unknown), aql.DIGESTS_AT_ONCE):
             some = [{"actual_sha1": sha1} for sha1 in unknown[begin : begin + aql.DIGESTS_AT_ONCE]]
-            rows = aql.ask_if_told(
+            rows = aql.ask_if_supported(
                 self._client,
                 f"reading the digests of {len(some)} files",
                 {"$or": some},

@@ -14,7 +14,7 @@ from ...core.module.task import Task
 from ..access.exported_access import exported_groups, exported_permissions, exported_users
 from .exported_repositories import exported_repositories
 
-_UNTOLD = ("No server stores rules of cleanup, retention and trash: write them by hand.",)
+_NOT_EXPORTED = ("No server stores rules of cleanup, retention and trash: write them by hand.",)
 #: A kind of objects: returns its entries, and adds to the state what cannot be exported.
 _Kind = Callable[[Task, ServiceState], list[dict[str, Any]]]
 #: The lists of `repo.yml` that are exported, each with an option of its name.
@@ -50,6 +50,6 @@ class RepoExportOperation(ServiceExport):
             raise invalid(f"there is nothing to export: leave out {' and '.join(_KINDS)}")
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_UNTOLD)
+        state = ServiceState(untold=_NOT_EXPORTED)
         state.values = {name: kind(self._task, state) for name, kind in self._kinds.items()}
         return state

@@ -63,7 +63,7 @@ class NameList:
         if following is not None:
             self._follow(following)
         elif count == self.page or not self.client.dialect.tag_links:
-            self._read_on(must_answer=count >= self.page)
+            self._read_on(required=count >= self.page)
         return list(self._found)
 
     def _ask(self, query: _Pairs, *expect: int) -> Response:
@@ -119,13 +119,13 @@ class NameList:
             said = f"the server returned {response.status} to the next page that it had named"
             raise response.error("protocol", said)
 
-    def _read_on(self, *, must_answer: bool = False) -> bool:
+    def _read_on(self, *, required: bool = False) -> bool:
         """Read the next pages of a server that does not announce them; return whether the end was
         reached.
 
         The written interface [W4.1] has no maximum page size, so a short page may have a successor.
         It calls `last` a position, which is a name on some servers and a count on others. After a
-        short page the request may fail; after a full one it `must_answer`.
+        short page the request may fail; after a full one it `required`.
         """
         spellings: tuple[Callable[[], str], ...] = (self._last_name, self._count)
         for spell in spellings:
@@ -133,7 +133,7 @@ class NameList:
                 try:
                     response = self._ask([("n", str(self.page)), ("last", spell())], 400, 404)
                 except ToolchainError:
-                    if must_answer:
+                    if required:
                         raise
                     break
                 if self._names(response) == []:

@@ -18,7 +18,7 @@ from ..progress import TransferProgress
 from ..properties import Properties
 from . import listing
 from .archives import entries_of
-from .existing import FileState, read_moved, read_states, with_known_content
+from .file_states import FileState, read_moved, read_states, with_known_content
 from .sources import FileSource, LocalFile, WantedFile, read_all
 from .uploads import Uploader
 

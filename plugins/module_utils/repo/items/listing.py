@@ -50,7 +50,7 @@ class StoredItem:
 
 
 #: Placeholder for an item whose existence is unknown; compare by identity.
-UNTOLD = StoredItem()
+UNKNOWN_ITEM = StoredItem()
 
 
 def predicted(client: RepoClient, repo: str, path: str) -> StoredItem | None:
@@ -87,7 +87,7 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
         _digest(headers.get("X-Checksum-Sha256")),
         _digest(headers.get("X-Checksum-Sha1")),
     )
-    client.tells_checksums = found.sha256 is not None or found.sha1 is not None
+    client.reports_checksums = found.sha256 is not None or found.sha1 is not None
     return found
 
 
@@ -101,12 +101,12 @@ def expected(client: RepoClient, repo: str, path: str) -> StoredItem | None:
 def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     """Find a file or folder in the listing of its parent, which both dialects support.
 
-    `None` if it does not exist, :data:`UNTOLD` if that is unknown.
+    `None` if it does not exist, :data:`UNKNOWN_ITEM` if that is unknown.
     """
     listed = listing(client, repo, path.rpartition("/")[0], folders=True)
     if listed is None:
         found = head(client, repo, path)
-        return UNTOLD if found == UNTOLD else found
+        return UNKNOWN_ITEM if found == UNKNOWN_ITEM else found
     if path == "":
         return StoredItem(folder=True) if listed else None
     # the written interface: an entry may have several segments, of which the first is its name
@@ -117,7 +117,7 @@ def find(client: RepoClient, repo: str, path: str) -> StoredItem | None:
 def is_gone(client: RepoClient, repo: str, path: str) -> bool | None:
     """Return whether an item does not exist; `None` if it is unknown."""
     found = find(client, repo, path)
-    return None if found is UNTOLD else found is None
+    return None if found is UNKNOWN_ITEM else found is None
 
 
 def listing(

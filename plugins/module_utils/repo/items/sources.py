@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 from ...core.concurrency import spread
 from ...core.errors import invalid
 from ...core.paths.globs import Patterns, has_wildcards, matcher
-from ..client import LOOKS_INSIDE, is_inside_archive, join, segments
+from ..client import INSIDE_ARCHIVE, is_inside_archive, join, segments
 from ..digests import Digests, digests_of, digests_of_bytes
 from ..properties import Properties
 
@@ -84,7 +84,7 @@ def refuse_same_target(sources: Iterable[FileSource]) -> None:
     seen: dict[str, FileSource] = {}
     for source in sources:
         if is_inside_archive(source.path):
-            raise invalid(f"{_name(source)} would go to '{source.path}', {LOOKS_INSIDE}")
+            raise invalid(f"{_name(source)} would go to '{source.path}', {INSIDE_ARCHIVE}")
         if source.path in seen:
             one, two = _name(seen[source.path]), _name(source)
             raise invalid(f"{one} and {two} would both be deployed to '{source.path}'")

@@ -13,8 +13,8 @@ from ...core.http.messages import Response
 from ..client import RepoClient, item_path
 from ..digests import Digests
 from . import listing
-from .existing import common_folder
-from .listing import UNTOLD, StoredItem
+from .file_states import common_folder
+from .listing import UNKNOWN_ITEM, StoredItem
 from .sources import HeldContent, LocalFile, WantedFile
 
 _MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
@@ -107,7 +107,7 @@ class Uploader:
         unknown.
         """
         found = listing.head(self.client, self.repo, wanted.path)
-        if found in (None, UNTOLD) and not self.client.dialect.checksum_headers:
+        if found in (None, UNKNOWN_ITEM) and not self.client.dialect.checksum_headers:
             # a server without HEAD may report an existing file as missing
             found = listing.find(self.client, self.repo, wanted.path)
         return False if found is None else found.holds(wanted.digests)
@@ -115,8 +115,8 @@ class Uploader:
     def _check(self, wanted: WantedFile, response: Response) -> None:
         """Compare the checksums in the response, if there are any, with the sent content."""
         found = listing.of_checksums(response)
-        if found is None and self.client.tells_checksums:
-            found = self._look_up(wanted, response)
+        if found is None and self.client.reports_checksums:
+            found = self._stored_item(wanted, response)
         if found is not None and found.holds(wanted.digests) is False:
             raise response.error(
                 "failed",
@@ -125,7 +125,7 @@ class Uploader:
                 shorten(response.text),
             )
 
-    def _look_up(self, wanted: WantedFile, response: Response) -> StoredItem | None:
+    def _stored_item(self, wanted: WantedFile, response: Response) -> StoredItem | None:
         """Read the state of a file that was just deployed. A server without HEAD reports it as
         missing, so the listing is used.
         """
@@ -136,7 +136,7 @@ class Uploader:
             raise response.error(
                 "failed", "the server reported success, but the item is not there afterwards"
             )
-        self.client.tells_checksums = False
+        self.client.reports_checksums = False
         return None
 
     def _is_missing(self, path: str) -> bool:

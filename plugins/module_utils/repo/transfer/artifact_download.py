@@ -16,7 +16,7 @@ from ...core.module.typed_options import Option, PathText
 from ...core.paths.globs import Patterns
 from ...core.plan import Plan
 from ..client import RepoClient, join, repository_key, segments
-from ..items.listing import UNTOLD
+from ..items.listing import UNKNOWN_ITEM
 from ..progress import TransferProgress
 from .build_files import find_build_files
 from .fetching import Fetcher
@@ -282,7 +282,7 @@ def _refuse_named_clashes(options: ArtifactDownloadOptions, wishes: Sequence[Wis
     for wish in wishes:
         if wish.path is not None and not names_many(wish.path):
             path = join(*segments(wish.path))
-            file = RemoteFile(wish.repo or "", path, path.rpartition("/")[2], UNTOLD)
+            file = RemoteFile(wish.repo or "", path, path.rpartition("/")[2], UNKNOWN_ITEM)
             targets += targets_of([file], wish.dest, flat=options.flat, is_file=True)
     refuse_clashes(targets)
 

@@ -14,7 +14,7 @@ from ...core.paths.globs import Patterns, fixed_part, has_wildcards, hint, match
 from .. import aql, properties, repositories
 from ..client import RepoClient, join, segments
 from ..items import listing
-from ..items.listing import UNTOLD, StoredItem
+from ..items.listing import UNKNOWN_ITEM, StoredItem
 from ..properties import Properties
 
 _DIGESTS = ("size", "sha256", "actual_sha1")
@@ -90,7 +90,7 @@ def _as_predicted(
             if is_meant(each) and _has_all(has, wanted.properties)
         }
     added = [
-        _remote(repo, each, each[len(folder) :].strip("/"), item or UNTOLD)
+        _remote(repo, each, each[len(folder) :].strip("/"), item or UNKNOWN_ITEM)
         for each, item in items.items()
     ]
     found |= {file.path: file for file in added if wanted.keeps(file)}
@@ -118,7 +118,7 @@ def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
     if stored is not None and stored.sha256 is None and stored.sha1 is None:
         # server fact [repo-26]: a folder responds as well, without digests
         listed = listing.find(client, repo, path)
-        if listed is None and stored == UNTOLD:
+        if listed is None and stored == UNKNOWN_ITEM:
             stored = None
         elif listed is not None and (listed.folder or listed.sha1 is not None):
             stored = listed

@@ -13,7 +13,7 @@ from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none, unexpected_body
 from ...core.module.task import Task
 from ..client import TrackerClient, describe
-from ..permissions import lacking, told_of
+from ..permissions import describe_missing, lacking
 
 _KIND = "tracker.deployment"
 _MOST_ACCOUNTS = 50
@@ -135,7 +135,7 @@ class Site:
         missing = lacking(self.client, permissions, **where)
         if missing:
             error.kind = "permission"
-            error.with_hint(told_of(missing))
+            error.with_hint(describe_missing(missing))
         return error
 
 

@@ -65,7 +65,7 @@ class AttachmentsPart:
         }
         for file, missing, older in self._todo(issue):
             if missing:
-                self._require_room()
+                self._check_limit()
                 upload = partial(self._upload, issue, file, known)
                 found.append(Edit((_change(file),), upload, self.needs))
             replaced = {attachment.number for attachment in older}
@@ -76,10 +76,10 @@ class AttachmentsPart:
         return found
 
     def expected(self) -> tuple[Change, ...]:
-        self._require_room()
+        self._check_limit()
         return tuple(map(_change, self._files))
 
-    def _require_room(self) -> None:
+    def _check_limit(self) -> None:
         """Raise `rejected` if a file is larger than the upload limit of the server."""
         if self._checked:
             return

@@ -20,7 +20,7 @@ from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInf
 from .tracker_version import TrackerVersionOptions
 from .versions import NO_DATE, ProjectVersions, Version, same_name
 
-_UNTOLD = (
+_NOT_EXPORTED = (
     "Versions, components and roles are here: issues, workflows and schemes are no part of it.",
 )
 #: Error kinds for a single project that the account cannot read.
@@ -65,7 +65,7 @@ class TrackerExportOperation(ServiceExport):
         self._client = TrackerClient(task)
 
     def read(self) -> ServiceState:
-        state = ServiceState(untold=_UNTOLD)
+        state = ServiceState(untold=_NOT_EXPORTED)
         keys = self._options.projects
         chosen = self._all() if keys is None else list(dict.fromkeys(keys))
         count = ProgressCounter(self._task.progress, "reading the parts of projects", len(chosen))

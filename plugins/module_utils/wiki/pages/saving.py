@@ -93,7 +93,7 @@ class PageWriter:
         except ToolchainError as error:
             if _is_title_in_use(error) and is_made() and self._seen is not None:
                 return self._seen  # another task has created it at the same time
-            raise _with_advice(error) from None
+            raise _with_hint(error) from None
         page = written or self._seen
         found = page or self._client.find(f"reading the new page '{title}'", space, title)
         if found is None:
@@ -115,7 +115,7 @@ class PageWriter:
                 if self._is_done(page, now):
                     return now
                 if attempt == _ATTEMPTS - 1:
-                    raise _with_advice(error) from None
+                    raise _with_hint(error) from None
                 if now.version == page.version:
                     sleep(_FIRST_PAUSE * 2.0**attempt)
                 page, body = now, self._desired.body_on(now)
@@ -162,7 +162,7 @@ class PageWriter:
         if not (error.outcome_unknown or error.kind in ("conflict", "server")) or _is_title_in_use(
             error
         ):
-            raise _with_advice(error) from None
+            raise _with_hint(error) from None
         what = f"reading the page '{page.title}' after a failure"
         now = self._client.get(what, page.id, page.space)
         if now is None or now.status != "current":
@@ -195,7 +195,7 @@ class PageWriter:
         if error.outcome_unknown or error.kind == "server":
             reason = f"the page still has version {now.version}, and the save was not repeated"
             raise _copied(error, error.kind, reason) from None
-        raise _with_advice(error) from None
+        raise _with_hint(error) from None
 
     def _require_same_body(self, error: ToolchainError, page: Page, now: Page) -> None:
         """Raise `conflict` unless `retry` is set and the other writer left the body unchanged."""
@@ -226,7 +226,7 @@ def _is_title_in_use(error: ToolchainError) -> bool:
     return _TITLE_IN_USE.search(error.detail or "") is not None
 
 
-def _with_advice(error: ToolchainError) -> ToolchainError:
+def _with_hint(error: ToolchainError) -> ToolchainError:
     """Return the error with the right kind, and with advice if the server gives none."""
     if _is_title_in_use(error):
         return _copied(error, "conflict", None)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
     """Return both strings without their common first and last lines, below the page's name."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    start = _alike(before, after)
-    end = _alike(before[start:][::-1], after[start:][::-1])
+    start = _common_lines(before, after)
+    end = _common_lines(before[start:][::-1], after[start:][::-1])
     first, last = max(start - 1, 0), max(end - 1, 0)
 
     def cut(lines: list[str]) -> str:
@@ -23,7 +23,7 @@ def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
     return cut(before), cut(after)
 
 
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_lines(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the number of common first lines."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -35,7 +35,7 @@ from .wanted_pages import title_key
 
 _MORE = (EXPANSION, "space.homepage", "children.page")
 _ATTACHMENTS = ("children.attachment", "children.attachment.version")
-_UNTOLD = (
+_NOT_EXPORTED = (
     "Pages that the account may not see are not here: a wiki does not tell that there are any.",
 )
 _WIDTH = 1_000_000
@@ -109,7 +109,7 @@ class WikiExportOperation(ServiceExport):
         }
         left = ", ".join([name for name, wanted in parts.items() if not wanted] + ["comments"])
         stay = f"{left.capitalize()} and the order of pages stay on the wiki."
-        state = ServiceState(untold=(stay, *_UNTOLD))
+        state = ServiceState(untold=(stay, *_NOT_EXPORTED))
         roots: dict[str, Page] = {}
         for tree in options.trees:
             root = self._root(tree)

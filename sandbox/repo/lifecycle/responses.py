@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.context import context
 from sandbox.repo import permissions
-from sandbox.repo.access.answers import refusal
-from sandbox.repo.answers import SERVICE, error, iso
+from sandbox.repo.access.responses import refusal
+from sandbox.repo.responses import SERVICE, error, iso
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -33,7 +33,7 @@ LISTS = {
 }
 
 
-class World:
+class VisibleData:
     """Projects, issues and named values that an account can see.
 
     An account sees the projects that it may browse. Without a login, only projects marked

@@ -9,14 +9,14 @@ from ...core.concurrency import bounded, spread
 from .. import properties, repositories
 from ..client import RepoClient
 from ..items import listing
-from ..items.existing import common_folder
+from ..items.file_states import common_folder
 from ..properties import Properties
 from .published_files import PublishedFile
 
 Place = tuple[str, str]
 
 
-class Marks:
+class BuildProperties:
     """The properties `build.name`, `build.number` and `build.timestamp` of the items of a build."""
 
     def __init__(self, client: RepoClient, name: str, number: str, timestamp: str) -> None:

@@ -16,22 +16,22 @@ KNOWN = ("publish_build", "push_image")
 
 
 def carry_out(
-    context: Context, effects: dict[str, Any], names: dict[str, str], started_ms: int
+    context: Context, on_success: dict[str, Any], names: dict[str, str], started_ms: int
 ) -> None:
     """Carry out `on_success` of a job; `{NAME}` in its strings is a parameter or variable.
 
     Raises LookupError or ValueError if the repository manager rejects an effect.
     """
-    unknown = sorted(set(effects) - set(KNOWN))
+    unknown = sorted(set(on_success) - set(KNOWN))
     if unknown:
         raise ValueError(f"unknown on_success: {', '.join(unknown)}")
-    publish = effects.get("publish_build")
+    publish = on_success.get("publish_build")
     if publish is not None:
         number = _filled(str(publish.get("number") or "{BUILD_NUMBER}"), names)
         properties = {f"buildInfo.env.{key}": value for key, value in names.items()}
         name = _filled(publish["name"], names)
         repo_builds.publish(context, name, number, properties, started=started_ms)
-    push = effects.get("push_image")
+    push = on_success.get("push_image")
     if push is not None:
         _push(context, {key: _filled(str(push[key]), names) for key in ("repo", "image", "tag")})
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sandbox.tracker.fields.fields import Field, Fields
-from sandbox.tracker.world import CATEGORIES, World
+from sandbox.tracker.visible import CATEGORIES, VisibleData
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ def account_name(account_id: str) -> str | None:
     return account_id.removeprefix(_ACCOUNT) if account_id.startswith(_ACCOUNT) else None
 
 
-class Beans:
+class References:
     """JSON representation of the objects that issues refer to.
 
     :param base: base URL of the tracker
@@ -49,14 +49,20 @@ class Beans:
     """
 
     def __init__(
-        self, world: World, base: str, *, cloud: bool, language: str, documents: bool = False
+        self,
+        visible: VisibleData,
+        base: str,
+        *,
+        cloud: bool,
+        language: str,
+        documents: bool = False,
     ) -> None:
-        self.world = world
+        self.visible = visible
         self.base = base
         self.cloud = cloud
         self.documents = documents
         self.words = _WORDS.get(language, {})
-        self.catalogue = Fields(world.store, self.words)
+        self.catalogue = Fields(visible.store, self.words)
 
     def project(self, project: Json) -> Json:
         """Server fact [tracker-8]: leading blanks of names are kept."""
@@ -71,8 +77,8 @@ class Beans:
 
     def whole_project(self, project: Json) -> Json:
         """Return a project with its versions, components and issue types."""
-        types = self.world.store.keys("tracker.issuetype")
-        components = self.world.store.values("tracker.component", f"{project['key']}/")
+        types = self.visible.store.keys("tracker.issuetype")
+        components = self.visible.store.values("tracker.component", f"{project['key']}/")
         return {
             "expand": "description,lead,url,projectKeys",
             **self.project(project),
@@ -87,13 +93,13 @@ class Beans:
 
     def versions(self, project: str) -> list[Json]:
         """[tracker-15]: versions are in the order of the project, not sorted by name."""
-        known = self.world.store.values("tracker.version", f"{project}/")
+        known = self.visible.store.values("tracker.version", f"{project}/")
         ordered = sorted(known, key=lambda one: float(one.get("sequence", one["id"])))
         return [self.version(project, entry["name"]) for entry in ordered]
 
     def version(self, project: str, name: str) -> Json:
         """[tracker-16]: members without a value are absent."""
-        entry = self.world.named("version", f"{project}/{name}")
+        entry = self.visible.named("version", f"{project}/{name}")
         shown: Json = {
             "self": f"{self.base}/rest/api/2/version/{entry['id']}",
             "id": entry["id"],
@@ -111,15 +117,15 @@ class Beans:
             if member in shown:
                 shown[shown_as] = user_date(shown[member])
         if "releaseDate" in shown and not shown["released"]:
-            today = datetime.fromtimestamp(self.world.now_ms / 1000, timezone.utc).date()
+            today = datetime.fromtimestamp(self.visible.now_ms / 1000, timezone.utc).date()
             shown["overdue"] = shown["releaseDate"] < today.isoformat()
-        owner = self.world.store.get("tracker.project", project)
+        owner = self.visible.store.get("tracker.project", project)
         if owner is not None:
             shown["projectId"] = int(owner["id"])
         return shown
 
     def component(self, project: str, name: str) -> Json:
-        return self._named("component", self.world.named("component", f"{project}/{name}"), name)
+        return self._named("component", self.visible.named("component", f"{project}/{name}"), name)
 
     def whole_component(self, project: str, entry: Json) -> Json:
         """Return a component as the requests for components show it [tracker-29]."""
@@ -157,7 +163,7 @@ class Beans:
         """Server fact [tracker-3]: a server has user names, the cloud has account ids."""
         if name is None:
             return None
-        known = self.world.store.get("tracker.user", name) or {}
+        known = self.visible.store.get("tracker.user", name) or {}
         shown = {
             "displayName": known.get("displayName", name),
             "active": known.get("active", True),
@@ -175,7 +181,7 @@ class Beans:
 
     def named(self, kind: str, name: str | None) -> Json | None:
         """Return an issuetype, priority or resolution."""
-        return None if name is None else self._named(kind, self.world.named(kind, name), name)
+        return None if name is None else self._named(kind, self.visible.named(kind, name), name)
 
     def _named(self, kind: str, entry: Json, name: str) -> Json:
         return {
@@ -185,7 +191,7 @@ class Beans:
         }
 
     def status(self, name: str) -> Json:
-        entry = self.world.named("status", name)
+        entry = self.visible.named("status", name)
         key = entry.get("category", "indeterminate")
         number, category = CATEGORIES[key]
         shown = self._named("status", entry, name)
@@ -198,6 +204,6 @@ class Beans:
         return {"self": address, "value": value, "id": number}
 
     def link_type(self, name: str) -> Json:
-        entry = self.world.named("linktype", name)
+        entry = self.visible.named("linktype", name)
         shown = self._named("issueLinkType", entry, name)
         return {**shown, "inward": entry["inward"], "outward": entry["outward"]}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from sandbox.tracker.call import Call, Json, require
 from sandbox.tracker.errors import refusal
 from sandbox.tracker.issues.changes import save
-from sandbox.tracker.world import Issue
+from sandbox.tracker.visible import Issue
 
 _FIELDS = ("fixVersions", "versions")
 _WORDS = {"fixVersions": "fix", "versions": "affects"}

@@ -167,11 +167,11 @@ def _looked_at(
     ]
 
     def verify(one: FileState) -> FileState:
-        if not client.tells_checksums:
+        if not client.reports_checksums:
             return one
         stored = listing.head(client, repo, one.wanted.path)
         if stored is None and listed:
-            client.tells_checksums = False
+            client.reports_checksums = False
             return one
         return FileState(one.wanted, stored)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse
 
 from sandbox.context import context
-from sandbox.repo.answers import SERVICE, account, error
-from sandbox.service import Answer, json_body
+from sandbox.repo.responses import SERVICE, account, error
+from sandbox.service import ErrorResponse, json_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 PREFIX = "/access/api"
 
 
-def refusal(status: int, code: str, message: str, detail: str = "") -> Answer:
+def refusal(status: int, code: str, message: str, detail: str = "") -> ErrorResponse:
     """Return an error in the format of Access, server fact [repo-31]. The caller raises it."""
     body = {"errors": [{"code": code, "message": message, "detail": detail}]}
-    return Answer(JSONResponse(body, status))
+    return ErrorResponse(JSONResponse(body, status))
 
 
-def absent(what: str) -> Answer:
+def absent(what: str) -> ErrorResponse:
     return refusal(404, "NOT_FOUND", f"{what} not found")
 
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from sandbox.context import context
 from sandbox.repo.access import accounts
-from sandbox.service import Answer
+from sandbox.service import ErrorResponse
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -20,21 +20,21 @@ SERVICE = "repo"
 VERSION_HEADER = {"Docker-Distribution-Api-Version": "registry/2.0"}
 
 
-def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
+def error(status: int, message: str, headers: dict[str, str] | None = None) -> ErrorResponse:
     """Return an error with the usual JSON body, server fact [repo-2]. The caller raises it."""
     body = {"errors": [{"status": status, "message": message}]}
-    return Answer(JSONResponse(body, status, headers))
+    return ErrorResponse(JSONResponse(body, status, headers))
 
 
-def empty(status: int, headers: dict[str, str] | None = None) -> Answer:
+def empty(status: int, headers: dict[str, str] | None = None) -> ErrorResponse:
     """Return an error without a body, server fact [repo-2]. The caller raises it."""
-    return Answer(Response(status_code=status, headers=headers))
+    return ErrorResponse(Response(status_code=status, headers=headers))
 
 
-def registry_error(status: int, code: str, message: str, detail: Any) -> Answer:
+def registry_error(status: int, code: str, message: str, detail: Any) -> ErrorResponse:
     """Return an error in the format of container registries, server fact [repo-2]."""
     body = {"errors": [{"code": code, "message": message, "detail": detail}]}
-    return Answer(JSONResponse(body, status, VERSION_HEADER))
+    return ErrorResponse(JSONResponse(body, status, VERSION_HEADER))
 
 
 def user_name(request: Request) -> str:
