@@ -24,7 +24,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.fields.
     sent,
     shown,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import versions
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.projects import (
+    project_objects,
+)
 
 PLACE = Place("fields.x")
 
@@ -159,5 +161,5 @@ def test_what_is_shown() -> None:
 
 
 def test_names_of_versions_that_look_alike_are_one() -> None:
-    assert versions.same_name("Fr\u00fchling ", "fru\u0308hling")
-    assert not versions.same_name("1.1.0", "1.1.1")
+    assert project_objects.same_name("Fr\u00fchling ", "fru\u0308hling")
+    assert not project_objects.same_name("1.1.0", "1.1.1")

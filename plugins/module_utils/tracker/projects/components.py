@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.address import path
-from ...core.errors import ToolchainError
-from ...core.http.messages import Response, json_or_none, unexpected_body
+from ...core.http.messages import json_or_none
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
-from .versions import as_permission, same_name
+from .project_objects import ProjectObjects
 
-_API = "rest/api/2"
 #: Our names of the members that are sent unchanged, and the server's.
 _MEMBERS = {"name": "name", "description": "description", "archived": "archived"}
 
@@ -73,71 +70,25 @@ class Component:
         return wanted in (one.casefold() for one in self.lead) if wanted else not self.lead
 
 
-def named(components: list[Component], name: str) -> Component | None:
-    return next((component for component in components if same_name(component.name, name)), None)
-
-
-class ProjectComponents:
+class ProjectComponents(ProjectObjects[Component]):
     """The components of a project."""
 
     def __init__(self, client: TrackerClient, project: str) -> None:
-        self._client, self._project = client, project
-
-    def all(self) -> list[Component]:
-        """Return all components. Raises `not_found` for a missing project."""
-        what = f"reading the components of the project '{self._project}'"
-        place = f"{_API}/project/{path(self._project)}/components"
-        try:
-            response = self._client.read(what, place)
-        except ToolchainError as error:
-            if error.status == 404:
-                error.with_hint("there is no such project for this account")
-            raise
-        beans = response.json()
-        found = [Component.of(record) for record in beans] if isinstance(beans, list) else [None]
-        components = [component for component in found if component is not None]
-        if len(components) < len(found):
-            raise unexpected_body(response, "a list of components")
-        return components
+        super().__init__(client, project, "component", Component.of)
 
     def issues(self, component: Component) -> int:
-        """Return the number of issues with the component, invisible ones included."""
-        what = f"counting the issues of the component '{component.name}'"
-        response = self._client.read(what, self._place(component, "relatedIssueCounts"))
-        told = response.json()
-        count = told.get("issueCount") if isinstance(told, Mapping) else None
-        if not isinstance(count, int):
-            raise unexpected_body(response, "a number of issues")
-        return count
+        """Return the number of issues with the component."""
+        return self.count(component, "issues", "relatedIssueCounts", "issueCount")
 
     def create(self, wanted: Mapping[str, Any], lead: Mapping[str, str]) -> Component:
-        """Create a component. If someone else created it at the same time, return that one.
+        """Create a component.
 
         :param wanted: members by our names; the lead is not sent from here
         :param lead: the member of the request for the lead; empty if it is not managed
         """
-        name = wanted["name"]
-        members = {**_sent(wanted), **lead, "project": self._project}
+        members = {**_sent(wanted), **lead}
         members.pop("archived", None)  # the creation does not take it
-        try:
-            response = self._client.write(
-                f"creating the component '{name}' of the project '{self._project}'",
-                "POST",
-                f"{_API}/component",
-                json=members,
-                verify=lambda: named(self.all(), name) is not None,
-            )
-        except ToolchainError as error:
-            if error.status == 404:
-                raise as_permission(error) from None
-            found = named(self.all(), name) if error.status in (400, 409) else None
-            if found is None:
-                raise
-            return found
-        made = Component.of(json_or_none(response.body)) or named(self.all(), name)
-        if made is None:
-            raise response.error("protocol", "the server does not show the component that it made")
-        return made
+        return self._create(wanted["name"], members)
 
     def update(
         self, component: Component, wanted: Mapping[str, Any], lead: Mapping[str, str]
@@ -166,30 +117,7 @@ class ProjectComponents:
 
     def delete(self, component: Component, target: Component | None) -> None:
         """Delete a component; its issues get `target`, or lose the component."""
-        self._client.write(
-            f"deleting the component '{component.name}' of the project '{self._project}'",
-            "DELETE",
-            self._place(component),
-            query={} if target is None else {"moveIssuesTo": target.id},
-            verify=lambda: self.read(component) is None,
-            repeatable=True,
-        )
-
-    def read(self, component: Component) -> Component | None:
-        """Return the current component; `None` if it does not exist."""
-        what = f"reading the component '{component.name}'"
-        response = self._client.read(what, self._place(component), expect=(200, 404))
-        return None if response.status == 404 else _read(response)
-
-    def _place(self, component: Component, *below: str) -> str:
-        return f"{_API}/component/{path(component.id, *below)}"
-
-
-def _read(response: Response) -> Component:
-    found = Component.of(response.json())
-    if found is None:
-        raise unexpected_body(response, "a component")
-    return found
+        self._delete(component, {} if target is None else {"moveIssuesTo": target.id})
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ...core.address import path
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from ..client import TrackerClient
-from .versions import same_name
+from .project_objects import same_name
 
 _API = "rest/api/2"
 USERS, GROUPS = "users", "groups"

@@ -17,10 +17,9 @@ from ...core.plan import Plan, plan, unchanged, without_none
 from .. import permissions
 from ..client import TrackerClient
 from ..editing.site import Site
-from ..fields.documents import plain_lines
 from .by_project import ByProject
-from .components import Component, ProjectComponents, named
-from .versions import same_name
+from .components import Component, ProjectComponents
+from .project_objects import named, same_lines, same_name
 
 _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -163,10 +162,10 @@ class ManagedComponent:
         """Return the plan, given the components of the project."""
         if self._options.state == "absent":
             return self._removal(known)
-        self._current = self._managed(known)
+        self._current = self._components.managed(known, self._options.name, self._options.new_name)
         self._wanted = self._desired()
         before = None if self._current is None else self._current.settable()
-        comparisons = {"description": _same_lines, "lead": self._same_lead}
+        comparisons = {"description": same_lines, "lead": self._same_lead}
         found = plan(before, self._wanted, comparisons)
         if self._current is None and self._options.lead:
             found.after["lead"] = self._account(self._options.lead)
@@ -196,25 +195,9 @@ class ManagedComponent:
             raise ToolchainError(
                 "conflict",
                 f"{has} the component '{component.name}' of the project"
-                f" '{self._options.project}': name another one in move_issues_to, or set force",
+                f" '{self._options.project}': name another component in move_issues_to, or set"
+                " force",
             )
-
-    def _managed(self, known: list[Component]) -> Component | None:
-        """Return the component to change. Raises `conflict` if both the old and the new name
-        exist.
-        """
-        options = self._options
-        found = named(known, options.name)
-        if options.new_name is None:
-            return found
-        renamed = named(known, options.new_name)
-        if found is not None and renamed is not None and found != renamed:
-            raise ToolchainError(
-                "conflict",
-                f"renaming the component '{options.name}' of the project '{options.project}':"
-                f" there is a component '{renamed.name}', too",
-            )
-        return found or renamed
 
     def _desired(self) -> dict[str, Any]:
         options, current = self._options, self._current
@@ -261,7 +244,3 @@ class ManagedComponent:
         if left:
             current = self._components.update(current, left, self._lead)
         return {"component": {"id": current.id, **current.settable()}}
-
-
-def _same_lines(current: Any, wanted: Any) -> tuple[bool, Any]:
-    return plain_lines(current or "") == plain_lines(wanted), wanted

@@ -14,11 +14,12 @@ from ...core.module.task import Task
 from ...core.progress import ProgressCounter
 from ..client import TrackerClient
 from .components import Component, ProjectComponents
+from .project_objects import same_name
 from .project_roles import ProjectRole, ProjectRoles
 from .tracker_component import ComponentEntry
 from .tracker_project_info import TrackerProjectInfoOperation, TrackerProjectInfoOptions
 from .tracker_version import TrackerVersionOptions
-from .versions import NO_DATE, ProjectVersions, Version, same_name
+from .versions import NO_DATE, ProjectVersions, Version
 
 _NOT_EXPORTED = (
     "Versions, components and roles are here: issues, workflows and schemes are no part of it.",

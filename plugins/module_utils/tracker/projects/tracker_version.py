@@ -18,9 +18,9 @@ from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, plan, unchanged, without_none
 from .. import permissions
 from ..client import TrackerClient
-from ..fields.documents import plain_lines
+from .project_objects import named, same_lines, same_name
 from .version_issues import VersionIssues
-from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version, named, same_name
+from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version
 
 _LONGEST = 255
 #: Maximum number of unresolved issues in a message.
@@ -69,7 +69,7 @@ class TrackerVersionOptions:
         if self.state == "absent":
             self._require_removal()
         elif self.move_to is not None:
-            raise invalid("move_to says where the issues go with state 'absent': leave it out")
+            raise invalid("move_to requires state 'absent': leave it out")
 
     def _require_removal(self) -> None:
         given = [name for name in _OF_VERSIONS_THAT_STAY if getattr(self, name) is not None]
@@ -127,7 +127,7 @@ class TrackerVersionOperation:
         known = self._versions.all()
         if self._options.state == "absent":
             return self._removal(known)
-        self._current = self._managed(known)
+        self._current = self._versions.managed(known, self._options.name, self._options.new_name)
         if self._current is None:
             _refuse_pattern(self._options.new_name or self._options.name)
         if self._options.state == "released":
@@ -148,23 +148,6 @@ class TrackerVersionOperation:
             self._target = self._required(known, "move_to", options.move_to)
         found = plan(self._current.settable(), None)
         return found.with_result(version=None, unresolved_count=None)
-
-    def _managed(self, known: list[Version]) -> Version | None:
-        """Return the version to change. Raises `conflict` if both the old and the new
-        name exist.
-        """
-        options = self._options
-        found = named(known, options.name)
-        if options.new_name is None:
-            return found
-        renamed = named(known, options.new_name)
-        if found is not None and renamed is not None and found != renamed:
-            raise ToolchainError(
-                "conflict",
-                f"renaming the version '{options.name}' of the project '{options.project}': there"
-                f" is a version '{renamed.name}', too",
-            )
-        return found or renamed
 
     def _required(self, known: list[Version], option: str, name: str) -> Version:
         found = named(known, name)
@@ -325,16 +308,12 @@ class TrackerVersionOperation:
             )
 
 
-def _same_lines(current: Any, wanted: Any) -> tuple[bool, Any]:
-    return plain_lines(current or "") == plain_lines(wanted), wanted
-
-
 def _same_day(current: Any, wanted: Any) -> tuple[bool, Any]:
     day = None if wanted == NO_DATE else wanted
     return current == day, day
 
 
 _COMPARISONS: Mapping[str, Comparison] = {
-    "description": _same_lines,
+    "description": same_lines,
     **dict.fromkeys(DATES, _same_day),
 }

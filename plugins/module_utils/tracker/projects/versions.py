@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import Any
 
-from ...core.address import path
 from ...core.errors import ToolchainError
-from ...core.http.messages import Response, json_or_none, unexpected_body
+from ...core.http.messages import json_or_none
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
+from .project_objects import ProjectObjects, as_permission
 
 _API = "rest/api/2"
 #: Our names of the settable members, and the server's.
@@ -29,7 +28,10 @@ DATES = ("start_date", "release_date")
 #: The value of a date option for a version without this date.
 NO_DATE = "none"
 MOVE = "moveUnfixedIssuesTo"
-_MORE_THAN_WRITTEN = "the written interface of the tracker knows no versions"
+_NO_PROJECT = (
+    "there is no such project for this account, or the written interface of the tracker knows no"
+    " versions"
+)
 
 
 @dataclass(frozen=True)
@@ -78,45 +80,11 @@ class Version:
         }
 
 
-def same_name(one: str, other: str) -> bool:
-    """Compare names without regard to case [tracker-17] and to the composition of umlauts."""
-    return _plain_name(one) == _plain_name(other)
-
-
-def _plain_name(name: str) -> str:
-    return unicodedata.normalize("NFC", name.strip()).casefold()
-
-
-def named(versions: list[Version], name: str) -> Version | None:
-    return next((version for version in versions if same_name(version.name, name)), None)
-
-
-class ProjectVersions:
+class ProjectVersions(ProjectObjects[Version]):
     """The versions of a project."""
 
     def __init__(self, client: TrackerClient, project: str) -> None:
-        self._client, self._project = client, project
-        self._day: str | None = None
-
-    def all(self) -> list[Version]:
-        """Return all versions in the project's order. Raises `not_found` for a missing project."""
-        what = f"reading the versions of the project '{self._project}'"
-        place = f"{_API}/project/{path(self._project)}/versions"
-        try:
-            response = self._client.read(what, place)
-        except ToolchainError as error:
-            if error.status == 404:
-                error.with_hint(
-                    f"there is no such project for this account, or {_MORE_THAN_WRITTEN}"
-                )
-            raise
-        beans = response.json()
-        found = [Version.of(record) for record in beans] if isinstance(beans, list) else [None]
-        versions = [version for version in found if version is not None]
-        if len(versions) < len(found):
-            raise unexpected_body(response, "a list of versions")
-        self._day = None if response.date is None else response.date.date().isoformat()
-        return versions
+        super().__init__(client, project, "version", Version.of, _NO_PROJECT)
 
     def today(self) -> str:
         """Return the server's date. Server fact [tracker-16]: dates are in the server's
@@ -127,46 +95,16 @@ class ProjectVersions:
         try:
             return date.fromisoformat(day).isoformat()
         except ValueError:
-            return self._day or datetime.now(timezone.utc).date().isoformat()
+            return self._date or datetime.now(timezone.utc).date().isoformat()
 
     def unresolved(self, version: Version) -> int:
-        """Return the number of unresolved issues with the version, invisible ones included."""
-        what = f"counting the unresolved issues of the version '{version.name}'"
-        response = self._client.read(what, self._place(version, "unresolvedIssueCount"))
-        told = response.json()
-        count = told.get("issuesUnresolvedCount") if isinstance(told, Mapping) else None
-        if not isinstance(count, int):
-            raise unexpected_body(response, "a number of issues")
-        return count
+        """Return the number of unresolved issues with the version."""
+        member = "issuesUnresolvedCount"
+        return self.count(version, "unresolved issues", "unresolvedIssueCount", member)
 
     def create(self, wanted: Mapping[str, Any]) -> Version:
-        """Create a version. If someone else created it at the same time, return that version.
-
-        Server fact [tracker-18]: a missing permission looks like a missing project, which was read
-        before.
-        """
-        name = wanted["name"]
-        what = f"creating the version '{name}' of the project '{self._project}'"
-        members = {**_sent(wanted), "project": self._project}
-        try:
-            response = self._client.write(
-                what,
-                "POST",
-                f"{_API}/version",
-                json=members,
-                verify=lambda: named(self.all(), name) is not None,
-            )
-        except ToolchainError as error:
-            if error.status == 404:
-                raise as_permission(error) from None
-            found = named(self.all(), name) if error.status in (400, 409) else None
-            if found is None:
-                raise
-            return found
-        made = Version.of(json_or_none(response.body)) or named(self.all(), name)
-        if made is None:
-            raise response.error("protocol", "the server does not show the version that it made")
-        return made
+        """Create a version with members by our names."""
+        return self._create(wanted["name"], _sent(wanted))
 
     def update(
         self, version: Version, wanted: Mapping[str, Any], target: Version | None = None
@@ -210,36 +148,10 @@ class ProjectVersions:
 
     def delete(self, version: Version, target: Version | None) -> None:
         """Delete a version; its issues get `target`, or lose the version."""
-        moved = {} if target is None else dict.fromkeys(_TARGETS, target.id)
-        self._client.write(
-            f"deleting the version '{version.name}' of the project '{self._project}'",
-            "DELETE",
-            self._place(version),
-            query=moved,
-            verify=lambda: self.read(version) is None,
-            repeatable=True,
-        )
-
-    def read(self, version: Version) -> Version | None:
-        """Return the current version; `None` if it does not exist."""
-        what = f"reading the version '{version.name}'"
-        response = self._client.read(what, self._place(version), expect=(200, 404))
-        if response.status == 404:
-            return None
-        return _read(response)
-
-    def _place(self, version: Version, *below: str) -> str:
-        return f"{_API}/version/{path(version.id, *below)}"
+        self._delete(version, {} if target is None else dict.fromkeys(_TARGETS, target.id))
 
 
 _TARGETS = ("moveFixIssuesTo", "moveAffectedIssuesTo")
-
-
-def _read(response: Response) -> Version:
-    found = Version.of(response.json())
-    if found is None:
-        raise unexpected_body(response, "a version")
-    return found
 
 
 def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,10 +163,3 @@ def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def _stored(value: Any) -> Any:
     return None if value == NO_DATE else value
-
-
-def as_permission(error: ToolchainError) -> ToolchainError:
-    error.kind = "permission"
-    return error.with_hint(
-        "what it does not find is there: the account may not administer the project"
-    )

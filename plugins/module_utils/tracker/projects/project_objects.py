@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read, create and delete objects of a project: its versions and components [tracker-15,
+tracker-29].
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from ...core.address import path
+from ...core.errors import ToolchainError
+from ...core.http.messages import json_or_none, unexpected_body
+from ..client import TrackerClient
+from ..fields.documents import plain_lines
+
+_API = "rest/api/2"
+
+
+class ProjectObject(Protocol):
+    """An object with an id, and a name that is unique in the project."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+Found = TypeVar("Found", bound=ProjectObject)
+
+
+class ProjectObjects(Generic[Found]):
+    """The objects of a kind in a project.
+
+    :param noun: `version` or `component`
+    :param parse: returns the object in a record; `None` if the record is something else
+    :param no_project: hint for a missing project
+    """
+
+    def __init__(
+        self,
+        client: TrackerClient,
+        project: str,
+        noun: str,
+        parse: Callable[[Any], Found | None],
+        no_project: str = "there is no such project for this account",
+    ) -> None:
+        self._client, self._project, self._no_project = client, project, no_project
+        self._noun, self._parse = noun, parse
+        #: Date of the last response with the list.
+        self._date: str | None = None
+
+    def all(self) -> list[Found]:
+        """Return all objects in the project's order. Raises `not_found` for a missing project."""
+        what = f"reading the {self._noun}s of the project '{self._project}'"
+        try:
+            response = self._client.read(
+                what, f"{_API}/project/{path(self._project)}/{self._noun}s"
+            )
+        except ToolchainError as error:
+            if error.status == 404:
+                error.with_hint(self._no_project)
+            raise
+        records = response.json()
+        found = [self._parse(each) for each in records] if isinstance(records, list) else [None]
+        objects = [each for each in found if each is not None]
+        if len(objects) < len(found):
+            raise unexpected_body(response, f"a list of {self._noun}s")
+        self._date = None if response.date is None else response.date.date().isoformat()
+        return objects
+
+    def count(self, found: Found, what: str, address: str, member: str) -> int:
+        """Return a number of issues with the object, invisible issues included."""
+        response = self._client.read(
+            f"counting the {what} of the {self._noun} '{found.name}'", self._place(found, address)
+        )
+        counts = response.json()
+        count = counts.get(member) if isinstance(counts, Mapping) else None
+        if not isinstance(count, int):
+            raise unexpected_body(response, "a number of issues")
+        return count
+
+    def _create(self, name: str, members: Mapping[str, Any]) -> Found:
+        """Create an object. If someone else created it at the same time, return that object.
+
+        Server fact [tracker-18]: a missing permission looks like a missing project, which was read
+        before.
+        """
+        try:
+            response = self._client.write(
+                f"creating the {self._noun} '{name}' of the project '{self._project}'",
+                "POST",
+                f"{_API}/{self._noun}",
+                json={**members, "project": self._project},
+                verify=lambda: named(self.all(), name) is not None,
+            )
+        except ToolchainError as error:
+            if error.status == 404:
+                raise as_permission(error) from None
+            found = named(self.all(), name) if error.status in (400, 409) else None
+            if found is None:
+                raise
+            return found
+        created = self._parse(json_or_none(response.body)) or named(self.all(), name)
+        if created is None:
+            raise response.error(
+                "protocol", f"the server does not show the {self._noun} that it created"
+            )
+        return created
+
+    def _delete(self, found: Found, query: Mapping[str, str]) -> None:
+        self._client.write(
+            f"deleting the {self._noun} '{found.name}' of the project '{self._project}'",
+            "DELETE",
+            self._place(found),
+            query=query,
+            verify=lambda: self.read(found) is None,
+            repeatable=True,
+        )
+
+    def read(self, found: Found) -> Found | None:
+        """Return the current object; `None` if it does not exist."""
+        what = f"reading the {self._noun} '{found.name}'"
+        response = self._client.read(what, self._place(found), expect=(200, 404))
+        if response.status == 404:
+            return None
+        current = self._parse(response.json())
+        if current is None:
+            raise unexpected_body(response, f"a {self._noun}")
+        return current
+
+    def managed(self, known: Sequence[Found], name: str, new_name: str | None) -> Found | None:
+        """Return the object to change. Raises `conflict` if both the old and the new name exist."""
+        found = named(known, name)
+        if new_name is None:
+            return found
+        renamed = named(known, new_name)
+        if found is not None and renamed is not None and found != renamed:
+            raise ToolchainError(
+                "conflict",
+                f"renaming the {self._noun} '{name}' of the project '{self._project}': there is a"
+                f" {self._noun} '{renamed.name}', too",
+            )
+        return found or renamed
+
+    def _place(self, found: Found, *below: str) -> str:
+        return f"{_API}/{self._noun}/{path(found.id, *below)}"
+
+
+def named(objects: Sequence[Found], name: str) -> Found | None:
+    return next((found for found in objects if same_name(found.name, name)), None)
+
+
+def same_name(name: str, other: str) -> bool:
+    """Compare names without regard to case [tracker-17] and to the composition of umlauts."""
+    return _plain_name(name) == _plain_name(other)
+
+
+def _plain_name(name: str) -> str:
+    return unicodedata.normalize("NFC", name.strip()).casefold()
+
+
+def same_lines(current: Any, wanted: Any) -> tuple[bool, Any]:
+    """Compare strings without the changes that servers make to line ends."""
+    return plain_lines(current or "") == plain_lines(wanted), wanted
+
+
+def as_permission(error: ToolchainError) -> ToolchainError:
+    error.kind = "permission"
+    return error.with_hint("the object exists: the account may not administer the project")
