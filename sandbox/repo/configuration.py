@@ -135,9 +135,10 @@ async def batch_write(request: Request) -> Response:
         raise error(400, "Bad Request")
     _refuse_conflict(current)
     creates = request.method == "PUT"
+    write = _create if creates else _update
     with current.store.transaction():
-        for each in given:
-            (_create if creates else _update)(current, str(each.get("key")), each)
+        for settings in given:
+            write(current, str(settings.get("key")), settings)
     done = "created" if creates else "updated"
     text = "".join(f"Successfully {done} repository '{each['key']}' \n" for each in given)
     return PlainTextResponse(text, 201 if creates else 200)

@@ -33,59 +33,22 @@ _BROKEN = frozenset({"network", "timeout"})
 #: Lines of a streamed response that are kept for error messages.
 _NOTED = 200
 
+# fmt: off
 #: Actions that only read: sent in check mode and retried.
-READING = frozenset(
-    {
-        "builds",
-        "defect_types",
-        "fchurns",
-        "groups",
-        "import_status",
-        "issue_details",
-        "license_count",
-        "metrics",
-        "modules",
-        "project_configuration",
-        "projects",
-        "report",
-        "role_assignments",
-        "roles",
-        "search",
-        "task_status",
-        "taxonomies",
-        "users",
-        "version",
-        "views",
-    }
-)
+READING = frozenset({
+    "builds", "defect_types", "fchurns", "groups", "import_status", "issue_details",
+    "license_count", "metrics", "modules", "project_configuration", "projects", "report",
+    "role_assignments", "roles", "search", "task_status", "taxonomies", "users", "version", "views",
+})
 #: Actions that change the server: sent once.
-WRITING = frozenset(
-    {
-        "create_group",
-        "create_module",
-        "create_role",
-        "create_user",
-        "create_view",
-        "delete_build",
-        "delete_group",
-        "delete_module",
-        "delete_project",
-        "delete_role",
-        "delete_user",
-        "delete_view",
-        "import_project",
-        "import_server_configuration",
-        "update_build",
-        "update_defect_type",
-        "update_group",
-        "update_module",
-        "update_project",
-        "update_role_assignment",
-        "update_role_permissions",
-        "update_status",
-        "update_view",
-    }
-)
+WRITING = frozenset({
+    "create_group", "create_module", "create_role", "create_user", "create_view", "delete_build",
+    "delete_group", "delete_module", "delete_project", "delete_role", "delete_user", "delete_view",
+    "import_project", "import_server_configuration", "update_build", "update_defect_type",
+    "update_group", "update_module", "update_project", "update_role_assignment",
+    "update_role_permissions", "update_status", "update_view",
+})
+# fmt: on
 ACTIONS = READING | WRITING
 
 # The server has no error codes: below the status only its messages distinguish errors.
@@ -187,7 +150,7 @@ class AnalysisClient:
         """
         if not self.ask("asking for the version", Call("version")):
             raise ToolchainError(
-                "not_found", f"no code analysis server answers at {self._address}: check url"
+                "not_found", f"there is no code analysis server at {self._address}: check url"
             )
 
     def stream(self, what: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
@@ -274,7 +237,7 @@ class AnalysisClient:
         """
         error = self._transport.failure(response)
         if response.status in (404, 405):
-            error.message += f" ({error.url}): no code analysis server answers there, check url"
+            error.message += f" ({error.url}): this address is no code analysis server, check url"
         return error
 
 
@@ -284,7 +247,7 @@ def _also(error: ToolchainError, call: Call, words: str) -> ToolchainError:
     """
     if error.status != 400 or words in ("", error.detail):
         return error
-    return error.with_hint(f"with {', '.join(call.optional)} it answered: {words}")
+    return error.with_hint(f"with {', '.join(call.optional)} the server returned: {words}")
 
 
 def _noted(lines: Iterable[bytes], seen: list[bytes]) -> Iterator[bytes]:
@@ -301,7 +264,7 @@ def _unexpected_body(response: Response, reason: str) -> ToolchainError:
         error = unexpected_body(response, "JSON")
         error.message += f" ({error.url})"
     else:
-        words = f"the answer of the server cannot be understood: {reason}"
+        words = f"the response cannot be parsed: {reason}"
         error = response.error("protocol", words)
     error.outcome_unknown = not response.request.reads
     return error

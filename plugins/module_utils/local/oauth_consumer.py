@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from ansible.module_utils.basic import missing_required_lib
 
 from ..core.errors import ToolchainError, invalid
-from ..core.files import atomic_write, open_regular
+from ..core.files import atomic_write, read_bytes
 from ..core.module.descriptor import Descriptor, reads
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Plan, plan
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 try:
     from cryptography import x509
@@ -112,7 +112,7 @@ class OauthConsumerOperation:
         found = self._found = Pair(*self._read_key(), self._read_certificate())
         kept_key = self._kept_key()
         kept = found.certificate if self._is_good(kept_key) else None
-        new_key = {"bits": self._options.key_size, "mode": _octal(_KEY_MODE), "sha256": "new"}
+        new_key = {"bits": self._options.key_size, "mode": f"{_KEY_MODE:04o}", "sha256": "new"}
         lasting = f"in {self._options.valid_days} days"
         new = {"common_name": self._name, "expires": lasting, "sha256": "new"}
         current = {
@@ -143,7 +143,9 @@ class OauthConsumerOperation:
             return None, _KEY_MODE
         key: object = None
         with suppress(ValueError, TypeError, UnsupportedAlgorithm):
-            key = serialization.load_pem_private_key(_content(self._key_path), password=None)
+            key = serialization.load_pem_private_key(
+                read_bytes(self._key_path, "private_key"), password=None
+            )
         if not isinstance(key, rsa.RSAPrivateKey):
             self._require_force(self._key_path, "a private key of RSA in PEM without a password")
             return None, _KEY_MODE
@@ -153,13 +155,13 @@ class OauthConsumerOperation:
         if not os.path.exists(self._certificate_path):
             return None
         with suppress(ValueError):
-            return x509.load_pem_x509_certificate(_content(self._certificate_path))
+            return x509.load_pem_x509_certificate(read_bytes(self._certificate_path, "certificate"))
         self._require_force(self._certificate_path, "a certificate in PEM")
         return None
 
     def _require_force(self, path: str, wanted: str) -> None:
         if not self._options.force:
-            raise invalid(f"{path} is there, but is not {wanted}: force replaces it")
+            raise invalid(f"{path} exists, but is not {wanted}: force replaces it")
 
     def _is_good(self, key: RSAPrivateKey | None) -> bool:
         """Return whether the certificate matches key and name, and is valid long enough."""
@@ -183,7 +185,13 @@ class OauthConsumerOperation:
         if key is None:
             key = rsa.generate_private_key(_EXPONENT, self._options.key_size)
             with atomic_write(self._key_path, _KEY_MODE) as file:
-                file.write(_private_pem(key))
+                file.write(
+                    key.private_bytes(
+                        serialization.Encoding.PEM,
+                        serialization.PrivateFormat.PKCS8,
+                        serialization.NoEncryption(),
+                    )
+                )
         elif "private_key" in differing:
             _narrow(self._key_path, self._found.mode & _KEY_MODE)
         if certificate is None or "certificate" in differing:
@@ -213,21 +221,13 @@ class OauthConsumerOperation:
         """Return the return value; entries that check mode cannot know are `None`."""
         known: dict[str, str] = {}
         if key is not None:
-            known["public_key"] = _public_pem(key.public_key())
+            known["public_key"] = _spki(key.public_key(), "PEM").decode("ascii")
         if certificate is not None:
             end = _moment(certificate, "not_valid_after")
             known["certificate"] = certificate.public_bytes(serialization.Encoding.PEM).decode()
             known["not_after"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
         names = ("public_key", "certificate", "not_after")
         return {"consumer_key": self._name, **{name: known.get(name) for name in names}}
-
-
-def _content(path: str) -> bytes:
-    try:
-        with open(path, "rb", opener=open_regular) as file:
-            return file.read()
-    except OSError as error:
-        raise invalid(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _narrow(path: str, mode: int) -> None:
@@ -238,16 +238,12 @@ def _narrow(path: str, mode: int) -> None:
         raise ToolchainError("failed", message) from None
 
 
-def _octal(mode: int) -> str:
-    return f"{mode:04o}"
-
-
 def _of_key(key: RSAPrivateKey | None, mode: int) -> dict[str, Any] | None:
     """Return the description of a key in a diff."""
     if key is None:
         return None
     shown = hashlib.sha256(_spki(key.public_key())).hexdigest()
-    return {"bits": key.key_size, "mode": _octal(mode), "sha256": shown}
+    return {"bits": key.key_size, "mode": f"{mode:04o}", "sha256": shown}
 
 
 def _of_certificate(certificate: x509.Certificate | None) -> dict[str, Any] | None:
@@ -275,23 +271,9 @@ def _moment(certificate: x509.Certificate, name: str) -> datetime:
     return found
 
 
-def _private_pem(key: RSAPrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-
-
-def _public_pem(key: RSAPublicKey) -> str:
-    return key.public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    ).decode("ascii")
-
-
-def _spki(key: Any) -> bytes:
-    """Return the DER encoding of a public key."""
+def _spki(key: Any, encoding: str = "DER") -> bytes:
+    """Return the encoding of a public key."""
     data: bytes = key.public_bytes(
-        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        getattr(serialization.Encoding, encoding), serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return data

@@ -24,7 +24,6 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.messa
     Response,
     back_off,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.local import oauth_consumer
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import artifact_query
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki import attachments
 from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.pages import desired_page
@@ -207,13 +206,14 @@ def test_a_text_is_read_or_the_reason_is_said(tmp_path: Path) -> None:
 
 #: Functions that read a file named by the user, by the names of their options.
 READERS: dict[str, Callable[[str], object]] = {
-    "ci_job.src, ci_script.src, ci_plugin.lock_file": lambda path: read_text(path, "the script"),
+    "ci_job.src, ci_script.src, oauth_consumer.private_key": lambda path: read_text(
+        path, "the script"
+    ),
     "wiki_page.src": lambda path: desired_page._body(
         options_of(PageOptions, space="S", title="T", src=path)
     ),
     "wiki_page.attachments": lambda path: attachments._file(path, "a.txt", ""),
     "artifact_query.aql_file": artifact_query._content,
-    "oauth_consumer.private_key": oauth_consumer._content,
 }
 
 

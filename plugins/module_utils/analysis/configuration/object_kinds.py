@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from ...core.concurrency import spread
@@ -127,47 +128,57 @@ ROLE_ASSIGNMENTS = ObjectKind(
     objects=lambda records, inside, ids: accounts.assignments(records, ids),
     name=("name", "account", "project"),
 )
-MODULES = ObjectKind(
-    option="modules",
-    makes=analysis_module.Module,
-    options=analysis_module.AnalysisModuleOptions,
-    wanted=analysis_module.wanted,
-    listing=lambda inside: Call("modules", {"project": inside}),
-    objects=lambda records, inside, ids: analysis_module.objects(records, inside),
-    name=("project", "name"),
-    in_project=True,
+
+
+def _in_project(
+    module: ModuleType,
+    option: str,
+    makes: type[Resource],
+    options: type[Any],
+    *,
+    key: str = "name",
+    made: bool = True,
+) -> ObjectKind:
+    """Return a kind of objects inside projects, whose action has the name of its option."""
+
+    def listing(project: str | None) -> Call:
+        return Call(option, {"project": project})
+
+    def objects(records: Sequence[Record], project: str, _ids: Ids) -> Mapping[Hashable, State]:
+        found: Mapping[Hashable, State] = module.objects(records, project)
+        return found
+
+    return ObjectKind(
+        option=option,
+        makes=makes,
+        options=options,
+        wanted=module.wanted,
+        listing=listing,
+        objects=objects,
+        name=("project", key),
+        in_project=True,
+        made=made,
+    )
+
+
+MODULES = _in_project(
+    analysis_module, "modules", analysis_module.Module, analysis_module.AnalysisModuleOptions
 )
-VIEWS = ObjectKind(
-    option="views",
-    makes=analysis_view.View,
-    options=analysis_view.AnalysisViewOptions,
-    wanted=analysis_view.wanted,
-    listing=lambda inside: Call("views", {"project": inside}),
-    objects=lambda records, inside, ids: analysis_view.objects(records, inside),
-    name=("project", "name"),
-    in_project=True,
-)
-DEFECT_TYPES = ObjectKind(
-    option="defect_types",
-    makes=analysis_defect_type.DefectType,
-    options=analysis_defect_type.AnalysisDefectTypeOptions,
-    wanted=analysis_defect_type.wanted,
-    listing=lambda inside: Call("defect_types", {"project": inside}),
-    objects=lambda records, inside, ids: analysis_defect_type.objects(records, inside),
-    name=("project", "code"),
-    in_project=True,
+VIEWS = _in_project(analysis_view, "views", analysis_view.View, analysis_view.AnalysisViewOptions)
+DEFECT_TYPES = _in_project(
+    analysis_defect_type,
+    "defect_types",
+    analysis_defect_type.DefectType,
+    analysis_defect_type.AnalysisDefectTypeOptions,
+    key="code",
     made=False,
 )
 #: Created by analyses; no list of a configuration has them.
-BUILDS = ObjectKind(
-    option="builds",
-    makes=analysis_build.Build,
-    options=analysis_build.AnalysisBuildOptions,
-    wanted=analysis_build.wanted,
-    listing=lambda inside: Call("builds", {"project": inside}),
-    objects=lambda records, inside, ids: analysis_build.objects(records, inside),
-    name=("project", "name"),
-    in_project=True,
+BUILDS = _in_project(
+    analysis_build,
+    "builds",
+    analysis_build.Build,
+    analysis_build.AnalysisBuildOptions,
     made=False,
 )
 #: In the order of creation; deletions run in reverse order.
