@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 # This file is written by `python -m tools.actions`.
-"""The action of the module, as all are, with the `main` of the module for ansible-lint."""
+"""Run the module; ansible-lint finds its arguments by `main`."""
 
 from __future__ import annotations
 
