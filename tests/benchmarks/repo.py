@@ -264,7 +264,7 @@ def _discarding(delay: float) -> Iterator[Target]:
 @contextmanager
 def _target_of(server: Server, delay: float) -> Iterator[Target]:
     server.delay(delay)
-    name = f"{1000 * delay:g} ms for each file" if delay else "a server that answers at once"
+    name = f"{1000 * delay:g} ms for each file" if delay else "a server without delay"
     options = {"url": server.url, "dialect": "jfrog"}
     yield Target(name, server.url, options, "repo", server.forget, server.counts, delay)
 
