@@ -44,7 +44,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step reported."""
+    """The result of a step."""
 
     step: Step
     text: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Search the documentation site in Chromium for what readers look for.
+"""Search the documentation site in Chromium for typical questions.
 
     python -m tools.docs_search FOLDER
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Record what this version leaves behind, for the upgrade test: run it once for each release.
+"""Record the files and marks that this version leaves, for the upgrade test: run it once for each
+release.
 
 python -m tools.record_state tests/upgrade/1.0.0
 """
@@ -25,7 +26,7 @@ _KEPT = ("report.json", "history.json")
 
 
 def record(target: Path, folder: Path, sandbox: Sandbox) -> None:
-    """Run the playbooks in `folder`, and copy what they left to `target`."""
+    """Run the playbooks in `folder`, and copy their results to `target`."""
     logins = {one: connections.connection(one, sandbox.urls[one]) for one in _SERVICES}
     defaults = connections.module_defaults(sandbox.urls)
     exporting = {

@@ -203,7 +203,7 @@ class CallbackModule(CallbackBase):
                 self._settings.setdefault(name, facts[name])
 
     def _so_far(self) -> Contents:
-        """Return what the run has found, compared with the last run [C9]."""
+        """Return the findings of the run, compared with the last run [C9]."""
         recorder = self._recorder
         recorder.contents.check = recorder.is_check(default=any(self._checks))
         accepted = ignored.active(self._accepted(), _today())

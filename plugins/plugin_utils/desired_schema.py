@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The JSON schemas of the desired state, and what in a file violates them."""
+"""Validate files of the desired state with their JSON schemas."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: st
         name = str(key.value)
         inner, line = f"{place}.{name}" if place else name, key.start_mark.line + 1
         if name in seen:
-            yield f":{line}: {inner} is there twice"
+            yield f":{line}: {inner} is listed twice"
         seen.add(name)
         if name in properties:
             yield from _judged(value, properties[name], inner)

@@ -144,7 +144,9 @@ def _files(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, 
             yield file, service
         else:
             known = ", ".join(services())
-            errors.append(f"{file.relative_to(base)} belongs to no service: it is one of {known}")
+            errors.append(
+                f"{file.relative_to(base)} belongs to no service: name it after one of {known}"
+            )
 
 
 def _loaded(place: Path, file: Path, reading: Reading) -> Any:
@@ -194,7 +196,7 @@ def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str,
         elif isinstance(merged, list) and isinstance(found[name], list):
             found[name] = [*found[name], *merged]
         else:
-            errors.append(f"{file.name}: {name} stands in another file of {service}, too")
+            errors.append(f"{file.name}: {name} is also in another file of {service}")
     return errors
 
 

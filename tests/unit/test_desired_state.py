@@ -73,7 +73,7 @@ SLIPS = {
         "analysis.yml:3: users[0].state is one of present, absent, not gone"
     ),
     "user:\n  - name: a\n": "analysis.yml:1: user is not known (is users meant?)",
-    "users: []\nusers: []\n": "analysis.yml:2: users is there twice",
+    "users: []\nusers: []\n": "analysis.yml:2: users is listed twice",
     "users: [\n": "analysis.yml:2: this is no YAML",
     "- users": "analysis.yml:1: the file is a list, it takes a mapping",
     "users:\n  - name: a\n    password: plain\n": (
@@ -114,7 +114,7 @@ def test_a_setting_in_two_files_and_an_empty_folder_are_slips(tmp_path: Path) ->
         desired_state.variables(tmp_path, READING)
     with pytest.raises(desired_state.DesiredStateError, match="is no folder"):
         desired_state.variables(tmp_path / "none", READING)
-    with pytest.raises(desired_state.DesiredStateError, match="stands in another file"):
+    with pytest.raises(desired_state.DesiredStateError, match="is also in another file"):
         read(tmp_path, ci__a="check_java: true", ci__b="check_java: false")
 
 

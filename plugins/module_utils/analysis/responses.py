@@ -75,7 +75,7 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
         lines.append(line)
         size += len(line)
         if size > MAX_BODY:
-            raise UnreadableResponse("the answer is no JSON, and longer than can be read")
+            raise UnreadableResponse("the response is not JSON, and too long")
     value = _decoded(b"\n".join(lines))
     if value is None:
         raise UnreadableResponse(_where(first, len(lines) > 1 and not first.startswith(b"{")))
@@ -84,8 +84,8 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
 
 def _where(line: bytes, more_follows: bool) -> str:
     if more_follows or not line.startswith(b"{"):
-        return "a line of the answer is not JSON"
-    return "the answer was cut: its last object is not complete"
+        return "a line of the response is not JSON"
+    return "the response was cut: its last object is not complete"
 
 
 def _decoded(text: bytes) -> Any:
@@ -100,7 +100,7 @@ def _decoded(text: bytes) -> Any:
 
 def _object(value: Any) -> Record:
     if not isinstance(value, dict):
-        raise UnreadableResponse("a line of the answer is not a JSON object")
+        raise UnreadableResponse("a line of the response is not a JSON object")
     return value
 
 

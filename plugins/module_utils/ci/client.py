@@ -29,7 +29,7 @@ def server_of(task: Task, *, connections: int = 10) -> Transport:
 def refuse_page(response: Response) -> None:
     """Raise `protocol` if the response to a write is an HTML page, `auth` for a login form."""
     if response.status < 300 and errors.looks_like_html(response.text):
-        raise unexpected_body(response, "another answer")
+        raise unexpected_body(response, "another response")
 
 
 def require_confirmation(server: Transport, response: Response) -> None:

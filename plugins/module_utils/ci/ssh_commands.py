@@ -129,7 +129,7 @@ class SshCommands:
 
     def _advertised(self) -> int:
         """Return the port from the server's login page, which needs no login."""
-        what = "looking for the SSH port"
+        what = "reading the SSH port"
         response = server_of(self._task).read(what, "login")
         port = response.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
         if not port.isdecimal():

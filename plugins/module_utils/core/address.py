@@ -111,7 +111,7 @@ def require_address(address: str, where: str) -> None:
     if not is_fit(address):
         raise invalid(
             f"{shown} cannot be read: there is a blank, a backslash or a control character in it;"
-            " percent-encode what belongs to it (a blank is %20)"
+            " percent-encode it (a blank is %20)"
         )
     if _BASE.match(address) is None:
         raise invalid(f"{shown} must begin with http:// or https:// and name a host")

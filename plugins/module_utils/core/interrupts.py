@@ -49,5 +49,5 @@ def interruptible() -> Iterator[Callable[[str], None]]:
 
 
 def _is_managed(handler: Any) -> bool:
-    """Return whether the handler is neither that of the system nor that of Python."""
+    """Return whether the handler is neither the default of the system nor of Python."""
     return callable(handler) and handler is not signal.default_int_handler

@@ -121,7 +121,7 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
     vendor = settings["vendor"]
     if re.fullmatch(r"[0-9A-Za-z._-]+", vendor) is None:
         raise invalid(
-            "vendor must be made of letters, digits, dots, hyphens and underscores: "
+            "vendor must consist of letters, digits, dots, hyphens and underscores: "
             "it is part of the name of a header"
         )
     named = {"jfrog": JFROG, "generic": generic(vendor)}

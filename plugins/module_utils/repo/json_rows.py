@@ -181,7 +181,7 @@ def _read(
             if found.rows:
                 raise response.error(
                     "protocol",
-                    f"the answer breaks off after {len(found.rows)} rows ({error})",
+                    f"the response ends after {len(found.rows)} rows ({error})",
                 ) from None
             raise unexpected_body(response, f"JSON with '{member}'") from None
     return found

@@ -135,7 +135,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
         if error.status not in (400, 403, 405):
             raise
         named = ", ".join(f"'{key}'" for key in keys)
-        client.warn(f"whether the repository {named} is there cannot be read: {error}")
+        client.warn(f"whether the repository {named} exists is unknown: {error}")
         return
     known = {str(entry.get("key")) for entry in entries}
     for key in keys:

@@ -174,7 +174,7 @@ class TrackerClient:
         """
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):
-            raise unexpected_body(response, "another answer")
+            raise unexpected_body(response, "another response")
         if response.status in (404, 405) and not _is_of_tracker(response):
             said = f"the server returned {response.status}, and does not know this request"
             kind: Kind = "not_found" if response.status == 404 else "rejected"

@@ -119,7 +119,7 @@ class WikiExchange:
         return is_cloud(connection) and self._has_version_2()
 
     def _has_version_2(self) -> bool:
-        """Return whether version 2 is there, whatever the account may do with it."""
+        """Return whether the server has version 2, regardless of the permissions of the account."""
         what = "asking for version 2 of the wiki's interface"
         try:
             response = self.ask(what, _SPACES, {"limit": 1}, (200, 400, 403, 404, 405))
@@ -209,7 +209,7 @@ class WikiExchange:
         """Check like a read, and raise `protocol` for an HTML page with a success status."""
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):
-            raise unexpected_body(response, "another answer")
+            raise unexpected_body(response, "another response")
 
     # -- responses -----------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ class PagesOfVersion1:
         if _is_no_route(response):
             listed = self._exchange.ask(what, CONTENT, {"limit": 1}, (200, 400, 404, 405))
             if not isinstance(member(json_or_none(listed.body), "results"), list):
-                raise response.error("not_found", "no wiki answers at this address: check url")
+                raise response.error("not_found", "there is no wiki at this address: check url")
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
         response = self._read(what, place_of(page_id), {}, (200,))
@@ -103,7 +103,7 @@ class PagesOfVersion1:
     def has_children(self, page: Page) -> bool:
         if page.has_children is not None:
             return page.has_children
-        what = f"looking for pages below the page {page.id}"
+        what = f"searching for pages below the page {page.id}"
         place = place_of(page.id, "child", "page")
         response = self._exchange.ask(what, place, {"limit": 1}, _OPTIONAL_READ)
         return response.status == 200 and bool(results_of(response, "a list of pages"))

@@ -57,7 +57,7 @@ class PagesOfVersion2:
         if response.status == 200:
             return self._page(response, response.json(), space)
         if not isinstance(json_or_none(response.body), Mapping):
-            raise response.error("not_found", "no wiki answers at this address: check url")
+            raise response.error("not_found", "there is no wiki at this address: check url")
         return None
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
@@ -116,7 +116,7 @@ class PagesOfVersion2:
         return bool(page.home)
 
     def has_children(self, page: Page) -> bool:
-        what = f"looking for pages below the page {page.id}"
+        what = f"searching for pages below the page {page.id}"
         place = _place(page.id, "direct-children")
         response = self._exchange.ask(what, place, {"limit": 1}, (200,))
         return bool(results_of(response, "a list of pages"))

@@ -200,7 +200,7 @@ class Contents:
         }
 
     def result(self) -> str:
-        """Return the end of the run in a word, which tells drift from a server that failed."""
+        """Return the result of the run in a word, which distinguishes drift from failures."""
         counts = self.counts
         if counts["failed"]:
             return "failed"
@@ -236,7 +236,9 @@ class Contents:
         return f"{'; '.join([text, *more])}."
 
     def changes(self) -> str:
-        """Return what is new, still there and mended since the last run, "" after the first run."""
+        """Return the numbers of new, open and mended findings since the last run; "" in the first
+        run.
+        """
         if not self.last_finished:
             return ""
         marks = [finding["since"] for finding in self.findings if finding["status"] != "ignored"]

@@ -145,7 +145,7 @@ class Recorder:
             self._add(new, host, service, server, task.get_name().strip())
 
     def _start_again(self) -> None:
-        """Forget what the run compared with a sealed plan, before it writes."""
+        """Discard the findings of the comparison with a sealed plan, before the run writes."""
         old = self.contents
         self.contents = Contents(playbook=old.playbook, started=old.started)
         self._checks.clear()

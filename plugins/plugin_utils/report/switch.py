@@ -23,7 +23,7 @@ _listing: set[str] = set()
 def turn_on(so_far: Callable[[], Contents]) -> None:
     """Turn reporting on.
 
-    :param so_far: returns what the run has found, compared with the last run
+    :param so_far: returns the findings of the run, compared with the last run
     """
     _reporting[INVOCATION] = so_far
 
@@ -45,7 +45,7 @@ def lists_findings() -> bool:
 
 
 def so_far() -> Contents | None:
-    """Return what the run has found, or `None` if it is not reported."""
+    """Return the findings of the run, or `None` if it is not reported."""
     return _reporting[INVOCATION]() if _reporting else None
 
 

@@ -57,7 +57,7 @@ def table(contents: Contents) -> list[Line]:
 
 
 def result(contents: Contents) -> Line:
-    """Return the last line, which tells drift from a server that failed."""
+    """Return the last line, which distinguishes drift from failures."""
     word = contents.result()
     return Line(f"Result: {word}", _colour(_RESULTS.get(word, "COLOR_CHANGED")))
 

@@ -38,7 +38,7 @@ def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
 def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
     """Return the labels of issues that are to be closed, with the reason.
 
-    An object that was not read is in neither list: its issue stays as it is.
+    An object that was not read is in neither list: its issue is not changed.
     """
     if per == "finding":
         mended = {finding_id(one): f"mended: {one['text']}" for one in report["mended"]}
@@ -125,7 +125,7 @@ def _told(one: Mapping[str, Any]) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return a string that cannot end the block around it."""
+    """Escape the end mark of the block around a string."""
     return text.replace("{noformat}", "(noformat)")
 
 

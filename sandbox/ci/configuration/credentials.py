@@ -201,7 +201,7 @@ async def _sent(call: Call) -> etree._Element:
 
 
 def _normalized(root: etree._Element) -> etree._Element:
-    """Return what the server stores: known elements, and their defaults.
+    """Return the stored form of a credential: known elements, and their defaults.
 
     Server fact [ci-40]: a redacted secret is stored as an empty one.
     """

@@ -40,7 +40,7 @@ def any_item(request: Request) -> Node:
 def local_item(request: Request, permission: str) -> Node:
     """Return the item to change, or raise a 404 (no item) or 403 (no permission).
 
-    A virtual repository stands for its deployment repository.
+    For a virtual repository this is its deployment repository.
     """
     current = context(request)
     target = repositories.deployment_target(current, request.path_params["repo"]) or ""

@@ -197,7 +197,7 @@ def test_plugins_are_listed_and_judged(server: SshServer | None) -> None:
     assert values["missing"] == ["matrix-auth"]
     assert values["outdated"] == [{"name": "git", "installed": "5.2.2", "required": "5.3"}]
     assert values["inactive"] == []
-    assert "does not tell which plugins are disabled" in run.warnings[0]
+    assert "does not report which plugins are disabled" in run.warnings[0]
 
 
 def test_exit_codes_are_understood(server: SshServer | None) -> None:

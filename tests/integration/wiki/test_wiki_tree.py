@@ -408,7 +408,7 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
         [
             "x.md:3: the link to 'no.md' leads to nothing",
             "x.md:4: the link to '../../etc/passwd' leads to nothing",
-            "x.md:6: the image 'no.png' is not there",
+            "x.md:6: the image 'no.png' does not exist",
             "x.md:6: the link to '/etc/passwd' leads to nothing",
         ],
     ),
@@ -422,7 +422,7 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "storage format": (
         {"x.xml": "<p>\n<b></p>", "y.xml": '<p>\n<ri:attachment ri:filename="../../a" /></p>'},
-        ["x.xml:2: <b> from line 2", "y.xml:2: the attachment '../../a' is not there"],
+        ["x.xml:2: <b> from line 2", "y.xml:2: the attachment '../../a' does not exist"],
     ),
     "folder pages": ({"README.md": "# R"}, ["index.md: README.md is the page of this folder, too"]),
     "labels": (

@@ -248,7 +248,7 @@ def test_both_refusals_are_told_where_none_tells_the_reason_alone() -> None:
         ask(stub, Call("fchurns", {"component": "a"}, {"project": "p"}))
     message = str(caught.value)
     assert "Missing parameter: project" in message
-    assert message.endswith("with project it answered: No such project: p")
+    assert message.endswith("with project the server returned: No such project: p")
 
 
 def test_the_login_goes_in_the_body_alone() -> None:

@@ -266,9 +266,9 @@ def test_churns_need_their_project_on_real_servers_alone() -> None:
     [
         ("report", {}, "report needs project"),
         ("metrics", {}, "metrics needs project"),
-        ("metrics", {"project": "p", "build": "b"}, "build does not go with"),
-        ("churns", {"query": "x"}, "query does not go with"),
-        ("report", {"project": "p", "component": "c"}, "component does not go with"),
+        ("metrics", {"project": "p", "build": "b"}, "build cannot be combined with"),
+        ("churns", {"query": "x"}, "query cannot be combined with"),
+        ("report", {"project": "p", "component": "c"}, "component cannot be combined with"),
     ],
 )
 def test_a_report_takes_its_own_options(kind: str, options: dict[str, Any], words: str) -> None:

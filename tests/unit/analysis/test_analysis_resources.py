@@ -251,7 +251,7 @@ def test_nothing_at_all_is_called_absent_only_by_a_server_that_is_one() -> None:
             {"permissions": {"assign_role": True}, "allowed_status_transitions": []},
             "did not keep allowed_status_transitions",
         ),
-        (ROLE, {"state": "absent"}, "still there"),
+        (ROLE, {"state": "absent"}, "still exists"),
         ({"name": "other"}, {"create_project": True}, "does not show"),
     ],
 )

@@ -175,5 +175,7 @@ def test_a_build_that_was_stopped_or_released_only_is_changed(
 
 
 def test_a_build_that_does_not_stop_is_named() -> None:
-    with pytest.raises(ToolchainError, match=r"build #6 was told to stop, but goes on after 60 s"):
+    with pytest.raises(
+        ToolchainError, match=r"build #6 was asked to stop, but is still running after 60 s"
+    ):
         play(Builds(answers={"6/stop": BACK}), builds=[6], force=True)

@@ -459,7 +459,7 @@ class Stoppable(Ci):
 def test_a_build_that_takes_too_long_goes_on_unless_it_is_to_be_stopped() -> None:
     error, played = failed(Stoppable(running=[build(7, None)]), wait_timeout=10.0)
     assert (error.kind, len(played.posts)) == ("timeout", 1)
-    assert "goes on" in error.message
+    assert "is running" in error.message
     ci = Stoppable(running=[build(7, None)])
     error, played = failed(ci, wait_timeout=10.0, stop_on_timeout=True)
     assert (error.kind, error.result["build"]["result"]) == ("timeout", "ABORTED")
@@ -523,7 +523,7 @@ def test_an_interrupt_stops_the_own_build_where_that_is_wanted(stop: bool) -> No
                 raise KeyboardInterrupt
 
         played.clock.sleep = interrupted  # type: ignore[method-assign]
-        words = "told to stop" if stop else "goes on"
+        words = "asked to stop" if stop else "is running"
         with pytest.raises(ToolchainError, match=rf"interrupted; .*build #7 .*{words}"):
             played.run()
     assert len(played.posts) == 1 + int(stop)

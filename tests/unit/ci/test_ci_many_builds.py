@@ -197,7 +197,7 @@ def test_one_failure_does_not_hide_the_others() -> None:
     wishes += [wish("a", 2, accept=["FAILURE"], list_style="comma"), wish("b", 6)]
     error, played = failed(farm, *wishes, parallel=1)
     assert error.kind == "failed"
-    assert error.message.startswith("4 of 7 builds went wrong: ")
+    assert error.message.startswith("4 of 7 builds were unsuccessful: ")
     values = error.result
     assert values["changed"] is True
     assert column(values, "ok") == [True, False, False, False, True, True, False]
@@ -303,7 +303,7 @@ def test_what_takes_too_long_is_stopped_where_that_is_wanted() -> None:
 def test_a_server_that_is_away_for_a_moment_is_waited_for() -> None:
     values, played = play(Farm(down=["a", "a"]), wish("a", 1))
     assert results(values) == ["SUCCESS"]
-    assert "the server does not answer, still waiting" in played.lines
+    assert "the server does not respond, still waiting" in played.lines
 
 
 def test_what_no_waiting_mends_ends_the_waiting_for_that_job_alone() -> None:
@@ -320,7 +320,9 @@ def test_an_interrupt_says_for_each_what_goes_on() -> None:
             raise KeyboardInterrupt
 
         played.clock.sleep = interrupted  # type: ignore[method-assign]
-        with pytest.raises(ToolchainError, match="2 of 2 builds went wrong: interrupted") as caught:
+        with pytest.raises(
+            ToolchainError, match="2 of 2 builds were unsuccessful: interrupted"
+        ) as caught:
             played.run()
     assert caught.value.result["changed"] is True
     assert all("stays in the queue" in row["msg"] for row in caught.value.result["builds"])

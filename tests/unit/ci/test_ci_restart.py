@@ -328,7 +328,7 @@ def test_who_stops_waiting_is_told_that_the_restart_goes_on(
     monkeypatch.setattr(Clock, "sleep", interrupt)
     error = failed(play(Server([up(), up(quieting=True)])))
     assert (error.kind, error.result["changed"]) == ("failed", True)
-    assert "interrupted; the restart goes on" in error.message
+    assert "interrupted; the restart continues" in error.message
 
 
 def test_a_login_that_is_refused_afterwards_ends_the_waiting() -> None:

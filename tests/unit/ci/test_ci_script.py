@@ -285,8 +285,8 @@ def plainly(body: str, **options: Any) -> dict[str, Any]:
         ("a.MissingPropertyException: No such property: x\n", "failed", "No such property: x"),
         ("Startup failed:\n\tat groovy.lang.X.y(X.java:1)\n", "failed", "threw Startup failed:$"),
         ("Assertion failed: \n\nassert 1 == 2\n", "failed", "Assertion failed"),
-        ("", "protocol", "does not tell how the script ended"),
-        (" \n", "protocol", "does not tell"),
+        ("", "protocol", "does not show how the script ended"),
+        (" \n", "protocol", "does not show"),
         ("<html><form><input type='x'></form></html>", "protocol", "HTML"),
         ('<html><input name="j_password" type="password"></html>', "auth", "login page"),
     ],
@@ -312,7 +312,7 @@ def test_a_marker_at_another_place_is_an_answer_that_was_altered() -> None:
     def echo(seen: Seen) -> Reply:
         return Reply(404) if seen.method == "GET" else Reply(body=seen.form["script"])
 
-    with pytest.raises(ToolchainError, match="does not tell how the script ended"):
+    with pytest.raises(ToolchainError, match="does not show how the script ended"):
         run(echo)
 
 
@@ -334,7 +334,7 @@ def test_a_server_that_answers_as_its_console_does_is_understood_with_a_warning(
     warnings: list[str] = []
     values = plainly(body, warn=warnings.append)
     assert (values["output"], values["result"], values["changed"]) == (output, result, True)
-    assert "does not tell how the script ended" in warnings[0]
+    assert "does not show how the script ended" in warnings[0]
 
 
 @pytest.mark.parametrize("body", ["true\n", "looking\ntrue\n", "Result: true\n"])

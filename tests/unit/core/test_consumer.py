@@ -260,7 +260,7 @@ def test_a_key_that_is_none_is_refused_unless_forced(site: Site, content: bytes)
 
 def test_a_certificate_that_is_none_is_refused_unless_forced(site: Site) -> None:
     site.certificate.write_bytes(b"precious")
-    with pytest.raises(ToolchainError, match=r"consumer\.crt is there, but is not a certificate"):
+    with pytest.raises(ToolchainError, match=r"consumer\.crt exists, but is not a certificate"):
         site()
     assert not site.key.exists()
     assert site(force=True)["changed"] is True

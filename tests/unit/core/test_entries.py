@@ -195,6 +195,8 @@ def test_an_entry_that_turns_out_invalid_ends_the_task_before_a_write() -> None:
 )
 def test_an_option_of_one_object_does_not_go_with_entries(options: dict[str, Any]) -> None:
     (name,) = options
-    with pytest.raises(ToolchainError, match=rf"^{name} does not go with entries: give") as caught:
+    with pytest.raises(
+        ToolchainError, match=rf"^{name} cannot be combined with entries: give"
+    ) as caught:
         entries_of(Options(entries=[Shelf("a")], **options), Shelf, "remote_")
     assert caught.value.kind == "invalid"

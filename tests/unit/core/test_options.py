@@ -137,7 +137,7 @@ def test_user_info_may_agree_with_an_option_but_not_contradict_it() -> None:
 
 
 def test_user_info_is_a_kind_of_credential() -> None:
-    assert "username goes with password" in refused(url="https://u@host", token="t")
+    assert "username cannot be combined with" in refused(url="https://u@host", token="t")
     assert "two ways" in refused(url="https://u:pw-x@host", token="t")
 
 
@@ -216,7 +216,7 @@ def test_two_kinds_are_refused(service: str, given: dict[str, Any], from_environ
 @pytest.mark.parametrize(
     ("service", "given", "words"),
     [
-        ("repo", {"token": "t", "username": "u"}, "username goes with password"),
+        ("repo", {"token": "t", "username": "u"}, "username cannot be combined with"),
         ("ci", {"username": "u"}, "username without password"),
         ("ci", {"password": "p"}, "password without username"),
         ("analysis", {"ltoken": "t"}, "ltoken without username"),

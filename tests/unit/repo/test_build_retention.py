@@ -283,7 +283,7 @@ def test_a_server_that_discards_nothing_is_a_failure(server: Server) -> None:
     server.on |= {LIST: listed("1", "2"), RETAIN: Reply(204), f"{LIST}/1": record()}
     error = server.fails(BuildRetentionOperation, retention(count=1))
     assert error.kind == "failed"
-    assert "the builds 1 of 'app' are still there" in error.message
+    assert "the builds 1 of 'app' still exist" in error.message
     assert error.result["discarded"] == []
     assert error.result["changed"] is False
 
@@ -296,7 +296,7 @@ def test_what_really_went_is_told_with_a_warning_for_the_rest(server: Server) ->
     assert values["discarded"] == ["2"]
     assert values["kept"] == ["3", "1"]
     assert values["changed"] is True
-    assert "the builds 1 of 'app' are still there" in server.warnings[0]
+    assert "the builds 1 of 'app' still exist" in server.warnings[0]
 
 
 def test_where_records_show_no_promotions_builds_may_stay(server: Server) -> None:
@@ -304,7 +304,7 @@ def test_where_records_show_no_promotions_builds_may_stay(server: Server) -> Non
     server.on |= {LIST: listed("1", "2"), RETAIN: Reply(200), f"{LIST}/1": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(count=1))
     assert values["changed"] is False
-    assert "are still there" in server.warnings[0]
+    assert "still exist" in server.warnings[0]
 
 
 def test_an_asynchronous_run_is_not_verified(server: Server) -> None:

@@ -345,7 +345,7 @@ def test_a_long_cleanup_tells_how_far_it_is(
             ArtifactCleanupOperation, {**params({"name": "a"}, {"name": "b"}), "parallel": 1}
         )
     assert told == [
-        *(f"looking for what the rules name: {done} of 2" for done in (1, 2)),
+        *(f"searching for items of the rules: {done} of 2" for done in (1, 2)),
         *(f"deleting items: {done} of 2" for done in (1, 2)),
     ]
 
@@ -431,7 +431,7 @@ def test_items_whose_place_is_not_told_are_not_worked_on(server: Server, field: 
     server.on[QUERY] = rows(row("a/1"), {**row("a/2"), field: None})
     error = server.fails(ArtifactCleanupOperation, params({"name": "*.jar"}))
     assert error.kind == "protocol"
-    assert "does not tell repo, path, name of each item" in error.message
+    assert "does not report repo, path, name of each item" in error.message
 
 
 @pytest.mark.parametrize("odd", [5, "x", [5, None, {"key": "a"}], {"key": "a"}])

@@ -361,7 +361,7 @@ def test_a_move_that_leaves_the_source_is_a_failure(server: Server) -> None:
     server.on[PROMOTE] = Reply(200, "Promotion ended successfully")
     error = server.fails(DockerPromoteOperation, options(tag="1", copy=False))
     assert error.kind == "failed"
-    assert "src/team/app:1 is still there" in error.message
+    assert "src/team/app:1 still exists" in error.message
     assert "Promotion ended successfully" in error.message
     assert error.detail == "Promotion ended successfully"
     assert error.result["tags"][0]["action"] == "failed"
@@ -377,7 +377,7 @@ def test_a_move_of_all_tags_that_leaves_one_is_a_failure(server: Server) -> None
     for repo, last in (("src", "2"), ("dst", "2")):
         server.on[listing.format(repo) + f"&last={last}"] = tags()
     error = server.fails(DockerPromoteOperation, options(all_tags=True, copy=False))
-    assert "src/team/app:2 is still there" in error.message
+    assert "src/team/app:2 still exists" in error.message
     assert "src/team/app:1" not in error.message
 
 
@@ -398,7 +398,7 @@ def test_a_move_whose_answer_got_lost_is_looked_up(server: Server, left: bool) -
 def test_nothing_to_promote(server: Server, copy: bool) -> None:
     error = server.fails(DockerPromoteOperation, options(tag="1", copy=copy))
     assert error.kind == "not_found"
-    assert "not there either" in error.message
+    assert "does not exist either" in error.message
 
 
 def test_a_source_that_is_gone_cannot_be_compared(server: Server) -> None:

@@ -269,7 +269,7 @@ def test_nothing_to_copy(server: Server, move: bool) -> None:
     Store(server)
     error = server.fails(Operation, given(move=move))
     assert error.kind == "not_found"
-    assert "looked for 'a' in 'r'" in error.message
+    assert "searched for 'a' in 'r'" in error.message
 
 
 def test_repositories_that_are_not_there(server: Server) -> None:
@@ -375,7 +375,7 @@ def test_a_pattern_is_moved_once(server: Server, target: str | None) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"path": "a/*.iso"}, "not_found", "path: looked for 'a/*.iso' in 'r'"),
+        ({"path": "a/*.iso"}, "not_found", "path: searched for 'a/*.iso' in 'r'"),
         ({"path": "a/*3.txt"}, "not_found", "* ends at a slash, write 'a/**/*3.txt'"),
         ({"path": "a/*.iso", "move": True}, "not_found", "there is no file"),
         ({"path": "a/**", "exclude": ["**"]}, "not_found", "that properties and exclude leave"),

@@ -120,12 +120,12 @@ def test_what_a_promotion_has_moved_is_not_deployed_again(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"state": "absent", "moved_to": ["rel"]}, "state=absent does not go with moved_to"),
+        ({"state": "absent", "moved_to": ["rel"]}, "state=absent cannot be combined with moved_to"),
         ({"content": "x", "exclude": ["*"]}, "not with content"),
         ({"content": "x", "flat": True}, "not with content"),
         ({"src": "a.zip", "explode": True, "flat": True}, "not with explode"),
-        ({"state": "absent", "flat": True}, "state=absent does not go with flat"),
-        ({"state": "absent", "exclude": ["*"]}, "state=absent does not go with exclude"),
+        ({"state": "absent", "flat": True}, "state=absent cannot be combined with flat"),
+        ({"state": "absent", "exclude": ["*"]}, "state=absent cannot be combined with exclude"),
         ({"content": "x", "properties": {"a b": "c"}}, "'a b' has a blank in it"),
         ({"content": "x", "properties": {"a*b": "c"}}, "'a*b' has '*' in it"),
     ],
@@ -306,7 +306,7 @@ def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Serve
         server.on["GET /api/storage/r/d?list"] = listed
         error = server.fails(ArtifactDeployOperation, options(path="d/a", content="x"))
         assert error.kind == "failed"
-        assert "not there" in error.message
+        assert "does not exist" in error.message
 
 
 @pytest.mark.parametrize("path", ["a", "d/a"])

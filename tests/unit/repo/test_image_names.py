@@ -145,7 +145,7 @@ def test_another_digest_is_not_promoted(server: Server) -> None:
         ({"image": "team/app:1", "repo": "r", "tag": "2"}, "tag is '2', and image names the tag"),
         ({"image": f"r/team/app@{DIGEST}"}, "has a digest and no tag"),
         ({"image": "r/app:1", "target_image": f"app@{DIGEST}"}, "leave the digest out"),
-        ({"image": "r/app", "target_image": "app:1", "all_tags": True}, "target_tag goes with tag"),
+        ({"image": "r/app", "target_image": "app:1", "all_tags": True}, "target_tag requires tag"),
         ({"image": "app:1"}, "has no repository"),
     ],
 )

@@ -180,7 +180,7 @@ def test_trash(server: Server) -> None:
 )
 def test_trash_of_other_kinds_has_no_project(server: Server, given: dict[str, Any]) -> None:
     error = server.fails(ArtifactTrashOperation, {**given, "project": "pay"})
-    assert error.message == "project goes with state=builds_clean"
+    assert error.message == "project requires state=builds_clean"
     error = server.fails(ArtifactTrashOperation, {"state": "builds_clean", "project": "a/b"})
     assert error.kind == "invalid"
 

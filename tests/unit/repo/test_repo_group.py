@@ -205,7 +205,10 @@ def test_a_missing_permission_is_told_without_access(server: Server) -> None:
         ({"name": "x", "state": "absent", "description": "x"}, "description has no meaning"),
         ({"entries": [{"name": "x"}, {"name": "x"}]}, "entries[1]"),
         ({"entries": [{"description": "x"}]}, "entries[0]: name is missing"),
-        ({"entries": [{"name": "x"}], "description": "y"}, "description does not go with entries"),
+        (
+            {"entries": [{"name": "x"}], "description": "y"},
+            "description cannot be combined with entries",
+        ),
     ],
 )
 def test_slips(server: Server, given: dict[str, Any], said: str) -> None:

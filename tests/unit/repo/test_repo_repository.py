@@ -252,7 +252,7 @@ def test_what_a_repository_cannot_become(
         ({"key": "a", "settings": {"checksumPolicyType": "x"}}, "write one of client-checksums"),
         ({"entries": [{"key": "a"}, {"key": "a"}]}, "entries[1] is 'a', as entries[0] is"),
         ({"entries": [{"key": "a b"}]}, "entries[0]: key: 'a b'"),
-        ({"entries": [{"key": "a"}], "notes": "x"}, "notes does not go with entries"),
+        ({"entries": [{"key": "a"}], "notes": "x"}, "notes cannot be combined with entries"),
     ],
 )
 def test_invalid_input_sends_nothing(server: Server, given: dict[str, Any], message: str) -> None:

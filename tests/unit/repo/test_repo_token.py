@@ -264,7 +264,7 @@ def test_short_lives_are_warned_about(server: Server, access: Access) -> None:
         ({"expires_in": "soon"}, "expires_in: 'soon' is no age"),
         ({"renew_before": "1x"}, "renew_before: '1x' is no age"),
         ({"state": "absent", "dest": "x"}, "dest has no meaning"),
-        ({"in_use": ["x"]}, "in_use goes with revoke_older"),
+        ({"in_use": ["x"]}, "in_use requires revoke_older"),
         ({"state": "absent", "revoke_older": True}, "revoke_older has no meaning"),
     ],
 )

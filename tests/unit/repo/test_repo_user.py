@@ -187,7 +187,7 @@ def test_flags_that_exclude_each_other(server: Server, users: Directory) -> None
         ({"name": "x", "state": "absent", "user_password": "abcdefgh"}, "password has no meaning"),
         ({"entries": [{"name": "x"}, {"name": "X"}]}, "entries[1]"),
         ({"entries": [{"email": "x"}]}, "entries[0]: name is missing"),
-        ({"entries": [{"name": "x"}], "force": True}, "force does not go with entries"),
+        ({"entries": [{"name": "x"}], "force": True}, "force cannot be combined with entries"),
     ],
 )
 def test_slips(server: Server, given: dict[str, Any], said: str) -> None:

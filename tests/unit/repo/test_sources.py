@@ -92,7 +92,7 @@ def test_a_relative_source_that_is_missing_says_where_it_was_looked_for(
     monkeypatch.chdir(tree)
     with pytest.raises(ToolchainError) as caught:
         paths("dist/*.zip")
-    assert f"looked for in '{os.path.realpath(tree)}'" in caught.value.message
+    assert f"searched in '{os.path.realpath(tree)}'" in caught.value.message
 
 
 def test_what_is_no_file_in_a_folder_is_refused(tree: Path) -> None:

@@ -148,7 +148,7 @@ def test_an_item_that_is_still_there_after_cleaning_is_a_failure(server: Server)
     server.on[CLEAN] = Reply(204)
     error = server.fails(ArtifactTrashOperation, ONE)
     assert error.kind == "failed"
-    assert error.message.endswith("it is still there")
+    assert error.message.endswith("it still exists")
     server.on[ITEM] = [Reply(body={}), Reply(403)]
     _plan, values = server.run(ArtifactTrashOperation, ONE)
     assert values == {"changed": True, "children": ["r"]}

@@ -332,7 +332,7 @@ def test_equal_names_get_the_id(servers: ExitStack, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "kind", "words"),
     [
-        (Reply(body=b"fir"), "protocol", "sent 3 bytes, but says that the attachment has 6"),
+        (Reply(body=b"fir"), "protocol", "sent 3 bytes, but reports that the attachment has 6"),
         (Reply(body=b"first\n and more"), "protocol", "sent more than 6 bytes"),
         (Reply(body=b""), "protocol", "sent 0 bytes"),
         (Reply(body=b"first\n", truncate=3), "network", "connection broke"),

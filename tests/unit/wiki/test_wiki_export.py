@@ -124,7 +124,7 @@ def test_labels_that_are_not_told_are_not_managed() -> None:
     [
         (ExportedTree(), r"trees\[0\]: give page_id, or space"),
         (ExportedTree(page_id="1", space="A"), r"trees\[0\]: give page_id, or space"),
-        (ExportedTree(page_id="1", title="A"), r"trees\[0\]\.title goes with space"),
+        (ExportedTree(page_id="1", title="A"), r"trees\[0\]\.title requires space"),
     ],
 )
 def test_trees_that_name_no_page_are_refused(tree: ExportedTree, said: str) -> None:
@@ -270,7 +270,7 @@ def test_a_listed_file_that_is_not_in_the_folder_is_named(tmp_path: Path, path: 
     (tmp_path / "out.png").write_bytes(b"not of the folder")
     text = f"---\ntitle: Home\nattachments:\n  a.png: {path}\n  b.png: null\n---\n<p>x</p>"
     (folder / "index.xml").write_text(text, encoding="utf-8")
-    told = f"index.xml:1: attachments: the file '{path}' is not there"
+    told = f"index.xml:1: attachments: the file '{path}' does not exist"
     with pytest.raises(ToolchainError, match=re.escape(told)):
         WantedPages(read_folder(str(folder), []), "", None, lambda text: None).all()
     left = WantedPages(

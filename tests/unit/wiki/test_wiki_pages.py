@@ -205,7 +205,7 @@ def test_a_page_is_read_with_its_body_in_one_request(stub: Stub, wiki: Wiki) -> 
         ({"page_id": "99"}, "not_found", "No content found"),
         ({"space": "REL", "title": "None"}, "not_found", "does not exist, or is not visible"),
         ({"space": "REL"}, "invalid", "give page_id"),
-        ({"page_id": "7", "title": "Notes"}, "invalid", "does not go with page_id"),
+        ({"page_id": "7", "title": "Notes"}, "invalid", "cannot be combined with page_id"),
     ],
 )
 def test_a_page_that_cannot_be_read(

@@ -121,7 +121,7 @@ def test_a_key_that_the_server_gives_for_another_is_not_taken() -> None:
 def test_an_address_without_a_wiki() -> None:
     with Stub(Reply(404, "<h1>none</h1>")) as stub, pytest.raises(ToolchainError) as caught:
         client(stub).find_by_id("reading", "7", None)
-    assert "no wiki answers at this address" in str(caught.value)
+    assert "there is no wiki at this address" in str(caught.value)
 
 
 @pytest.mark.parametrize(

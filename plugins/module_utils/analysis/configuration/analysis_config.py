@@ -229,7 +229,7 @@ def _renames(resource: Resource) -> bool:
 
 
 def _blocking(item: PlannedObject) -> frozenset[Reference]:
-    """Return the names that block other changes if this one is not made."""
+    """Return the references whose changes must wait for this change."""
     resource = item.write.resource
     return frozenset(resource.needs if _deletes(item) else names(item.kind, resource))
 

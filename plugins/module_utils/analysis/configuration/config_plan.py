@@ -259,7 +259,7 @@ class ConfigPlanner:
         protected itself.
         """
         if self._protection.covers(kind, current):
-            raise invalid(f"deleting {resource.title}: protect says that it stays")
+            raise invalid(f"deleting {resource.title}: it is listed in protect")
         return self._holds_protected(kind, current)
 
     def _holds_protected(self, kind: ObjectKind, state: State) -> bool:

@@ -109,11 +109,11 @@ class OwnAccount:
         self._read_groups, self._read_assignments = groups, assignments
 
     def includes(self, option: str, state: State, *, doubtful: bool = False) -> bool:
-        """Return whether an object is the account, one of its roles, an assignment of such a role
-        to it, or a group through which it has a role.
+        """Return whether an object is the account, its role, the assignment of the role, or a group
+        that has the role.
 
-        :param option: list of `analysis_config` for this kind of object
-        :param doubtful: count unknown cases too: not every server lists the members of groups
+            :param option: list of `analysis_config` for this kind of object
+            :param doubtful: count unknown cases too: not every server lists the members of groups
         """
         if option == "users":
             return self._is(state["name"])

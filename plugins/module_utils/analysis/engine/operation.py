@@ -89,7 +89,7 @@ class ResourceWrite:
         """Restore an object that was deleted to be recreated, if the server rejected the new
         object. Return a note for the message.
         """
-        gone = "what was there has been deleted to be created anew"
+        gone = "the old object was deleted before the creation"
         if failure.outcome_unknown:
             return gone
         before = self._todo[0].before
@@ -108,7 +108,7 @@ class ResourceWrite:
         reason = {
             "create": "the server accepted it, but does not show the object",
             "update": f"the server did not keep {not_kept(left.changes)}",
-            "delete": "the server accepted it, but the object is still there",
+            "delete": "the server accepted the deletion, but the object still exists",
         }[left.action]
         words = refusals.get(self.resource.call(self._done).action)
         reason += f" (it had refused more: {words})" if words else ""

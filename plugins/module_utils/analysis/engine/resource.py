@@ -78,7 +78,7 @@ class Resource(ABC):
 
     def is_done(self, client: AnalysisClient, plan: Plan) -> bool | None:
         """Return whether the plan was carried out; `None` if it was partly."""
-        records = client.ask(f"looking after {self.title}", self.listing)
+        records = client.ask(f"verifying {self.title}", self.listing)
         now = self.find(self.objects(records))
         if now is None if plan.action == "delete" else not self.left(now).changed:
             return True

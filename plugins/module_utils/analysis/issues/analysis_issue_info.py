@@ -58,7 +58,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
             return
         for name in ("build", "view", "limit", "thresholds"):
             if getattr(self._options, name) is not None:
-                raise invalid(f"{name} goes with a search, not with id")
+                raise invalid(f"{name} is for a search, and cannot be combined with id")
 
     def plan(self) -> Plan:
         number = self._options.id

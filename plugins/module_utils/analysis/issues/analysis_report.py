@@ -83,7 +83,7 @@ class AnalysisReportOperation(ReadOnly):
         given = options.subject()
         for name, value in given.items():
             if value is not None and name not in {**self._kind.parameters, **self._kind.optional}:
-                raise invalid(f"{name} does not go with a report of the kind {options.kind}")
+                raise invalid(f"{name} cannot be combined with a report of the kind {options.kind}")
             if value is None and name in self._kind.required:
                 raise invalid(f"a report of the kind {options.kind} needs {name}")
         subject = options.project or options.component

@@ -56,7 +56,7 @@ class DefectType(Resource):
 
     def call(self, plan: Plan) -> Call:
         if plan.action == "create":
-            raise ToolchainError("not_found", f"{self.title} is not there, and cannot be made")
+            raise ToolchainError("not_found", f"{self.title} does not exist, and cannot be created")
         return Call(
             "update_defect_type",
             {"project": self.project, "code": self.code, "enabled": plan.after["enabled"]},

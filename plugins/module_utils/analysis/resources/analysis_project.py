@@ -87,7 +87,7 @@ class Project(Renameable):
             client.ask(what, Call("update_project", names), lambda: self._is_renamed(client))
 
     def _is_renamed(self, client: AnalysisClient) -> bool:
-        return self.target in objects(client.ask(f"looking after {self.title}", self.listing))
+        return self.target in objects(client.ask(f"verifying {self.title}", self.listing))
 
     def left(self, current: State | None) -> Plan:
         """Return no remaining plan for an import that is not waited for."""
@@ -99,7 +99,7 @@ class Project(Renameable):
         if self.source is None:
             raise ToolchainError(
                 "not_found",
-                f"{self.title} is not there, and without import_from it cannot be created: the"
+                f"{self.title} does not exist, and cannot be created without import_from: the"
                 " interface creates no empty project; create it in the portal or with kwadmin",
             )
         return Call(

@@ -179,7 +179,7 @@ class ImportPolling:
         """Return whether the project exists; an import of settings has no such sign."""
         if self._wanted.project is None:
             return False
-        records = self._client.ask(f"{self._wanted.title}: looking for it", Call("projects"))
+        records = self._client.ask(f"{self._wanted.title}: searching for it", Call("projects"))
         return any(record["name"] == self._wanted.project for record in named(records))
 
     def _failed(self, reason: str) -> ToolchainError:

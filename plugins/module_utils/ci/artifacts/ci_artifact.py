@@ -124,9 +124,9 @@ class CiArtifactOperation:
         shown = records.typed(object_of(response))
         number = records.number_of(shown.get("number", self._segment))
         if number is None:
-            raise response.error("protocol", "the server does not tell the number of the build")
+            raise response.error("protocol", "the server does not report the number of the build")
         if records.is_running(shown):
-            self._task.warn(f"{what}: it still runs, so that files and log are not complete")
+            self._task.warn(f"{what}: it is still running, so that files and log are incomplete")
         return shown, number
 
     def _targets(self, shown: Mapping[str, Any], what: str) -> dict[Artifact, str]:

@@ -396,5 +396,5 @@ class BuildRequest:
                 pace.pause(self.what)
                 watcher.step()
         except PollTimeout:
-            return f"build #{watcher.number} was told to stop, but goes on"
+            return f"build #{watcher.number} was asked to stop, but is still running"
         return f"build #{watcher.number} was stopped"

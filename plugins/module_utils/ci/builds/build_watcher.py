@@ -186,7 +186,7 @@ class BuildWatcher:
     def running(self) -> str:
         """Return the state for the message of a task that stops waiting."""
         if self.number is not None:
-            state = "goes on" if self.input is None else f"waits for {described(self.input)}"
+            state = "is running" if self.input is None else f"waits for {described(self.input)}"
             return f"{self._what}: build #{self.number} {state} ({self.url})"
         if self.item is None:
             return f"{self._what}: whether one was started is not known ({self.url})"
@@ -279,7 +279,7 @@ class BuildWatcher:
         except ToolchainError as error:
             if not is_passing(error):
                 raise
-            self._progress.state(f"{self.job.name}: the server does not answer, still waiting")
+            self._progress.state(f"{self.job.name}: the server does not respond, still waiting")
             return None
 
     def _log(self) -> BuildLog | None:

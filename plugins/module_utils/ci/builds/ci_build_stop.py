@@ -63,7 +63,7 @@ class CiBuildStopOperation:
         options.check()
         require_at_least("grace", options.grace, 0)
         if options.escalate and not options.wait:
-            raise invalid("escalate needs wait: the next method is for a build that goes on")
+            raise invalid("escalate needs wait: the next method is for a build that does not stop")
         job = job_of(options.job, task.connection.url)
         self._stopped: _RunningBuild | ItemCancellation
         if options.queue_id is None:
@@ -160,7 +160,7 @@ class _RunningBuild:
         hint = "" if self._options.escalate else "; escalate: true tries harder methods"
         return ToolchainError(
             "timeout",
-            f"{self._what}: it was told to stop, but goes on ({self._watcher.url}), and"
+            f"{self._what}: it was asked to stop, but is still running ({self._watcher.url}), and"
             f" wait_timeout ({self._options.wait_timeout:g} s) is over{hint}",
             url=self._watcher.url,
             result={"changed": True, **self._values()},

@@ -260,7 +260,9 @@ class ManyBuilds:
             return None
         kinds: set[Kind] = {error.kind for error in wrong}
         messages = "; ".join(dict.fromkeys(error.message for error in wrong))
-        words = f"{len(wrong)} of {len(self._entries)} builds went wrong: {shorten(messages)}"
+        words = (
+            f"{len(wrong)} of {len(self._entries)} builds were unsuccessful: {shorten(messages)}"
+        )
         kind = kinds.pop() if len(kinds) == 1 else "failed"
         return ToolchainError(kind, words, result={**self._result(), "changed": changed})
 

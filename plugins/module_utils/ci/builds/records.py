@@ -233,7 +233,7 @@ def read_build(
     found = object_of(response)
     number = number_of(found.get("number", segment))
     if number is None:
-        raise response.error("protocol", "the server does not tell the number of the build")
+        raise response.error("protocol", "the server does not report the number of the build")
     if not has_ended(found):
         listed = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
         found = {**summary(listed, number), **found}
@@ -254,7 +254,7 @@ def summary(response: Response, number: int) -> dict[str, Any]:
             return build
     raise response.error(
         "protocol",
-        f"the server tells neither whether build #{number} runs nor its result, so that it cannot"
+        f"the server reports neither whether build #{number} runs nor its result, so that it cannot"
         " be followed",
     )
 

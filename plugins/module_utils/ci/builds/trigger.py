@@ -75,7 +75,7 @@ class BuildClaims:
         self._announced.append((job.path, wanted.form))
 
     def is_alone(self, job: Job, wanted: parameters.WantedParameters) -> bool:
-        """Return whether such a build can only belong to one trigger of the task."""
+        """Return whether such a build can only belong to a single trigger of the task."""
         return self._announced.count((job.path, wanted.form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
@@ -213,7 +213,7 @@ class Trigger:
         return self._refusal(
             response.error(
                 "rejected",
-                f"the server queued nothing (it answered 302 to {clean_url(location)}):"
+                f"the server queued nothing (it returned 302 to {clean_url(location)}):"
                 " an extension of the server refuses builds of this job, or the same build waits"
                 " already",
             )

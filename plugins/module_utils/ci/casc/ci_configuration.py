@@ -150,7 +150,7 @@ class CiConfigurationOperation:
         if response.status == 400:
             raise response.error("rejected", _messages(response))
         for each in objects(json_or_none(response.body)):
-            self._task.warn(f"the server says about the configuration: {each.get('message')}")
+            self._task.warn(f"the server reports about the configuration: {each.get('message')}")
 
 
 def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:

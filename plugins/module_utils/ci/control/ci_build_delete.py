@@ -199,7 +199,7 @@ class CiBuildDeleteOperation:
         except PollTimeout:
             raise ToolchainError(
                 "timeout",
-                f"{self._what}: build #{number} was told to stop, but goes on after"
+                f"{self._what}: build #{number} was asked to stop, but is still running after"
                 f" {_STOPPING:g} s: end it with ci_build_stop and escalate: true",
                 url=watcher.url,
             ) from None
@@ -224,7 +224,7 @@ class CiBuildDeleteOperation:
         return (self._shown(path) or {}).get("keepLog") is not True
 
     def _verify(self, rows: list[dict[str, Any]]) -> None:
-        """Raise `rejected` for builds that are still there."""
+        """Raise `rejected` for builds that still exist."""
         there = {build["number"] for build in self._read()[0]}
         left = [row for row in rows if row["action"] == "deleted" and row["number"] in there]
         for row in left:

@@ -90,7 +90,7 @@ class CiCredentialEntry:
             if self.state == "absent":
                 raise invalid(f"{option} has no meaning with state 'absent': leave it out")
             if kind is not None and kind not in kinds:
-                raise invalid(f"{option} does not go with the kind {kind}: leave it out")
+                raise invalid(f"{option} cannot be combined with the kind {kind}: leave it out")
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def _lack_of_secrets(wanted: Wanted, live: XmlElement | None, found: Plan) -> To
 
 
 def _secret_state(live: XmlElement, wanted: Wanted) -> str:
-    """Return whether the secret on the server is the wanted one, as far as its record tells."""
+    """Return whether the secret on the server equals the wanted secret, according to its record."""
     record = secret_record.split(text_of(live, "description"))[1]
     if wanted.secret is None or not record:
         return "unknown"

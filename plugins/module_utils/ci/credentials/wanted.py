@@ -24,7 +24,7 @@ _SHORTEST_SECRET = 6
 
 
 class Wanted(Protocol):
-    """What a task wants of a credential.
+    """The wanted state of a credential.
 
     :ivar secret: all secrets as one string for the digest; `None` if they are not given
     """

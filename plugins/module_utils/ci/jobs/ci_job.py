@@ -152,7 +152,8 @@ class CiJobOperation:
             raise invalid(f"{name} describes a {kind}, and folder is true: a folder is a {folder}")
         if is_folder and self._options.enabled is not None:
             raise invalid(
-                "enabled does not go with a plain folder: the server disables jobs, multibranch"
+                "enabled cannot be combined with a plain folder: the server disables jobs,"
+                " multibranch"
                 " projects and organization folders"
             )
         return configuration.with_enabled(text, self._options.enabled)
@@ -376,19 +377,20 @@ def _check(options: CiJobOptions) -> None:
     if options.state == "present":
         if options.folder and options.enabled is not None:
             raise invalid(
-                "enabled does not go with folder: the server cannot disable a plain folder; leave"
+                "enabled cannot be combined with folder: the server cannot disable a plain folder;"
+                " leave"
                 " out folder for a multibranch project"
             )
         if options.force:
-            raise invalid("force goes with state=absent: it allows to delete what has builds")
+            raise invalid("force requires state=absent: it allows the deletion of jobs with builds")
         if options.update_secrets == "always" and options.config is options.src is None:
             raise invalid("update_secrets is 'always', but there is no config or src to send")
         return
     for name in ("config", "src", "copy_from", "enabled"):
         if getattr(options, name) is not None:
-            raise invalid(f"{name} does not go with state=absent")
+            raise invalid(f"{name} cannot be combined with state=absent")
     if options.update_secrets == "always":
-        raise invalid("update_secrets does not go with state=absent")
+        raise invalid("update_secrets cannot be combined with state=absent")
 
 
 def _named(paths: tuple[str, ...] | list[str]) -> str:

@@ -118,7 +118,7 @@ class ExportedJobs:
             return []
         jobs = object_of(response).get("jobs")
         if not isinstance(jobs, list):
-            raise response.error("protocol", "there is no list of jobs in the answer: check url")
+            raise response.error("protocol", "the response has no list of jobs: check url")
         return objects(jobs)
 
     def _item(self, names: tuple[str, ...], stem: str, shown: Mapping[str, Any]) -> _Item | None:

@@ -94,7 +94,7 @@ class JobStore:
 
     def _is_disabled_itself(self) -> bool:
         """Return whether a computed folder is disabled, and not only a folder above it. Server fact
-        [ci-29]: `buildable` does not tell them apart.
+        [ci-29]: `buildable` does not distinguish them.
         """
         try:
             text = self.configuration()
@@ -126,7 +126,7 @@ class JobStore:
             return
         if response is None:
             missing = (
-                f"there is no folder '{parent}' ('{parent}' is not created by itself), or the"
+                f"there is no folder '{parent}' ('{parent}' is not created automatically), or the"
                 " account may not see it"
                 if parent
                 else "this server does not show what is at its top (api/json), and cannot make jobs"

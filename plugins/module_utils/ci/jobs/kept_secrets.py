@@ -47,7 +47,7 @@ def with_secrets(live: str, text: str) -> tuple[str, list[str]]:
 def with_kept_secrets(live: str, text: str) -> str:
     """Return a configuration with the server's secrets instead of its own.
 
-    A secret without a counterpart that can be told stays: that of a new entry of a list.
+    A secret without an unambiguous counterpart stays: that of a new entry of a list.
     """
     wanted, given = parse(text), parse(text)
     for element, holder in list(wanted.iterate()):

@@ -94,12 +94,15 @@ class CiNodeEntry:
                 raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
         if built_in and given:
             raise invalid(
-                f"{given[0]} does not go with the built-in node: configure it with ci_configuration"
+                f"{given[0]} cannot be combined with the built-in node: configure it with"
+                " ci_configuration"
             )
         if len(given) > 1 and given[-1] in _WHOLE and given[0] not in _WHOLE:
-            raise invalid(f"{given[0]} does not go with {given[-1]}: write it into {given[-1]}")
+            raise invalid(
+                f"{given[0]} cannot be combined with {given[-1]}: write it into {given[-1]}"
+            )
         if self.offline_reason is not None and self.offline is not True:
-            raise invalid("offline_reason goes with offline: true only")
+            raise invalid("offline_reason requires offline: true")
         self._require_values()
 
     def _require_values(self) -> None:
@@ -237,7 +240,7 @@ class Nodes(EntryKind[CiNodeEntry]):
             )
 
     def _lacks(self, entry: CiNodeEntry, live: XmlElement) -> list[str]:
-        """Return the names of what differs from the wanted configuration."""
+        """Return the names of the fields that differ from the wanted configuration."""
         config = self._configs.get(self.name(entry))
         if config is not None:
             found = configuration.drift(_text(live), _text(config))
@@ -331,7 +334,7 @@ def _sent(option: str, value: Any) -> str:
 
 
 def _returned(state: NodeState, after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the node as it is after the task, as far as that is known."""
+    """Return the known state of the node after the task."""
     shown = state.as_dict()
     by_hand = bool(after.get("offline", state.temporarily_offline))
     return {

@@ -190,7 +190,7 @@ def _reason(shown: str) -> str:
 
 
 def without_state(root: XmlElement) -> XmlElement:
-    """Return a copy of a configuration without the elements that say that the node is offline."""
+    """Return a copy of a configuration without the offline elements."""
     copy = deepcopy(root)
     copy.children = [child for child in copy.children if child.name not in _OFFLINE]
     return copy

@@ -43,7 +43,7 @@ def of_option(required: Any) -> dict[str, str | None]:
     for name, version in pairs:
         least = _any_or_least(version, f"required: the version of {name}")
         if found.setdefault(str(name), least) != least:
-            raise invalid(f"required: {name} is there twice, with different versions")
+            raise invalid(f"required: {name} is listed twice, with different versions")
     return found
 
 
@@ -61,7 +61,7 @@ def idle_of(required: Any) -> dict[str, str]:
         states.setdefault(name, set()).add("enabled" if state in _WORKING else state)
     twice = [name for name, found in states.items() if len(found) > 1]
     if twice:
-        raise invalid(f"required: {twice[0]} is there twice, with different states")
+        raise invalid(f"required: {twice[0]} is listed twice, with different states")
     return {name: state for name, (state,) in states.items() if state in _IDLE}
 
 

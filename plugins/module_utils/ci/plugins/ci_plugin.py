@@ -211,7 +211,7 @@ class CiPluginOperation:
                 self._server, names, last, pace, self._task.progress
             )
         except PollTimeout as error:
-            raise error.with_hint("the installation goes on at the server") from None
+            raise error.with_hint("the installation continues on the server") from None
         self._validate(names, last)
 
     def _validate(self, names: Sequence[str], last: int) -> None:
@@ -227,7 +227,7 @@ class CiPluginOperation:
         ]
         if wrong:
             raise ToolchainError(
-                "failed", f"{len(wrong)} installations of plugins went wrong: {'; '.join(wrong)}"
+                "failed", f"{len(wrong)} installations of plugins failed: {'; '.join(wrong)}"
             )
 
     def _switch(self, change: PluginChange) -> None:

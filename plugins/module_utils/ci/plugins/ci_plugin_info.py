@@ -51,7 +51,7 @@ class CiPluginInfoOperation:
         if self._file is not None and not self._writes:
             self._locked = baseline.of_lock(read_text(self._file, _LOCK_FILE), self._file)
             if options.required is not None:
-                raise invalid("required and a lock file to check both say what is wanted: give one")
+                raise invalid("required and a lock file to check exclude each other: give one")
             self._wanted = self._locked
         self._read = reader_of(task, options)
 
@@ -82,7 +82,7 @@ class CiPluginInfoOperation:
 
     def _values(self, plugins: list[Plugin]) -> dict[str, Any]:
         if (self._wanted or self._idle) and any(plugin.enabled is None for plugin in plugins):
-            self._task.warn("the server does not tell which plugins are disabled or not loaded")
+            self._task.warn("the server does not report which plugins are disabled or not loaded")
         beyond = _NOTHING_BEYOND
         if self._locked is not None:
             beyond = baseline.beyond(plugins, self._locked)

@@ -223,7 +223,7 @@ def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
                 " server writes it (5.2.2), or leave it out"
             )
         if each.name in names[:number]:
-            raise invalid(f"plugins[{number}]: {each.name} is there twice")
+            raise invalid(f"plugins[{number}]: {each.name} is listed twice")
         if each.version is not None and each.state == "absent":
-            raise invalid(f"plugins[{number}].version does not go with state=absent")
+            raise invalid(f"plugins[{number}].version cannot be combined with state=absent")
     return list(wanted)

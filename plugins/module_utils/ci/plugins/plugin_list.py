@@ -68,7 +68,7 @@ def read(server: Transport) -> list[Plugin]:
     response = server.read(what, path, query={"tree": _TREE})
     entries = object_of(response).get("plugins")
     if not isinstance(entries, list):
-        raise response.error("protocol", "there is no list of plugins in the answer: check url")
+        raise response.error("protocol", "the response has no list of plugins: check url")
     return _sorted(_plugin(entry) for entry in objects(entries) if entry.get("shortName"))
 
 

@@ -177,7 +177,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
     def validate(response: Response) -> None:
         require_confirmation(server, response)
         if response.status == 200 and object_of(response).get("status") != "ok":
-            said = shorten(str(object_of(response).get("message") or "it does not say why"))
+            said = shorten(str(object_of(response).get("message") or "it gives no reason"))
             raise response.error("rejected", f"the server does not install them: {said}", said)
 
     def is_begun() -> bool:
@@ -234,7 +234,7 @@ def failures(state: CentreState, after: int) -> list[str]:
         if installation.number > after
     }
     return [
-        f"{installation.name}: {installation.reason or 'the server does not say why'}"
+        f"{installation.name}: {installation.reason or 'the server gives no reason'}"
         for installation in newest.values()
         if installation.failed
     ]

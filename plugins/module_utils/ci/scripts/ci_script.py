@@ -131,8 +131,8 @@ class CiScriptOperation:
             raise _unfinished(said) if only_reads else _unfinished(said).with_hint(OUTCOME_UNKNOWN)
         if ended.exception is None:
             self._warn(
-                f"{what}: the answer does not tell how the script ended; it is taken for the output"
-                " of a script that came to its end"
+                f"{what}: the response does not show how the script ended; the task assumes that"
+                " the output is complete"
             )
         return ended
 
@@ -170,7 +170,8 @@ def _unfinished(said: ConsoleOutput) -> ToolchainError:
         return said.page
     return said.error(
         "protocol",
-        "the answer does not tell how the script ended: it was cut, or the script ended the server,"
+        "the response does not show how the script ended: it was cut, or the script ended the"
+        " server,"
         " or url is not a CI server",
         errors.shorten(said.text),
     )

@@ -148,7 +148,7 @@ class CiRestartOperation:
             )
         except ToolchainError as error:
             if error.status == 500:
-                error.with_hint("so answers a server that cannot restart itself where it runs")
+                error.with_hint("a server that cannot restart itself responds like this")
             may_restart = (
                 error.outcome_unknown and not error.verified_undone and error.retry_after is None
             )
@@ -184,7 +184,7 @@ class CiRestartOperation:
             try:
                 return self._waited(pace)
             except KeyboardInterrupt:
-                words = f"{_WHAT}: interrupted; the restart goes on"
+                words = f"{_WHAT}: interrupted; the restart continues"
                 say(words)
                 raise ToolchainError("failed", words) from None
 

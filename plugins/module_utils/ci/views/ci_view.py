@@ -56,7 +56,9 @@ class CiViewEntry:
             named = [*given, *whole][0]
             raise invalid(f"{named} has no meaning with state 'absent': leave it out")
         if whole and given:
-            raise invalid(f"{given[0]} does not go with {whole[0]}: write it into {whole[0]}")
+            raise invalid(
+                f"{given[0]} cannot be combined with {whole[0]}: write it into {whole[0]}"
+            )
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class Views(EntryKind[CiViewEntry]):
         return self._objects.document(what, self._path(entry))
 
     def _lacks(self, entry: CiViewEntry, live: XmlElement) -> list[str]:
-        """Return the names of what differs from the wanted view."""
+        """Return the names of the fields that differ from the wanted view."""
         config = self._configs.get(self.name(entry))
         if config is not None:
             return [difference.path for difference in _drift(live, config).differences]

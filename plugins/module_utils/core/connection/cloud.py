@@ -46,7 +46,9 @@ def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
             said = "give the id in /_edge/tenant_info of the site, or auto"
             raise invalid(f"cloud_id of the {service} service is no id of a site: {said}")
         if settings.get("dialect") == "server":
-            raise invalid(f"cloud_id of the {service} service goes with the cloud, not with server")
+            raise invalid(
+                f"cloud_id of the {service} service is for the cloud, but dialect is server"
+            )
         return
     cloud = is_cloud_host(url) or str(settings.get("dialect")).startswith("cloud_")
     if service == "wiki" and cloud and _ABOVE_WIKI.fullmatch(urlsplit(url).path):

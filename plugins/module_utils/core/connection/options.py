@@ -257,7 +257,7 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
     if "token" in kinds or "api_key" in kinds:
         kind = "token" if "token" in kinds else "api_key"
         if "username" in named:
-            raise invalid(f"username goes with password, not with {kind}: leave one of them out")
+            raise invalid(f"username cannot be combined with {kind}: leave one out")
         return {kind: _header_secret(service, kind, str(named[kind]))}
     if "username" in named or "password" in named:
         return _basic(service, named)
@@ -306,7 +306,7 @@ def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
             with open(os.path.expanduser(key), encoding="ascii") as file:
                 key = file.read()
         except (OSError, ValueError):
-            where = "" if os.path.isabs(key) else f" (looked for in {os.getcwd()})"
+            where = "" if os.path.isabs(key) else f" (searched in {os.getcwd()})"
             raise invalid(
                 f"oauth_private_key is neither a PEM text nor a readable PEM file{where}"
             ) from None

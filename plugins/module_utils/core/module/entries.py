@@ -213,7 +213,7 @@ def entries_of(options: Any, kind: type[Entry], prefix: str = "") -> list[Entry]
     defaults = {each.name: _default(each) for each in fields(options)}
     for name, flat in names.items():
         if getattr(options, flat) != defaults[flat]:
-            raise invalid(f"{flat} does not go with entries: give {name} in each of the entries")
+            raise invalid(f"{flat} cannot be combined with entries: give {name} in every entry")
     return list(options.entries)
 
 

@@ -92,7 +92,7 @@ def _for_ansible(word: str, value: Any) -> Any:
 
 
 def canonical_name(options: Options, given: str) -> str:
-    """Return the option that a name or an alias stands for; an unknown name unchanged."""
+    """Return the option with a name or an alias; an unknown name unchanged."""
     if given in options:
         return given
     for name, option in options.items():

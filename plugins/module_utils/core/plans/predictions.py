@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Remember what tasks in check mode would create, for the later tasks of the same run.
+"""Store the objects that tasks in check mode would create, for later tasks of the run.
 
 The action names a folder of the run on the controller in an environment variable. A module that
 runs elsewhere does not have it, and predicts nothing.
@@ -49,7 +49,7 @@ class Predictions:
             path.write_text(json.dumps([name, value]), "utf-8")
 
     def get(self, kind: str, *name: str) -> Any:
-        """Return what an earlier task would create; `None` if none would."""
+        """Return the object that an earlier task would create; `None` if none would."""
         if self._folder is None or not self.active:
             return None
         try:

@@ -71,7 +71,7 @@ class Sealing:
         self.skipped: list[str] = []
 
     def hold(self, operation: Any, plan: Plan, wanted: Any, *, check_mode: bool) -> Plan:
-        """Return the plan of what may be written.
+        """Return the plan of the permitted changes.
 
         :param wanted: the options of the module
         :raises ToolchainError: `conflict` if a change is not in the sealed plan

@@ -100,7 +100,7 @@ class Directory:
         return found
 
     def _is_from_access(self, error: ToolchainError) -> bool:
-        """Return whether the refusal of Access says more than the error of the older interface."""
+        """Return whether the error of Access is more precise than that of the older interface."""
         why = self._why_old
         if why is None or error.kind == "not_found":
             return why is not None
@@ -233,7 +233,7 @@ class Directory:
         self.write(what, "PATCH", path, verify, change, repeatable=True)
 
     def delete(self, name: str) -> None:
-        """Delete an object; one that is gone counts as deleted."""
+        """Delete an object; a missing object counts as deleted."""
         self.write(
             f"deleting the {self._kind.noun} '{name}'",
             "DELETE",
@@ -245,7 +245,7 @@ class Directory:
 
 
 def own_account(task: Task) -> str | None:
-    """Return the name of the account of the login; `None` if the server does not tell."""
+    """Return the name of the account of the login; `None` if the server does not report it."""
     if task.connection.username:
         return task.connection.username.lower()
     try:

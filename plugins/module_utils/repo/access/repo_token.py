@@ -59,7 +59,7 @@ class RepoTokenOptions:
                     raise invalid(f"{option} has no meaning with state 'absent': leave it out")
         self._require_scopes()
         if self.in_use is not None and not self.revoke_older:
-            raise invalid("in_use goes with revoke_older: leave it out, or set revoke_older")
+            raise invalid("in_use requires revoke_older: leave it out, or set revoke_older")
         if len(self.token_username or "") > _LONGEST_USER:
             raise invalid(f"token_username has more than {_LONGEST_USER} characters")
         lifetime, margin = self.lifetime, self.margin
@@ -144,13 +144,13 @@ class RepoTokenOperation:
             )
 
     def _check_dest(self) -> None:
-        """Raise `invalid` if `dest` cannot be written: no token may be made in vain."""
+        """Raise `invalid` if `dest` cannot be written: no token may be created unnecessarily."""
         path = self._options.dest
         if path is None:
             return
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
-            raise invalid(f"dest: the folder {folder} is not there: create it first")
+            raise invalid(f"dest: the folder {folder} does not exist: create it first")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise invalid(f"dest: the folder {folder} cannot be written")
         with suppress(FileNotFoundError):

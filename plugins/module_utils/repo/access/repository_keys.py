@@ -31,7 +31,7 @@ class RepositoryKeys:
         return {str(row.get("key")): kind_of(row) for row in rows}
 
     def is_in(self, key: str, special: str) -> bool:
-        """Return whether a special target such as `ANY LOCAL` stands for the repository."""
+        """Return whether a special target such as `ANY LOCAL` includes the repository."""
         return self._kinds.get(key) in _CLASSES.get(special, ())
 
     def require(self, option: str, keys: Sequence[str]) -> None:

@@ -133,7 +133,7 @@ class Tokens:
             ) from None
 
     def revoke(self, token: Token) -> None:
-        """Revoke a token; one that is gone counts as revoked."""
+        """Revoke a token; a missing token counts as revoked."""
         path = f"{_PATH}/{address.path(token.id)}"
         self._client.write(
             f"revoking the token {token.id} of the name '{self._name}'",

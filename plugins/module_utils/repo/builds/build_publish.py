@@ -154,14 +154,14 @@ class BuildPublishOperation:
         if "started" in differences:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} is there and began at {there.get('started')}: one that begins at"
+                f"{self._label} exists and began at {there.get('started')}: one that begins at"
                 " another time would be a second record of this number; leave started out, or"
                 " delete the record first (build_record)",
             )
         if not self._options.replace:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} is there with another content (it lacks: {lacks}); replace: true"
+                f"{self._label} exists with other content (it lacks: {lacks}); replace: true"
                 " replaces it and keeps its promotions",
             )
         history = promotions(there)
@@ -351,7 +351,7 @@ def _public(place: str, url: str) -> str:
     begin, end = misplaced_user_info(clean)
     if "://" in clean and end > begin:
         raise invalid(
-            f"{place} is {clean_url(url)}: what stands before the @ cannot be read; leave it out"
+            f"{place} is {clean_url(url)}: the part before the @ cannot be parsed; leave it out"
         )
     return clean
 

@@ -107,7 +107,7 @@ class BuildRecordOperation:
         if left:
             raise ToolchainError(
                 "failed",
-                f"{self._label(left)}: the server reported success, but they are still there",
+                f"{self._label(left)}: the server reported success, but they still exist",
                 result={"deleted": deleted, "changed": bool(deleted)},
             )
         return {"deleted": deleted}

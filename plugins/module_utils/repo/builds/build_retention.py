@@ -144,7 +144,7 @@ class BuildRetentionOperation:
         if self._age is None:
             return self._date
         if now is None:
-            self._warn("the server does not tell its time: max_age counts from the clock here")
+            self._warn("the server does not report its time: max_age uses the local clock")
         return (now or datetime.now(timezone.utc)) - self._age
 
     def _expired(self, listed: BuildList) -> list[BuildRun]:
@@ -235,7 +235,7 @@ class BuildRetentionOperation:
         result = self._outcome(present)
         if not left:
             return result
-        said = f"the builds {', '.join(left)} of '{self._name}' are still there"
+        said = f"the builds {', '.join(left)} of '{self._name}' still exist"
         if not result["changed"] and self._client.dialect.record_shows_promotions:
             raise ToolchainError(
                 "failed",

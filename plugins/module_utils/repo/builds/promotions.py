@@ -129,9 +129,7 @@ def stages_of(
 
 
 def _hides(later: Promotion, before: Promotion) -> bool:
-    """Return whether the record of the earlier promotion looks as if the later promotion had also
-    been done.
-    """
+    """Return whether the record of the earlier promotion also matches the later promotion."""
     return later.status == before.status and later.repository in (None, before.repository)
 
 

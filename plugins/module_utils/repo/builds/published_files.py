@@ -93,7 +93,7 @@ def known_keys(
     place: str, options: type[Keys], given: Mapping[str, Any]
 ) -> tuple[Keys, dict[str, Any]]:
     """Return the known keys of an entry of a record, and the others. Raises `invalid` for a key
-    that looks like a misspelt one.
+    that looks misspelt.
     """
     spec = argument_spec(options)
     further = {str(name): value for name, value in given.items() if name not in spec}
@@ -199,7 +199,7 @@ def _require_all(
         repositories.require(client, sorted({file.repo for file in missing}))
         named = shorten(", ".join(f"'{file.item}' ({file.place})" for file in missing), 500)
         raise ToolchainError(
-            "not_found", f"nothing was published: {len(missing)} files are not there: {named}"
+            "not_found", f"nothing was published: {len(missing)} files do not exist: {named}"
         )
 
 
@@ -210,8 +210,8 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
     if not told:
         raise ToolchainError(
             "rejected",
-            f"nothing was published: the server tells no digests of '{file.item}' ({file.place}):"
-            " it is a folder, or the dialect is another one",
+            f"nothing was published: the server reports no digests of '{file.item}' ({file.place}):"
+            " it is a folder, or the dialect is wrong",
         )
     for name, value in file.digests.items():
         if told.get(name, value) != value:

@@ -111,7 +111,7 @@ def relocated(
     if not client.dialect.query_by_property:
         return None
     criteria = {"@build.name": name, "@build.number": number}
-    what = f"looking for the files of the build '{name}' #{number}"
+    what = f"searching for the files of the build '{name}' #{number}"
     rows = aql.ask_if_supported(client, what, criteria, ["actual_sha1"])
     if rows is None:
         return None

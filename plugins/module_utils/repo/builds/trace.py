@@ -119,7 +119,7 @@ def _with_digest(client: RepoClient, image: ImageReference) -> list[str]:
         "name": {"$match": "*manifest.json"},
         "sha256": str(image.digest).removeprefix("sha256:"),
     }
-    found = aql.ask(client, f"looking for '{image}@{image.digest}'", aql.items(criteria, []))
+    found = aql.ask(client, f"searching for '{image}@{image.digest}'", aql.items(criteria, []))
     return sorted(f"{row.get('path')}/{row.get('name')}" for row in found.rows)
 
 

@@ -176,7 +176,7 @@ class Bundle:
     def state(self) -> Progress | None:
         """Return the status of the bundle; `None` if it does not exist."""
         response = self.read(
-            "looking for a record", self.path("release_bundle/existence"), expect=(200, 404)
+            "searching for a record", self.path("release_bundle/existence"), expect=(200, 404)
         )
         if response.status == 404:
             return None

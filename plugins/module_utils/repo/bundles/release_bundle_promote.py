@@ -40,7 +40,7 @@ class ReleaseBundlePromoteOptions(BundleWaitOptions):
 
 
 class ReleaseBundlePromoteOperation:
-    """Promote a version, unless its newest promotion to the environment is the wanted one.
+    """Promote a version, unless its newest promotion to the environment already matches.
 
     Server fact [repo-33]: every promotion adds a record, even if it equals the one before.
     """

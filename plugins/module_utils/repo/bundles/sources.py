@@ -118,7 +118,7 @@ class Sources:
 
     def body(self) -> dict[str, Any]:
         """Return the part of the request that names the sources. The form for several kinds of
-        sources is newer than that for one.
+        sources is newer than the form for a single kind.
         """
         given = self._given()
         if len(given) == 1:

@@ -72,7 +72,7 @@ class ArtifactCleanupOperation:
 
     def plan(self) -> Plan:
         if not self._rules:
-            self._warn("rules is empty, so that nothing is looked for")
+            self._warn("rules is empty: add a rule")
         found = self._found()
         if self._empty:
             # a query does not report a missing repository
@@ -101,7 +101,7 @@ class ArtifactCleanupOperation:
 
     def _found(self) -> list[CleanupVerdict]:
         """Return the verdicts of all rules."""
-        count = ProgressCounter(self._say, "looking for what the rules name", len(self._rules))
+        count = ProgressCounter(self._say, "searching for items of the rules", len(self._rules))
         found = []
         for rule in self._rules:
             found += self._select(rule)
@@ -109,7 +109,7 @@ class ArtifactCleanupOperation:
         return found
 
     def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
-        what = f"looking for what rule {rule.number} names in '{rule.repo}'"
+        what = f"searching for items of rule {rule.number} in '{rule.repo}'"
         found = aql.ask(self._client, what, rule.query())
         if found.trimmed:
             raise ToolchainError(
@@ -121,7 +121,7 @@ class ArtifactCleanupOperation:
         if not all(isinstance(row.get(name), str) for row in found.rows for name in _PLACE):
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server does not tell {', '.join(_PLACE)} of each item, so that"
+                f"{what}: the server does not report {', '.join(_PLACE)} of each item, so that"
                 " nothing is deleted",
             )
         if not found.rows:
@@ -131,7 +131,7 @@ class ArtifactCleanupOperation:
         except ValueError:
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server does not tell its time (the header Date), from which"
+                f"{what}: the server does not report its time (the header Date), from which"
                 " created_before counts",
             ) from None
 
@@ -197,7 +197,7 @@ class ArtifactCleanupOperation:
         except ToolchainError:
             pass  # the first error counts
         if error.status == 404:
-            error.with_hint("it is there, but hidden from those who may not delete it")
+            error.with_hint("it exists, but is hidden from accounts that may not delete it")
         elif item.folder and error.status == 403:
             # server fact [repo-22]: a folder is deleted file by file
             error.with_hint("a part of the folder may be deleted")

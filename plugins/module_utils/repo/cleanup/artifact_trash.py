@@ -74,12 +74,12 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
     if options.project is not None:
         repository_key("project", options.project)
         if options.state != "builds_clean":
-            raise invalid("project goes with state=builds_clean")
+            raise invalid("project requires state=builds_clean")
     if options.state == "clean":
         return TrashCleaning(client, *_item(options))
     for name, given in (("repo", options.repo), ("path", options.path)):
         if given:
-            raise invalid(f"{name} goes with state=clean")
+            raise invalid(f"{name} requires state=clean")
     if options.state == "builds_clean":
         return TrashCleaning(client, client.builds_key(options.project), "", of_builds=True)
     if options.state == "empty":
@@ -262,7 +262,7 @@ class TrashCleaning:
         if not self._client.dialect.trash_shows_items:
             return None
         response = self._client.transport.read(
-            f"looking for '{self._repo}/{self._path}' in the trash",
+            f"searching for '{self._repo}/{self._path}' in the trash",
             f"{_TRASH}/{self._address}",
             expect=(200, 400, 403, 404),
         )
@@ -293,6 +293,6 @@ class TrashCleaning:
         left = children(self._client)
         # for a repository, items deleted meanwhile are listed as well
         if changed and self._path != "" and self._is_there(left):
-            said = "the server reported success, but it is still there"
+            said = "the server reported success, but it still exists"
             raise ToolchainError("failed", f"{what}: {said}", result={"changed": False})
         return {"changed": changed, "children": left}

@@ -193,7 +193,9 @@ def _check(number: int, options: RuleOptions) -> None:
         if given is not None and given < 1:
             raise invalid(f"rule {number}: {name} is {given}: give at least 1, or leave it out")
     if options.keep_last_by == "image" and options.type_ not in (None, "folder"):
-        raise invalid(f"rule {number}: type {options.type_} does not go with keep_last_by=image")
+        raise invalid(
+            f"rule {number}: type {options.type_} cannot be combined with keep_last_by=image"
+        )
     if not all(each.strip("/") for each in options.exclude or ()):
         raise invalid(f"rule {number}: exclude has an entry '/', which excludes nothing")
 

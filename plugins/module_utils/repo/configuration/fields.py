@@ -104,7 +104,7 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_known(name: str) -> bool:
-    """Return whether a field in option names is one that servers are known to have."""
+    """Return whether servers are known to have a field, by its option name."""
     return not name.startswith(_SETTINGS) or name.removeprefix(_SETTINGS) in _TABLE
 
 
@@ -116,7 +116,7 @@ def server_name(name: str) -> str:
 def state_of(config: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a configuration in terms of the options.
 
-    A field that the server omits is left out, unless an omitted field is an empty one.
+    A field that the server omits is left out, unless omitted means empty.
     """
     found: dict[str, Any] = {}
     for name, wanted in names.items():

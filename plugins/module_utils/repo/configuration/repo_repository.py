@@ -156,7 +156,7 @@ class Repositories(EntryKind[RepositoryEntry]):
             )
 
     def _require_members(self, entry: RepositoryEntry, found: Plan) -> None:
-        """Raise `not_found` for a repository that a virtual one is to refer to."""
+        """Raise `not_found` for a missing member of a virtual repository."""
         names: list[str] = []
         for change in found.changes:
             if change.field == "repositories":
@@ -168,7 +168,8 @@ class Repositories(EntryKind[RepositoryEntry]):
             if name not in self._catalogue.known_keys():
                 raise ToolchainError(
                     "not_found",
-                    f"the virtual repository '{entry.key}' refers to '{name}', which is not there",
+                    f"the virtual repository '{entry.key}' refers to '{name}', which does not"
+                    " exist",
                 )
 
     # -- writes -----------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ class DockerPromoteOperation:
         what = ", ".join(f"'{self._source}:{tag}'" for tag in tags)
         targets = ", ".join(f"'{self._target}:{tag_state.target_tag}'" for tag_state in missing)
         seen = any(tag_state.target is not None for tag_state in missing)
-        how = "is there, but cannot be compared" if seen else "is not there either"
+        how = "exists, but cannot be compared" if seen else "does not exist either"
         raise ToolchainError(
             "not_found",
             f"promoting {what}: the server returned 404, it does not exist, and its target"
@@ -301,10 +301,10 @@ class DockerPromoteOperation:
             reason = f"{', '.join(missing)} does not hold the manifest of the source"
         elif left:
             names = ", ".join(f"{self._source}:{tag}" for tag in left)
-            reason = f"{names} is still there: it has not been moved"
+            reason = f"{names} still exists: it has not been moved"
         else:
             return
-        said = f" (the server said: {message})" if message else ""
+        said = f" (the server reported: {message})" if message else ""
         raise ToolchainError(
             "failed",
             f"promoting '{self._source}': the server reported success, but {reason}{said}",
@@ -334,7 +334,7 @@ def _names(
     if given.count(True) > 1:
         raise invalid(f"only one of {', '.join(_WAYS)} can be given")
     if target_tag is not None and tag is None:
-        raise invalid("target_tag goes with tag")
+        raise invalid("target_tag requires tag")
     if tag is not None:
         return {tag: target_tag or tag}
     return None if tags is None else {each: each for each in tags}

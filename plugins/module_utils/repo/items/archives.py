@@ -34,7 +34,7 @@ def entries_of(path: str) -> dict[str, Digests]:
     except (OSError, EOFError, RuntimeError, zlib.error) as error:
         raise invalid(f"src: the archive '{path}' cannot be read: {error}") from None
     except (zipfile.BadZipFile, tarfile.TarError) as error:
-        raise invalid(f"src: '{path}' is not the archive that its name says: {error}") from None
+        raise invalid(f"src: '{path}' is not the archive that its name suggests: {error}") from None
     if not found:
         raise invalid(f"src: the archive '{path}' holds no files")
     return found

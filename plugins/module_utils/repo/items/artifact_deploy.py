@@ -99,7 +99,7 @@ def _operation(task: Task, options: ArtifactDeployOptions) -> Operation:
     if options.state == "absent":
         return _removal(task, options)
     if options.force:
-        raise invalid("force allows to delete a whole repository: it goes with state=absent")
+        raise invalid("force requires state=absent: it allows the deletion of a whole repository")
     _refuse_without_files(options)
     require_new_path("path", options.path)
     for number, artifact in enumerate(options.artifacts or ()):
@@ -126,7 +126,7 @@ def _refuse_without_files(options: ArtifactDeployOptions) -> None:
     named = [name for name in ("exclude", "flat") if getattr(options, name)]
     instead = "explode" if options.explode else "content" if options.content is not None else ""
     if named and instead:
-        raise invalid(f"{named[0]} goes with src and artifacts, and not with {instead}")
+        raise invalid(f"{named[0]} is for src and artifacts, and cannot be combined with {instead}")
 
 
 def _archive_deployment(task: Task, options: ArtifactDeployOptions) -> ArchiveDeployment:
@@ -160,7 +160,7 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
     named += [name for name in ("explode", "flat") if getattr(options, name)]
     named += [] if options.overwrite else ["overwrite"]
     if named:
-        raise invalid(f"state=absent does not go with {', '.join(named)}")
+        raise invalid(f"state=absent cannot be combined with {', '.join(named)}")
     return ItemRemoval(task, options.repo, path)
 
 

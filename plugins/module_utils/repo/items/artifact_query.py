@@ -111,7 +111,7 @@ class ArtifactQueryOperation(ReadOnly):
         found = aql.ask(self._client, what, text)
         if found.trimmed:
             self._complete = False
-            self._warn(f"{what}: these are not all results, says the server: {found.trimmed}")
+            self._warn(f"{what}: the result is incomplete, the server reports: {found.trimmed}")
         for row in found.rows:
             _count_size(row)
         return found.rows

@@ -71,7 +71,7 @@ def head(client: RepoClient, repo: str, path: str) -> StoredItem | None:
     without it leaves the state unknown.
     """
     response = client.transport.read(
-        f"looking at '{repo}/{path}'",
+        f"reading '{repo}/{path}'",
         item_path(repo, path),
         method="HEAD",
         # [repo-26]: 409 for a folder

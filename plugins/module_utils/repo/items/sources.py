@@ -125,7 +125,7 @@ def files_of(src: str, path: str, selection: Selection | None = None) -> Iterato
         }
     meant = [(below, real) for below, real in found if not selection.exclude.fits(below)]
     if not meant:
-        raise invalid(f"src: exclude leaves nothing of '{src}'")
+        raise invalid(f"src: exclude matches all files of '{src}'")
     for below, real in meant:
         yield _file(real, targets[below])
 
@@ -147,7 +147,7 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
             # with `**` the files of a folder match themselves
             found.update({join(above, below): path for below, path in _below(match)})
     if not found:
-        looked = "" if os.path.isabs(pattern) else f", looked for in '{os.getcwd()}'"
+        looked = "" if os.path.isabs(pattern) else f", searched in '{os.getcwd()}'"
         raise invalid(f"src: there is no file, folder or match for '{pattern}'{looked}")
     return list(found.items())
 

@@ -134,7 +134,7 @@ class Uploader:
             return found
         if self._is_missing(wanted.path):
             raise response.error(
-                "failed", "the server reported success, but the item is not there afterwards"
+                "failed", "the server reported success, but the item does not exist"
             )
         self.client.reports_checksums = False
         return None
@@ -211,7 +211,7 @@ def _is_there(stored: StoredItem | None, entry: WantedFile) -> bool | None:
 
 def _not_expanded(what: str, missing: Sequence[str], total: int, said: str) -> ToolchainError:
     named, words = shorten(", ".join(missing), 300), shorten(said)
-    heard = f"; the server said: {words}" if words else ""
+    heard = f"; the server reported: {words}" if words else ""
     return ToolchainError(
         "failed",
         f"{what}: the server reported success, but {len(missing)} of {total} entries are not there"

@@ -203,7 +203,7 @@ class ArtifactCopyOperation:
         repositories.require(self._client, [self._repo])
         raise ToolchainError(
             "not_found",
-            f"path: looked for '{self._path}' in '{self._repo}', and there is no file"
+            f"path: searched for '{self._path}' in '{self._repo}', and there is no file"
             + (
                 f", nor is there one at '{self._target_repo}/{self._target}'"
                 if self._options.move
@@ -249,7 +249,7 @@ class ArtifactCopyOperation:
             raise ToolchainError(
                 "conflict",
                 f"'{repo}/{source}' cannot be {self._done} to '{self._target_repo}/{target}':"
-                " a folder is there",
+                " it is a folder",
             )
         same = occupied is not None and stored.equals(occupied)
         action = "unchanged" if same and not self._options.move else self._done

@@ -62,7 +62,7 @@ class _BuildSearch:
         """Return the files that match the criteria, in one repository or in all. Members of a
         virtual repository are queried, because queries do not find items through it.
         """
-        what = f"looking for the files of the build {self._label}"
+        what = f"searching for the files of the build {self._label}"
         within: dict[str, Any] = {} if repo is None else {"repo": repo}
         asked = {"type": "file", **criteria, **self._having}
         rows = query(self._client, what, {**asked, **within})

@@ -115,7 +115,7 @@ class FileSelection:
         said = self.wanted.hints.get(path.path, "")
         return ToolchainError(
             "not_found",
-            f"{path.place}: looked for '{path.path}' in '{path.repo}', and there is no file"
+            f"{path.place}: searched for '{path.path}' in '{path.repo}', and there is no file"
             f"{narrowed}{said and f'; {said}'}",
         )
 

@@ -173,7 +173,7 @@ def _many_by_query(client: RepoClient, repo: str, path: str, wanted: Filter) -> 
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
     criteria.update(having(wanted.properties))
-    rows = query(client, f"looking for files below '{repo}/{folder}'", criteria)
+    rows = query(client, f"searching for files below '{repo}/{folder}'", criteria)
     found = sorted(map(of_row, rows), key=lambda one: one.path)
     inside = f"{folder}/" if folder else ""
     files = {each.path: each.stored for each in found if each.path.startswith(inside)}

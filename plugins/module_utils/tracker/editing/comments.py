@@ -26,7 +26,7 @@ _DELETING = ("DELETE_OWN_COMMENTS",)
 
 class CommentPart:
     """Adds, edits or deletes a comment of the own account after comparing the existing ones: a
-    comment that is sent twice is there twice.
+    comment that is sent twice appears twice.
     """
 
     names = ("comment",)

@@ -102,7 +102,7 @@ class IssueOptions:
             for name in _LISTS:
                 if getattr(getattr(self, option), name, None) and getattr(self, name) is not None:
                     raise invalid(
-                        f"{option}.{name} has no meaning beside {name}, which is the whole list"
+                        f"{option}.{name} cannot be combined with {name}, which is the whole list"
                     )
         self._require_disjoint()
         self._require_comment()

@@ -95,7 +95,7 @@ class Site:
         return self._accounts[name]
 
     def _account(self, name: str, place: str) -> Mapping[str, str]:
-        what = f"looking for the account '{name}'"
+        what = f"searching for the account '{name}'"
         query = {"accountId" if self.cloud else "username": name}
         response = self.client.read(what, "rest/api/2/user", query=query, expect=(200, 400, 404))
         found = json_or_none(response.body)

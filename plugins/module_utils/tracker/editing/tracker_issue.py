@@ -215,7 +215,9 @@ class TrackerIssueOperation:
         def attempt(one: PlannedIssue) -> None:
             try:
                 if stopped:
-                    raise ToolchainError(stopped[0].kind, f"{one.key} was not tried after this")
+                    raise ToolchainError(
+                        stopped[0].kind, f"{one.key} was not attempted after this error"
+                    )
                 self._write(one)
             except ToolchainError as error:
                 one.error = error

@@ -43,7 +43,7 @@ class UploadFile:
     def is_stored(self, attachments: Sequence[Attachment], known: Collection[str]) -> bool:
         """Return whether an attachment is this upload.
 
-        :param known: ids of attachments that were there before
+        :param known: ids of earlier attachments
         """
         return any(
             attachment.number not in known and attachment.size in (None, self.size)

@@ -144,7 +144,7 @@ class AttachmentsPart:
         except ToolchainError as error:
             if error.status != 404:
                 raise error.with_hint(
-                    "the new one is attached; replace: false leaves older ones"
+                    "the new file is attached; replace: false keeps older files"
                 ) from None
 
 

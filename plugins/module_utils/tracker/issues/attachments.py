@@ -199,5 +199,5 @@ def _refuse(what: str, attachment: Attachment, incoming: Incoming, head: bytes, 
         sent = f"more than {attachment.size}" if count > attachment.size else str(count)
         raise response.error(
             "protocol",
-            f"the server sent {sent} bytes, but says that the attachment has {attachment.size}",
+            f"the server sent {sent} bytes, but reports that the attachment has {attachment.size}",
         )

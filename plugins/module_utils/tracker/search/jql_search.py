@@ -140,7 +140,7 @@ class JqlSearchOperation:
         except ToolchainError as error:
             if error.status not in _UNKNOWN:
                 raise
-        raise removed.with_hint(f"its successor {_TOKEN[0]} is not there either")
+        raise removed.with_hint(f"its successor {_TOKEN[0]} does not exist either")
 
     def _page_at(self, start: int, size: int) -> Mapping[str, Any]:
         """Return a page by offset [W4.2]."""

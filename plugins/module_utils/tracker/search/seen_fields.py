@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detect what a search does not return: fields that no issue has, usually a typo [C1.6], and the
+"""Detect missing parts of a search result: fields that no issue has, usually a typo [C1.6], and the
 ends of long lists in issues [tracker-11].
 """
 

@@ -159,7 +159,7 @@ class StorageRenderer:
         )
 
     def _enclosed(self, part: Enclosed) -> str:
-        """Render what stands between two tags of HTML."""
+        """Render the content between two HTML tags."""
         content = self._all(part.content)
         if part.tag != "details":
             return f"<{part.tag}>{content}</{part.tag}>"

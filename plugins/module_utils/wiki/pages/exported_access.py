@@ -15,7 +15,7 @@ from .wiki_space import SpaceEntry, SpacePermission
 
 #: Kinds of errors of what the account may not read, or the server does not have.
 _REFUSED = ("not_found", "permission", "rejected")
-_INCOMPLETE = "the server does not tell all users and groups"
+_INCOMPLETE = "the server does not report all users and groups"
 
 
 class AccessReader:
@@ -29,7 +29,7 @@ class AccessReader:
         try:
             found = self._spaces.read(key)
             if found is None:
-                raise ToolchainError("not_found", "it is not there, or not visible")
+                raise ToolchainError("not_found", "it does not exist, or is not visible")
             SpaceEntry(key).require_sense()
         except ToolchainError as error:
             if error.kind not in (*_REFUSED, "invalid"):
@@ -63,7 +63,7 @@ class AccessReader:
         return {**whose, "operations": operations}
 
     def restrictions(self, page: Page) -> PageRights | ToolchainError:
-        """Return the restrictions of a page, or the reason why they cannot be told."""
+        """Return the restrictions of a page, or the reason why they are unknown."""
         try:
             return self._restrictions.of(page) or ToolchainError("protocol", _INCOMPLETE)
         except ToolchainError as error:

@@ -50,7 +50,7 @@ class Restrictions:
         self._asking = threading.Lock()
 
     def of(self, page: Page) -> PageRights | None:
-        """Return the restrictions that a page shows, or read them. None: the server does not tell
+        """Return the restrictions that a page shows, or read them. None: the server does not report
         all of them.
         """
         shown = _rights(page.content.get("restrictions"))
@@ -62,7 +62,7 @@ class Restrictions:
         return self.read(page) if shown is None else shown
 
     def read(self, page: Page) -> PageRights:
-        """Read the restrictions as they are now. Raise `protocol` if they are not complete."""
+        """Read the current restrictions. Raise `protocol` if they are not complete."""
         response = self._read(page)
         found = _rights(response.json())
         if found is None:

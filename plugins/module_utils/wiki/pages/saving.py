@@ -82,7 +82,7 @@ class PageWriter:
             content["metadata"] = {"properties": self._properties}
 
         def is_made() -> bool | None:
-            self._seen = self._client.find(f"looking for the page '{title}'", space, title)
+            self._seen = self._client.find(f"searching for the page '{title}'", space, title)
             if self._seen is None:
                 return False
             met = desired.is_met_by(self._seen) or self._desired.is_met_by(self._seen)
@@ -148,7 +148,7 @@ class PageWriter:
         """Return whether the next version is the desired version; None if somebody else saved the
         page.
         """
-        now = self._client.get(f"looking after the page '{page.title}'", page.id, page.space)
+        now = self._client.get(f"verifying the page '{page.title}'", page.id, page.space)
         if now is None or now.version not in (page.version, page.version + 1):
             return None
         self._seen = now if now.version > page.version else None

@@ -104,7 +104,7 @@ class SinglePage:
         options, named = self._options, self._options.named
         if options.page_id is None:
             space, title = options.space_and_title()
-            page = self._client.find(f"looking for {named}", space, title)
+            page = self._client.find(f"searching for {named}", space, title)
             if page is None and self._removes:
                 self._client.require_space(space)
             if page is None and (self._desired.body is None or self._desired.heading is not None):
@@ -209,7 +209,7 @@ class SinglePage:
             changes.append(Change("parent_id", page.parent, desired.parent))
         if desired.parent is not None and not page.shows_parent:
             self._task.warn(
-                f"{self._options.named}: the server does not show where the page stands, so that"
+                f"{self._options.named}: the server does not show the parent of the page, so that"
                 " parent_id alone changes nothing; it is sent when the page is saved"
             )
         wanted = self._wanted(page, comparison) if changes else page
@@ -282,7 +282,7 @@ class SinglePage:
         if page is None or page.space is None or self._options.page_id is None or not renamed:
             return
         title = self._desired.title_on(page)
-        what = f"looking for another page '{title}' in the space {page.space}"
+        what = f"searching for another page '{title}' in the space {page.space}"
         try:
             other = self._client.find(what, page.space, title)
         except ToolchainError as error:
@@ -345,7 +345,7 @@ class SinglePage:
         """Move the page to the trash; a page that is no longer found is gone."""
 
         def is_gone() -> bool:
-            now = self._client.get(f"looking after {self._options.named}", page.id, page.space)
+            now = self._client.get(f"verifying {self._options.named}", page.id, page.space)
             return now is None or now.status != "current"
 
         try:

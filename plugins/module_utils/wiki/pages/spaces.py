@@ -151,7 +151,7 @@ class Spaces:
 
     def user_key(self, name: str) -> str:
         """Return the key of a user. Raises `not_found`."""
-        what = f"looking for the user '{name}'"
+        what = f"searching for the user '{name}'"
         response = self._client.ask(what, _USER, {"username": name}, (200, 404))
         found = member(response.json(), "userKey") if response.status == 200 else None
         if found is None:
@@ -160,7 +160,7 @@ class Spaces:
 
     def user_name(self, key: str) -> str:
         """Return the name of a user. Raises `not_found`."""
-        what = f"looking for the user with the key {key}"
+        what = f"searching for the user with the key {key}"
         response = self._client.ask(what, _USER, {"key": key}, (200, 404))
         found = member(response.json(), "username") if response.status == 200 else None
         if found is None:

@@ -268,4 +268,6 @@ class ListedPages:
 
 
 def _not_tried(item: _ListedPage, cause: ToolchainError) -> ToolchainError:
-    return ToolchainError(cause.kind, f"{item.name} was not tried after this", detail=cause.detail)
+    return ToolchainError(
+        cause.kind, f"{item.name} was not attempted after this error", detail=cause.detail
+    )

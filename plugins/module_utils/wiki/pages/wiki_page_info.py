@@ -30,7 +30,9 @@ class WikiPageInfoOperation(ReadOnly):
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
         options.require()
         if options.page_id is not None and options.title is not None:
-            raise invalid("title finds a page in its space, and does not go with page_id")
+            raise invalid(
+                "title identifies a page in its space, and cannot be combined with page_id"
+            )
         self._client, self._options = WikiClient(task), options
 
     def plan(self) -> Plan:
@@ -53,4 +55,4 @@ class WikiPageInfoOperation(ReadOnly):
         options, name = self._options, self._options.named
         if options.page_id is not None:
             return self._client.require(f"reading {name}", options.page_id, options.space)
-        return self._client.find(f"looking for {name}", *options.space_and_title())
+        return self._client.find(f"searching for {name}", *options.space_and_title())

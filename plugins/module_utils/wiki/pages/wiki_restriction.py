@@ -127,7 +127,7 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         if entry.page_id is not None:
             return self._client.require(f"reading the page {name}", entry.page_id, entry.space)
         space, title = entry.space or "", entry.title or ""
-        page = self._client.find(f"looking for the page '{title}'", space, title)
+        page = self._client.find(f"searching for the page '{title}'", space, title)
         if page is None:
             said = f"there is no page '{title}' in the space {space}, or no right to see it"
             raise ToolchainError("not_found", said)

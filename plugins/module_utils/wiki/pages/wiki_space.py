@@ -166,7 +166,7 @@ class SpaceKind(EntryKind[SpaceEntry]):
         return plan(found, None).with_result(space=None)
 
     def _home(self, key: str, title: str) -> str:
-        page = self._client.find(f"looking for the page '{title}'", key, title)
+        page = self._client.find(f"searching for the page '{title}'", key, title)
         if page is None:
             raise ToolchainError("not_found", f"home_page: there is no page '{title}' in {key}")
         return page.id

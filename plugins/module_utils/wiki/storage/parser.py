@@ -120,7 +120,7 @@ class _Parser:
         if begin < 0:
             return
         if len(self._open) > _DEEPEST:
-            self._refuse(f"<{name}> stands inside of more than {_DEEPEST} elements")
+            self._refuse(f"<{name}> is nested in more than {_DEEPEST} elements")
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         found = _TAG_END.match(self._source, begin)
         inner = begin if found is None else found.end()
@@ -197,15 +197,15 @@ def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
     for found in _AMPERSAND.finditer(here[: column + 1]):
         if found.start() >= column - _longest_name(here, found.end()) - 1:
             return Malformed(
-                "an ampersand stands for itself", line, found.start() + 1, "write &amp; for it"
+                "an ampersand is not escaped", line, found.start() + 1, "write &amp; for it"
             )
     if here[max(0, column - 2) : column + 1] == "]]>":
         hint = "write ]]&gt; in text; inside of CDATA close and open it again: ]]]]><![CDATA[>"
-        return Malformed("]]> stands outside of CDATA", line, column - 1, hint)
+        return Malformed("]]> is outside of CDATA", line, column - 1, hint)
     if "--" in here[max(0, column - 2) : column + 1] and "<!--" in here[:column]:
-        return Malformed("-- stands inside of a comment", line, column + 1)
+        return Malformed("-- is inside of a comment", line, column + 1)
     if here[max(0, column - 1) : column] == "<":
-        return Malformed("< stands for itself", line, column, "write &lt; for it")
+        return Malformed("< is not escaped", line, column, "write &lt; for it")
     return Malformed(words, line, column + 1)
 
 

@@ -51,7 +51,7 @@ class TreeReader:
     def find(self, title: str) -> Page | None:
         """Return the page with a title in the space, or None. The result is cached."""
         if title not in self._found:
-            found = self._client.find(f"looking for the page '{title}'", self._space, title)
+            found = self._client.find(f"searching for the page '{title}'", self._space, title)
             if found is not None and found.status != "current":
                 said = f"the page '{title}' ({found.id}) in the space {self._space} is archived"
                 raise ToolchainError("conflict", f"{said}: restore or rename it")

@@ -56,7 +56,7 @@ class AttachmentReader:
         except ToolchainError as error:
             if error.kind not in ("not_found", "permission"):
                 raise
-            reason = "the server does not tell them"
+            reason = "the server does not report them"
             found.left_out.append(("attachments", page.title, reason))
             return found
         names = FileNames()
@@ -79,14 +79,14 @@ class AttachmentReader:
                 found.listed[name], found.contents[file] = file, content
                 return
         shown = f"{name or 'without a name'} of the page {page.title}"
-        found.left_out.append(("attachment", shown, reason or "the server does not tell its id"))
+        found.left_out.append(("attachment", shown, reason or "the server does not report its id"))
 
     def _content(
         self, page: Page, name: str, stored: StoredAttachment
     ) -> tuple[FileContent | None, str | None]:
         """Return the content, or None and the reason."""
         if stored.size is None or stored.link is None:
-            return None, "the server does not tell its size, or where it is"
+            return None, "the server does not report its size or its address"
         if stored.size > self._largest:
             return None, f"it has {stored.size} bytes, more than max_size"
         what = f"downloading the attachment '{name}' of the page '{page.title}' ({page.id})"

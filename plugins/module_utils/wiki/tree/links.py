@@ -77,7 +77,7 @@ class PageLinks:
             return LinkTarget("address", address)
         place = self.places.find(self.page, address)
         if place is None or place.file is None:
-            self.problem(f"{self.page.place}:{line}: the image '{address}' is not there")
+            self.problem(f"{self.page.place}:{line}: the image '{address}' does not exist")
             return LinkTarget("address", address)
         return LinkTarget("file", self.attach(place.file))
 

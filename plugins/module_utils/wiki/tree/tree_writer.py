@@ -145,7 +145,7 @@ class TreeWriter:
         what = f"moving the page '{page.title}' ({page.id}) to the trash"
 
         def is_gone() -> bool:
-            now = self._client.get(f"looking after '{page.title}'", page.id, page.space)
+            now = self._client.get(f"verifying '{page.title}'", page.id, page.space)
             return now is None or now.status != "current"
 
         try:

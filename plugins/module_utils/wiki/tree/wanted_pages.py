@@ -209,7 +209,7 @@ class WantedPages:
                 links.files[name] = str(file)
             elif file is not None:
                 at = f"{page.source.place}:1"
-                self._problems.append(f"{at}: attachments: the file '{path}' is not there")
+                self._problems.append(f"{at}: attachments: the file '{path}' does not exist")
 
     def _attach_named(self, links: PageLinks, body: str, listed: Container[str]) -> None:
         """Add the files that a body in storage format refers to as attachments."""
@@ -219,7 +219,7 @@ class WantedPages:
                 place = links.places.find(links.page, f"./{name}")
                 if place is None or place.file is None:
                     path = f"{links.page.place}:{line}"
-                    self._problems.append(f"{path}: the attachment '{name}' is not there")
+                    self._problems.append(f"{path}: the attachment '{name}' does not exist")
                 else:
                     links.attach(place.file)
 

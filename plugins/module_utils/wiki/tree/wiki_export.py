@@ -35,9 +35,7 @@ from .wanted_pages import title_key
 
 _MORE = (EXPANSION, "space.homepage", "children.page")
 _ATTACHMENTS = ("children.attachment", "children.attachment.version")
-_NOT_EXPORTED = (
-    "Pages that the account may not see are not here: a wiki does not tell that there are any.",
-)
+_NOT_EXPORTED = ("Pages that the account may not see are missing: a wiki does not report them.",)
 _WIDTH = 1_000_000
 
 
@@ -67,7 +65,9 @@ class WikiExportOptions(ExportOptions):
             if (tree.page_id is None) is (tree.space is None):
                 raise invalid(f"trees[{index}]: give page_id, or space (and title)")
             if tree.title is not None and tree.space is None:
-                raise invalid(f"trees[{index}].title goes with space, not with page_id")
+                raise invalid(
+                    f"trees[{index}].title requires space, and cannot be combined with page_id"
+                )
         if not self.trees:
             raise invalid("trees is empty: name the pages whose trees are exported")
         if self.parallel < 1:
@@ -114,7 +114,7 @@ class WikiExportOperation(ServiceExport):
         for tree in options.trees:
             root = self._root(tree)
             if root.id in roots:
-                raise invalid(f"trees: the page '{root.title}' ({root.id}) is there twice")
+                raise invalid(f"trees: the page '{root.title}' ({root.id}) is listed twice")
             roots[root.id] = root
         if options.spaces:
             keys = dict.fromkeys(str(root.space) for root in roots.values())
@@ -127,7 +127,7 @@ class WikiExportOperation(ServiceExport):
 
     def _root(self, tree: ExportedTree) -> Page:
         if tree.space is not None and tree.title is not None:
-            what = f"looking for the page '{tree.title}'"
+            what = f"searching for the page '{tree.title}'"
             found = self._client.find(what, tree.space, tree.title)
             if found is None or found.status != "current":
                 said = f"there is no page '{tree.title}' in the space {tree.space}"
@@ -136,7 +136,7 @@ class WikiExportOperation(ServiceExport):
             page_id = tree.page_id or self._client.home(str(tree.space))
             found = self._client.require(f"reading the page {page_id}", page_id, tree.space)
         if found.space is None:
-            said = f"the server does not tell the space of the page '{found.title}' ({found.id})"
+            said = f"the server does not report the space of the page '{found.title}' ({found.id})"
             raise ToolchainError("protocol", said)
         return found
 
@@ -279,7 +279,7 @@ def page_file(
         raise ToolchainError("protocol", said)
     head: dict[str, Any] = {"title": " ".join(page.title.split())}
     if labels is None:
-        state.leave_out("labels", page.title, "the server does not tell them")
+        state.leave_out("labels", page.title, "the server does not report them")
     else:
         head["labels"] = list(labels)
     for left_out in files.left_out if files is not None else ():

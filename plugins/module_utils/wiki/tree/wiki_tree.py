@@ -161,7 +161,7 @@ class WikiTreeOperation:
         return [part_of(plan, self._options.space) for plan in self._changed]
 
     def leave_out(self, places: Collection[int]) -> Plan:
-        """Leave pages as they are, and return the plan of the others."""
+        """Leave pages unchanged, and return the plan of the others."""
         changed = self._changed
         dropped = {id(changed[place]) for place in left_out(changed, places)}
         for plan in changed:
