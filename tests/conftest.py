@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_hidden() -> Iterator[None]:
-    """Reset the masked values, so that secrets of one test are not masked in another."""
+    """Reset the masked values, so that secrets of a test are not masked in other tests."""
     yield
     hidden.clear()
 

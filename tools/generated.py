@@ -22,7 +22,7 @@ GENERATORS = (
 
 
 def stale(files: Mapping[Path, str | None]) -> dict[Path, str | None]:
-    """Return the files whose content differs; None: the file must not exist."""
+    """Return the files with different content; None: the file must not exist."""
     return {
         path: text
         for path, text in files.items()

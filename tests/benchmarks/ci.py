@@ -2,7 +2,7 @@
 """Wall time and requests to trigger builds and wait for them, compared with `jenkins_build`.
 
 One task with `builds` is compared with a loop of `community.general.jenkins_build`, which has no
-other mode. Its polling interval is one second here. Its default of 10 s is even slower. A promise
+other mode. Its polling interval is a second here. Its default of 10 s is even slower. A promise
 is broken if a single task takes more than a second longer than its build, or if the task with many
 builds is not as much faster as promised.
 """
@@ -46,7 +46,7 @@ SEED = {
 
 
 def _ours(versions: Sequence[str]) -> dict[str, Any]:
-    """Return one task, whatever the number of builds."""
+    """Return a single task for any number of builds."""
     if len(versions) == 1:
         arguments: dict[str, Any] = {"job": JOB, "parameters": {"VERSION": versions[0]}}
     else:
@@ -101,7 +101,7 @@ def _row(name: str, builds: int, seconds: float, requests: int) -> None:
 
 
 def _peers(sandbox: Sandbox, collections: Path, versions: Sequence[str]) -> tuple[Row, Row]:
-    """Run one build, and then many builds in loops. Each loop is a separate playbook."""
+    """Run a build, and then many builds in loops, which are separate playbooks."""
     url = sandbox.urls["ci"]
     one = _run(sandbox, collections, _peer(url, versions[:1]), 1)
     chunks = []

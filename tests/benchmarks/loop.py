@@ -85,7 +85,7 @@ def _run(
 
 
 def _wall_times(sandbox: Sandbox, collections: Path) -> dict[str, list[float]]:
-    """Return the seconds per execution mode, one value per round."""
+    """Return the seconds per execution mode and round."""
     request = _run(sandbox, collections, [_role(True)], 1)[IN_PROCESS].requests[0]
     tasks = [_role(True), _role(False), _uri(sandbox.urls["analysis"], request), *_IDLE]
     times: dict[str, list[float]] = {str(task["name"]): [] for task in tasks}
@@ -97,7 +97,7 @@ def _wall_times(sandbox: Sandbox, collections: Path) -> dict[str, list[float]]:
 
 
 def once(sandbox: Sandbox, collections: Path) -> dict[str, float]:
-    """Return the seconds of one round in the worker and in separate processes."""
+    """Return the seconds of a round in the worker and in separate processes."""
     events = _run(sandbox, collections, [_role(True), _role(False)], ITEMS)
     return {name: round(event.seconds, 2) for name, event in events.items()}
 

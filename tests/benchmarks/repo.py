@@ -106,7 +106,7 @@ class Bench:
     collections: Path
 
     def measure(self, target: Target, source: Path, rounds: int) -> dict[str, Measured]:
-        """Deploy a folder or a file with every method. Each round starts with an empty server."""
+        """Deploy a folder or a file with every method. Every round starts with an empty server."""
         ways: dict[str, Callable[[], float]] = {
             SERIAL: lambda: self._curl(target, source),
             SIDE_BY_SIDE: lambda: self._curl(
@@ -158,15 +158,13 @@ class Bench:
         return _timed(command, folder, **home)
 
     def measure_fetching(self, server: Server, target: Target) -> dict[str, Measured]:
-        """Download the files of the server with every method. Each round starts with an empty
-        folder.
-        """
+        """Download the files of the server with every method. Every round starts with an empty folder."""
         server.fill(FILES, FILE_BYTES)
         names = [f"{number % 10}/{number}.bin" for number in range(FILES)]
         return self._measure_fetching(target, names, ROUNDS)
 
     def measure_fetching_one(self, server: Server, target: Target) -> dict[str, Measured]:
-        """Download one large file."""
+        """Download a large file."""
         server.have_huge(BIG_BYTES)
         return self._measure_fetching(target, ["huge.bin"], BIG_ROUNDS)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Search for 50,000 issues on a server that takes 50 ms per page, compared with `jira`.
 
-Both clients use their default page size, which is 100. Each client runs in a separate process. The
+Both clients use their default page size, which is 100. The clients run in separate processes. The
 server runs in another process, with its pages prepared. The last method is a module that only
 returns the same issues from a file. It shows Ansible's own overhead for a result of that size.
 

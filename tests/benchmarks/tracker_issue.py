@@ -38,7 +38,7 @@ _KEY = re.compile(r"/issue/([A-Z]+-\d+)")
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """A simulated tracker with one transition."""
+    """A simulated tracker with a single transition."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True

@@ -27,9 +27,7 @@ _FILES_IN_A_FOLDER = 9
 
 
 def _write_files(folder: Path) -> None:
-    """Write pages with a table, code, an image and a link to another page. One page in ten belongs
-    to a folder.
-    """
+    """Write pages with a table, code, an image and a link to another page. A tenth of the pages belong to a folder."""
     rows = "".join(f"| REL-{row} | what {row} does |\n" for row in range(20))
     (folder / "plan.png").write_bytes(b"no image" * 500)
     for number in range(PAGES):

@@ -49,7 +49,7 @@ FLAVOUR = "real"
 #: A truncated secret is recognized by this share of its characters, from either end.
 _PART = 0.7
 _ODD = 'Odd"<é/%&\\9>Tail'
-#: A secret that fits in a header, and one that fits only in a body or a form.
+#: A secret that fits in a header, and a secret that fits only in a body or a form.
 TOKEN, PASSWORD = 'Canary"<7/%&\\9>Tail', f"Canary {_ODD}"
 USERS = {"repo": "deployer", "tracker": "reporter", "wiki": "reporter", "ci": "builder"}
 _CLOSED = "http://127.0.0.1:9/base"
@@ -425,7 +425,7 @@ class Arguments(threading.Thread):
 
 
 def _is_below(process: int, parents: Mapping[int, int]) -> bool:
-    """Return whether a process is a descendant of this one."""
+    """Return whether a process is a descendant of this process."""
     while process in parents:
         process = parents[process]
         if process == os.getpid():
@@ -437,7 +437,7 @@ _TASK = re.compile(r"TASK \[(.*?)\] \*")
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
-    """Split the output at each task. Yield the name of the task and its part."""
+    """Split the output by task. Yield the name of the task and its part."""
     marks = list(_TASK.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     for mark, end in zip(marks, ends, strict=True):

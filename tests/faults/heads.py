@@ -166,7 +166,7 @@ def cells(event: playbook.Event, module: str) -> list[Cell]:
 
 
 def sample(chosen: Sequence[Cell]) -> list[Cell]:
-    """Return the first and the last response of each module. The place of the cut alternates."""
+    """Return the first and the last response per module. The place of the cut alternates."""
     places, found = list(PLACES), list[Cell]()
     by_module: dict[str, list[Cell]] = {}
     for cell in chosen:

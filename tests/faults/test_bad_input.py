@@ -33,7 +33,7 @@ CONNECTIONS: dict[str, Callable[[str], tuple[dict[str, Any], str]]] = {
     "no port": lambda url: ({"url": "http://127.0.0.1:port/x"}, "address"),
     "no time": lambda url: ({"url": url, "timeout": 0}, "timeout"),
 }
-#: Options that one module rejects: module, arguments, and words of the message.
+#: Options that a single module rejects: module, arguments, and words of the message.
 OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "two sources": (
         "artifact_deploy",
@@ -224,7 +224,7 @@ CASES_OF_MODULES = [(module, what) for module in MODULES for what in CONNECTIONS
 def refused(
     fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
 ) -> playbook.Run:
-    """Run all cases in one playbook. Retries are on, so that an unexpected request is noticed."""
+    """Run all cases in a single playbook. Retries are on, so that an unexpected request is noticed."""
     sandbox = fresh(FLAVOUR)
     tasks = []
     for module in MODULES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Verify the permissions of each module.
+"""Verify the permissions of all modules.
 
 Without a permission, the task fails and reports its completed changes. With the permission, the
 next run finishes. No other permission is needed.

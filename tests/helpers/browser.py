@@ -38,7 +38,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """One page. `console` lists its errors and warnings, `requests` the addresses it requested."""
+    """A page. `console` lists its errors and warnings, `requests` the addresses it requested."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading = open(reading, "rb")  # noqa: SIM115 - closed with the browser

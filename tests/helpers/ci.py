@@ -17,7 +17,7 @@ TOKEN = "builder-api-token-1234567890"
 
 
 class Ci:
-    """Run tasks of one module against a sandbox."""
+    """Run tasks of a module against a sandbox."""
 
     def __init__(self, sandbox: Sandbox, operation: Any, options: type) -> None:
         self.sandbox, self._operation, self._options = sandbox, operation, options

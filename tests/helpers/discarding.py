@@ -94,7 +94,7 @@ class Discarding:
                     self._receive(key.data)
 
     def _send_what_is_due(self) -> float | None:
-        """Send the responses that are due. Return the seconds until the next one is due."""
+        """Send the responses that are due. Return the seconds until the next response is due."""
         while self._late and self._late[0][0] <= time.monotonic():
             _due, _number, connection, answer = heapq.heappop(self._late)
             _send(connection, answer)

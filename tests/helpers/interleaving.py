@@ -28,7 +28,7 @@ Schedule = Callable[[Sequence[int], Sequence[int]], int]
 
 
 class Turns:
-    """Lets one task at a time continue, until its next response."""
+    """Lets a single task continue, until its next response."""
 
     def __init__(self, count: int, schedule: Schedule) -> None:
         self._schedule = schedule
@@ -59,7 +59,7 @@ class Turns:
 
 @dataclass
 class _Paused(Accounting):
-    """Accounting of a task that waits for its turn after each response."""
+    """Accounting of a task that waits for its turn after every response."""
 
     pause: Callable[[], None] = field(default=lambda: None, repr=False)
 

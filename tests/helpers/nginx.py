@@ -48,7 +48,7 @@ class Store:
     _log: Path
 
     def asked(self) -> list[str]:
-        """Return the method and address of each request that the server has handled."""
+        """Return the methods and addresses of the requests that the server has handled."""
         lines = self._log.read_text(encoding="utf-8").splitlines()
         return [line.split('"')[1].rpartition(" ")[0] for line in lines]
 

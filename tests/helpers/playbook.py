@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a playbook with `ansible-playbook` and return the result of each of its tasks."""
+"""Run a playbook with `ansible-playbook` and return the results of its tasks."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def write_layout(folder: Path, reference: str) -> Layout:
 
 
 def _layer(content: bytes) -> bytes:
-    """Return a layer with one file."""
+    """Return a layer with a single file."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         entry = tarfile.TarInfo("hello.txt")

@@ -19,7 +19,7 @@ _SECONDS = 120
 
 
 def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
-    """Return the result of each step as a string."""
+    """Return the results of the steps as strings."""
     files = installed.java_files(client)
     assert files is not None
     source = installed.JAVA_CLIENTS / client / "Client.java"
@@ -29,7 +29,7 @@ def in_java(client: str, url: str, user: str, secret: str) -> dict[str, str]:
 
 
 def in_javascript(client: str, folder: Path, url: str, user: str, secret: str) -> dict[str, Any]:
-    """Return the result of each step. Node.js looks for packages next to the program, hence
+    """Return the results of the steps. Node.js looks for packages next to the program, hence
     `folder`.
     """
     packages = installed.node_modules()

@@ -56,7 +56,7 @@ class Done:
 
 @dataclass
 class Tracker:
-    """The tracker of a sandbox, and one of our operations on it.
+    """The tracker of a sandbox, and an operation of a module on it.
 
     :param make: creates the operation from the task and its options
     """

@@ -57,7 +57,7 @@ def test_a_part_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, name: str
 
 
 def test_a_function_that_takes_something_else_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verify this for the functions among the parts; ansible-core 2.16 has none of them."""
+    """Verify this for the functions among the parts; ansible-core 2.16 has none."""
     ansible_internals.find()
     for name in NAMES:
         if name.endswith(("_BuiltModule", "get_module_encoder", "_exception")):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Verify that every route of the sandbox requires a permission or has a reason to require none.
 
-The permission tests of each service contain the rows for operations that modules use. This file
+The permission tests of the services contain the rows for operations that modules use. This file
 contains the rows for the other routes, and verifies that no route is missing.
 """
 

@@ -22,7 +22,7 @@ from tests.unit.stub import Reply, Seen, Stub
 
 @dataclass
 class Inputs:
-    """A build that waits for inputs, of which a response takes the first one."""
+    """A build that waits for inputs. A response takes the first input."""
 
     ids: list[str] = field(default_factory=lambda: ["Deploy"])
     parameters: dict[str, str] = field(default_factory=dict)

@@ -38,7 +38,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("2.357", [11, 17]),
         ("2.356", [8, 11, 17]),
         ("2.340", [8, 11, 17]),
-        # each line has its own column: as a weekly release this is past 2.357
+        # every line has its own column: as a weekly release this is past 2.357
         ("2.361", [11, 17]),
         # newer than the written interface: the vendor's policy
         ("2.426.1", [11, 17, 21]),

@@ -43,7 +43,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def compiled(archive: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count how often each file of the archive is compiled."""
+    """Count how often the files of the archive are compiled."""
     found = Counter[str]()
     real = builtins.compile
 

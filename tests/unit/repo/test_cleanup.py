@@ -143,7 +143,7 @@ def test_a_rule_is_sent_as_it_is(deleting: Server) -> None:
 
 
 def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, bool]:
-    """Map each path to whether it is deleted."""
+    """Map paths to whether they are deleted."""
     (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
     judged = selection.verdicts(one, found, NOW)
     return {each.item.path: each.goes for each in judged}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the selection of local files, and the target of each file."""
+"""Test the selection of local files, and their targets."""
 
 from __future__ import annotations
 
