@@ -180,7 +180,7 @@ class SshCommands:
             url = self._found().url
             raise ToolchainError(
                 "timeout",
-                f"{what}: no end within {self._timeout:g} s{lost} ({url})",
+                f"{what}: not finished within {self._timeout:g} s{lost} ({url})",
                 url=url,
                 outcome_unknown=not reads,
             ) from None

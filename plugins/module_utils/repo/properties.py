@@ -48,7 +48,7 @@ def properties_of(option: Mapping[str, Any] | None) -> dict[str, list[str]]:
 def check_name(name: str) -> None:
     """Raise `invalid` for a property name that the server would reject."""
     if name == "":
-        raise invalid("a property has an empty name, which the server refuses")
+        raise invalid("a property has an empty name, which the server rejects")
     found = _FORBIDDEN.search(name)
     if found is not None:
         shown = "a blank" if found[0] == " " else repr(found[0])

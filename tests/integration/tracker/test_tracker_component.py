@@ -99,9 +99,9 @@ def test_a_server_that_does_not_archive_is_reported(tracker: Tracker) -> None:
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        ("has no meaning with state 'absent'", {"state": "absent", "archived": False}),
-        ("has no meaning with state 'present'", {"force": True}),
-        ("has no meaning with state 'present'", {"move_issues_to": "server"}),
+        ("cannot be combined with state 'absent'", {"state": "absent", "archived": False}),
+        ("cannot be combined with state 'present'", {"force": True}),
+        ("cannot be combined with state 'present'", {"move_issues_to": "server"}),
         ("name another component", {"state": "absent", "move_issues_to": "CLIENT"}),
         ("more than 255 characters", {"new_name": "x" * 256}),
         ("a line break", {"new_name": "x\ty"}),

@@ -155,7 +155,7 @@ def test_user_info_that_cannot_be_read_is_not_published(
     [
         ({"url": "https://git/x", "mesage": "m"}, "vcs[1].mesage is not known"),
         ({"revision": "abc"}, "vcs[1].url is missing"),
-        ({"url": "https://git/x", "branch": ["a"]}, "vcs[1].branch is no text"),
+        ({"url": "https://git/x", "branch": ["a"]}, "vcs[1].branch is not a string"),
     ],
 )
 def test_a_slip_in_the_sources_is_named(server: Server, entry: dict[str, Any], said: str) -> None:
@@ -482,7 +482,7 @@ def test_modules_of_a_record_are_accepted_and_kept(server: Server) -> None:
 @pytest.mark.parametrize(
     ("module", "words"),
     [
-        ({"id": "m", "artefacts": []}, "modules[0].artefacts is no key of it: is artifacts meant?"),
+        ({"id": "m", "artefacts": []}, "modules[0].artefacts is unknown: did you mean artifacts?"),
         ({"ID": "m"}, "is id meant?"),
         ({"type": "t"}, "modules[0].id is missing"),
         ({"id": "m", "artifacts": [{"Path": "p", "repo": "r"}]}, "is path meant?"),

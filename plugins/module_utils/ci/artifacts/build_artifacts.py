@@ -126,8 +126,8 @@ class ArtifactSource:
         if any(_COMMAND.fullmatch(segment) for segment in segments):
             raise ToolchainError(
                 "rejected",
-                f"{self._doing('fetching', artifact)}: its name is a command to the"
-                " server, which cannot be asked for it",
+                f"{self._doing('fetching', artifact)}: the server takes its name for a"
+                " command, so that it cannot be downloaded",
             )
         return f"{self._path}/artifact/{address.path(*segments)}"
 

@@ -70,7 +70,7 @@ class BuildOptions(WaitOptions):
         started |= {"trigger": None if self.trigger == "always" else self.trigger}
         if self.state == "started":
             for name in (name for name, value in wanted.items() if value is not None):
-                raise invalid(f"{name} names a build that is waited for: set state to finished")
+                raise invalid(f"{name} names an existing build: set state to finished")
             return
         for name in (name for name, value in started.items() if value is not None):
             raise invalid(f"{name} is for a new build, and state is finished: leave it out")

@@ -172,8 +172,8 @@ class _RunningBuild:
         """
         return ToolchainError(
             "rejected",
-            f"{self._what}: the server has no {method} for this build, as for all that are no"
-            " pipelines, or the build is gone",
+            f"{self._what}: the server has no {method} for this build: it is not a pipeline"
+            " build, or it no longer exists",
             status=404,
             method="POST",
             url=self._watcher.url,

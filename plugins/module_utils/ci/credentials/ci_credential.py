@@ -88,7 +88,7 @@ class CiCredentialEntry:
             if getattr(self, option) is None:
                 continue
             if self.state == "absent":
-                raise invalid(f"{option} has no meaning with state 'absent': leave it out")
+                raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
             if kind is not None and kind not in kinds:
                 raise invalid(f"{option} cannot be combined with the kind {kind}: leave it out")
 

@@ -91,7 +91,7 @@ class CiNodeEntry:
             if built_in:
                 raise invalid("the built-in node cannot be deleted")
             if given:
-                raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+                raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
         if built_in and given:
             raise invalid(
                 f"{given[0]} cannot be combined with the built-in node: configure it with"

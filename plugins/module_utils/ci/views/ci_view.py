@@ -54,7 +54,7 @@ class CiViewEntry:
         whole = list(without_none(vars(self), ("config", "src")))
         if self.state == "absent" and (given or whole):
             named = [*given, *whole][0]
-            raise invalid(f"{named} has no meaning with state 'absent': leave it out")
+            raise invalid(f"{named} cannot be combined with state 'absent': leave it out")
         if whole and given:
             raise invalid(
                 f"{given[0]} cannot be combined with {whole[0]}: write it into {whole[0]}"

@@ -289,7 +289,7 @@ def _basic(service: str, named: Mapping[str, Any]) -> dict[str, Any]:
         if named.get(missing) is None:
             raise invalid(
                 f"{given} without {missing} for the {service} service: give both in the same place"
-                " (the environment is asked only when the task names no credential)"
+                " (the environment is read only if the task has no credential)"
             )
     if not str(named["password"]).strip():
         raise invalid(f"the password for the {service} service is empty: give one, or leave it out")

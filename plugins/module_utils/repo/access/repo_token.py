@@ -56,7 +56,7 @@ class RepoTokenOptions:
             others = {field.name for field in fields(self)} - {"name", "state"}
             for option in sorted(others):
                 if getattr(self, option) not in (None, False):
-                    raise invalid(f"{option} has no meaning with state 'absent': leave it out")
+                    raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
         self._require_scopes()
         if self.in_use is not None and not self.revoke_older:
             raise invalid("in_use requires revoke_older: leave it out, or set revoke_older")

@@ -60,7 +60,7 @@ class RepoUserEntry:
         if self.state == "absent":
             given = without_none(vars(self), ("password", *_OLD))
             if given:
-                raise invalid(f"{next(iter(given))} has no meaning with state 'absent'")
+                raise invalid(f"{next(iter(given))} cannot be combined with state 'absent'")
         for flag in ("admin", "profile_updatable"):
             if self.disable_ui_access and getattr(self, flag):
                 raise invalid(f"disable_ui_access and {flag} exclude each other: give one of them")

@@ -336,7 +336,7 @@ def _source(place: str, given: Mapping[str, Any]) -> dict[str, Any]:
         raise invalid(f"{place}.{unknown[0]} is not known: an entry has {', '.join(_OF_SOURCE)}")
     wrong = next((name for name, value in given.items() if isinstance(value, (dict, list))), None)
     if wrong is not None:
-        raise invalid(f"{place}.{wrong} is no text: give a text")
+        raise invalid(f"{place}.{wrong} is not a string: write a string")
     if not given.get("url"):
         raise invalid(f"{place}.url is missing: give the address of the sources")
     texts = {name: str(value) for name, value in given.items() if value is not None}

@@ -121,8 +121,8 @@ def stages_of(
             name, number, _project = build
             raise invalid(
                 f"followed_by[{place}] gives the build '{name}' #{number} the status"
-                f" '{stage.status}' again, so that its record cannot tell which of the two was"
-                " done: leave one of them out, or give each a status of its own"
+                f" '{stage.status}' again, so that its record cannot distinguish the two: leave"
+                " one out, or give them different statuses"
             )
         stages.append(stage)
     return stages[1:]

@@ -100,7 +100,7 @@ def known_keys(
     for name in further:
         near = difflib.get_close_matches(name.lower(), spec, 1, cutoff=_LIKE)
         if near:
-            raise invalid(f"{place}.{name} is no key of it: is {near[0]} meant?")
+            raise invalid(f"{place}.{name} is unknown: did you mean {near[0]}?")
     known = {name: value for name, value in given.items() if name in spec}
     checked = check_options(spec, known, Place(place))
     for name, option in spec.items():

@@ -222,7 +222,7 @@ class Bundle:
         if found is None:
             raise ToolchainError("not_found", f"there is no {self.label.removeprefix('the ')}")
         if found.failed:
-            raise ToolchainError("failed", f"{self.label} is no complete bundle: {found.said}")
+            raise ToolchainError("failed", f"{self.label} is not complete: {found.said}")
         if not found.running and found.status != COMPLETED:
             raise ToolchainError("conflict", f"{self.label} has the status {found.said}")
 

@@ -98,7 +98,7 @@ class ReleaseBundleOperation:
         )
 
     def _repair(self, found: Progress, sources: Sources) -> Plan:
-        """Plan for a version that is no complete bundle: only `replace` deletes it."""
+        """Plan for a version that is not complete: only `replace` deletes it."""
         if found.status == _DELETING:
             raise ToolchainError(
                 "conflict", f"{self._bundle.label} is being deleted: try again later"
@@ -107,7 +107,7 @@ class ReleaseBundleOperation:
             kind: Literal["failed", "conflict"] = "failed" if found.failed else "conflict"
             raise ToolchainError(
                 kind,
-                f"{self._bundle.label} is no complete bundle, the server reports {found.said};"
+                f"{self._bundle.label} is not complete, the server reports {found.said};"
                 " replace: true deletes and creates it",
             )
         self._content = sources.content()

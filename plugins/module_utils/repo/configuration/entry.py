@@ -76,7 +76,7 @@ class RepositoryEntry:
         if self.state == "absent":
             for option in self.given():
                 if option not in _OF_ABSENT:
-                    raise invalid(f"{option} has no meaning with state 'absent': leave it out")
+                    raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
         if self.update_password == "always" and self.password is None:
             raise invalid("update_password is 'always', but there is no password to send")
         if self.rclass is not None:

@@ -327,6 +327,6 @@ def _wish(options: ArtifactDownloadOptions, number: int) -> Wish:
     repo, dest = entry.repo or options.repo, entry.dest or options.dest
     for name, value in (("repo", repo), ("dest", dest)):
         if value is None:
-            raise invalid(f"{place}.{name} is missing: give it, or {name} for all of them")
+            raise invalid(f"{place}.{name} is missing: set it, or {name} for all entries")
     refuse_path(f"{place}.path", entry.path)
     return Wish(place, repository_key(f"{place}.repo", repo or ""), entry.path, dest or "")

@@ -56,7 +56,9 @@ class ComponentEntry:
         if self.state == "absent" and self.archived is not None:
             given_ones.append("archived")
         if given_ones:
-            raise invalid(f"{given_ones[0]} has no meaning with state '{self.state}': leave it out")
+            raise invalid(
+                f"{given_ones[0]} cannot be combined with state '{self.state}': leave it out"
+            )
         if not self.project:
             raise invalid(f"project of the component '{self.name}' is missing: give its key")
         if self.move_issues_to is not None and same_name(self.move_issues_to, self.name):

@@ -74,7 +74,7 @@ class TrackerVersionOptions:
     def _require_removal(self) -> None:
         given = [name for name in _OF_VERSIONS_THAT_STAY if getattr(self, name) is not None]
         if given:
-            raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+            raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
         if self.move_to is not None and same_name(self.move_to, self.name):
             raise invalid(f"move_to is '{self.move_to}', the version that is to be deleted")
 

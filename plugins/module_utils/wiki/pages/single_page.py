@@ -157,7 +157,7 @@ class SinglePage:
 
     def _removal(self, page: Page | None) -> Plan:
         if page is None and "*" in (self._options.title or ""):
-            raise invalid(f"{self._options.named} has a wildcard in its title, but is one page")
+            raise invalid(f"{self._options.named} is a single page, but its title has a wildcard")
         if page is None or page.status in ("trashed", "archived"):
             return unchanged({"page": None, "ignored_differences": []}, "")
         obstacle = None if self._options.force else self._client.removal_obstacle(page)

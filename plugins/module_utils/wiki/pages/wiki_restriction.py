@@ -40,7 +40,7 @@ class RestrictionEntry(RestrictedOperations):
             raise invalid("which page is missing: give page_id, or space and title")
         given = [name for name in OPERATIONS if getattr(self, name) is not None]
         if self.state == "absent" and given:
-            raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+            raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
         if self.state == "present" and not given:
             raise invalid("read and update are missing: give one of them, or state 'absent'")
 

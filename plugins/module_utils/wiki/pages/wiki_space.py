@@ -52,7 +52,7 @@ class SpaceEntry:
             raise invalid(f"key is '{self.key or ''}': a key of a space has letters and digits")
         given = [name for name in _OF_SPACES_THAT_STAY if getattr(self, name) is not None]
         if self.state == "absent" and given:
-            raise invalid(f"{given[0]} has no meaning with state 'absent': leave it out")
+            raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
         for number, one in enumerate(self.permissions or ()):
             if [one.group is not None, one.user is not None, one.anonymous].count(True) != 1:
                 raise invalid(f"permissions[{number}] needs one of group, user and anonymous")
