@@ -84,7 +84,7 @@ def test_ctrl_c_says_what_goes_on_or_stops_it(fresh: Fresh, tmp_path: Path, stop
     code, output = _interrupted(sandbox, tmp_path, {"stop_on_timeout": stop})
     assert code != 0
     url = f"{sandbox.urls['ci']}/job/slow/1/"
-    words = f"build #1 was told to stop ({url})" if stop else f"build #1 goes on ({url})"
+    words = f"build #1 was asked to stop ({url})" if stop else f"build #1 is running ({url})"
     (line,) = [line for line in output.splitlines() if line.startswith("interrupted; ")]
     assert words in line, output
     assert _build(sandbox)["result"] == ("ABORTED" if stop else None)

@@ -538,7 +538,7 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
         {"project": "p", "name": "v", "query": "x", "recreate": True},
         (lines(VIEW), UNKNOWN, lines(VIEW), DONE, *[refusal(500, "broken")] * 3),
         "server",
-        "deleted to be created anew",
+        "the old object was deleted",
     ),
     "a build that is not there": (
         "build",

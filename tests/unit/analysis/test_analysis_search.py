@@ -242,7 +242,7 @@ def test_a_build_with_issues_is_not_looked_up() -> None:
         (refusal(401, "Please run kwauth"), "auth", "check username and ltoken"),
         (Reply(body=ONE + '{"status": 500, "message": "lost it"}'), "server", "lost it"),
         (Reply(body=PAGE), "protocol", "HTML"),
-        (Reply(404, PAGE), "not_found", "no code analysis server answers there"),
+        (Reply(404, PAGE), "not_found", "this address is no code analysis server"),
         (Reply(body=ONE + '{"id": 2, "sta'), "protocol", "cut"),
         (Reply(body=f"{ONE}nonsense\n{ONE}"), "protocol", "not JSON"),
         (Reply(body=ONE + ONE, truncate=300), "network", "broke"),

@@ -281,4 +281,4 @@ def test_nothing_may_be_enough(fetch: Fetching) -> None:
 def test_a_running_build_is_not_complete(fetch: Fetching) -> None:
     fetch.server.shown = {"building": True, "result": None}
     fetch()
-    assert "it still runs" in fetch.warnings[0]
+    assert "it is still running" in fetch.warnings[0]

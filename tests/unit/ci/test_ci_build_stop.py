@@ -188,7 +188,7 @@ def test_a_build_that_does_not_tell_what_is_needed_is_not_stopped(shown: dict[st
 def test_a_build_that_does_not_stop_is_a_timeout() -> None:
     error, played = failed(Runs(ends_by=()), wait_timeout=12.0)
     assert (error.kind, error.result["changed"]) == ("timeout", True)
-    assert "is running" in error.message
+    assert "is still running" in error.message
     assert "escalate" in error.message
     assert played.clock.time == pytest.approx(12)
 

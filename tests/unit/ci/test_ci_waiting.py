@@ -93,7 +93,7 @@ def test_a_restart_is_waited_out() -> None:
     ci = Ci(items=[*away, left(7)], running=[build(7, None), *away, Reply(502), build(7)])
     values, played = play(ci)
     assert values["build"]["result"] == "SUCCESS"
-    assert any("does not answer" in line for line in played.lines)
+    assert any("does not respond" in line for line in played.lines)
     assert len(played.posts) == 1
 
 
@@ -135,7 +135,7 @@ def test_a_build_need_not_repeat_its_number() -> None:
 def test_a_timeout_names_the_build_that_goes_on() -> None:
     error, played = failed(Ci(running=[build(7, None)]), wait_timeout=10.0)
     assert error.kind == "timeout"
-    assert "build #7 goes on (http://127.0.0.1" in error.message
+    assert "build #7 is running (http://127.0.0.1" in error.message
     assert error.result["changed"] is True
     assert error.result["build"]["number"] == 7
     assert played.clock.time == pytest.approx(10)

@@ -180,7 +180,7 @@ def test_a_server_without_a_clock_has_the_age_counted_from_ours(server: Server) 
     server.on |= {LIST: listed("1"), f"{LIST}/1": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(max_age="1d"), check=True)
     assert values["discarded"] == ["1"]
-    assert "max_age counts from the clock here" in server.warnings[0]
+    assert "max_age uses the local clock" in server.warnings[0]
 
 
 def test_a_record_that_cannot_be_found_holds_nothing_up(server: Server) -> None:

@@ -566,7 +566,7 @@ def test_a_server_that_hides_its_repositories_cannot_tell(server: Server) -> Non
     server.on[QUERY] = rows()
     server.on[REPOSITORIES] = Reply(403, "no")
     assert not server.run(ArtifactCleanupOperation, params({"name": "x"}))[0].changed
-    assert "'r' is there cannot be read" in server.warnings[0]
+    assert "'r' exists is unknown" in server.warnings[0]
 
 
 def test_an_exclusion_that_fits_nothing_is_warned_of(deleting: Server) -> None:

@@ -260,7 +260,7 @@ def test_a_folder_in_place_of_the_file_to_copy(server: Server) -> None:
     for path in ("a", "a/1"):
         error = server.fails(Operation, given(path=path))
         assert error.kind == "conflict"
-        assert "a folder is there" in error.message
+        assert "it is a folder" in error.message
     assert store.sent == []
 
 

@@ -121,9 +121,9 @@ def test_what_a_promotion_has_moved_is_not_deployed_again(
     ("given", "said"),
     [
         ({"state": "absent", "moved_to": ["rel"]}, "state=absent cannot be combined with moved_to"),
-        ({"content": "x", "exclude": ["*"]}, "not with content"),
-        ({"content": "x", "flat": True}, "not with content"),
-        ({"src": "a.zip", "explode": True, "flat": True}, "not with explode"),
+        ({"content": "x", "exclude": ["*"]}, "cannot be combined with content"),
+        ({"content": "x", "flat": True}, "cannot be combined with content"),
+        ({"src": "a.zip", "explode": True, "flat": True}, "cannot be combined with explode"),
         ({"state": "absent", "flat": True}, "state=absent cannot be combined with flat"),
         ({"state": "absent", "exclude": ["*"]}, "state=absent cannot be combined with exclude"),
         ({"content": "x", "properties": {"a b": "c"}}, "'a b' has a blank in it"),
@@ -697,7 +697,7 @@ def test_entries_that_are_not_there_are_a_failure(
     assert error.kind == "failed"
     assert "docs/img/logo.svg" in error.message
     assert error.detail == "made a folder"
-    assert error.message.endswith("the server said: made a folder")
+    assert error.message.endswith("the server reported: made a folder")
 
 
 # --- deleting

@@ -59,7 +59,7 @@ def test_what_the_server_trimmed_is_said(
     _plan, values = server.run(ArtifactQueryOperation, {"aql": text})
     assert values["complete"] is complete
     assert len(server.warnings) == int(not complete)
-    assert all("not all results" in warning for warning in server.warnings)
+    assert all("the result is incomplete" in warning for warning in server.warnings)
 
 
 @pytest.mark.parametrize(

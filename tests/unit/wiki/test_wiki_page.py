@@ -501,7 +501,7 @@ def test_a_parent_that_is_not_shown_makes_no_version_of_its_own(stub: Stub, wiki
     plan, _result = run()
     assert not plan.changed
     (warning,) = run.warnings
-    assert "does not show where" in warning
+    assert "does not show the parent" in warning
     assert Run(stub, page_id="7", body="<p>new</p>", parent_id="1")()[0].changed
     assert wiki.written[0]["ancestors"] == [{"id": "1"}]
     assert not Run(stub, page_id="7", body="<p>new</p>", parent_id="1")()[0].changed

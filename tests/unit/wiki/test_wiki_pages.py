@@ -112,7 +112,7 @@ def test_a_write_that_is_put_off_for_good_stops_the_others(stub: Stub, wiki: Wik
     error = Run(stub, pages=listed, parallel=1).fails()
     assert error.kind == "rate_limited"
     assert "nothing was changed" in error.result["pages"][0]["msg"]
-    assert "the page 8 was not tried" in error.result["pages"][1]["msg"]
+    assert "the page 8 was not attempted" in error.result["pages"][1]["msg"]
 
 
 @pytest.mark.parametrize(("reply", "kind"), [(Reply(401), "auth"), (Reply(cut=True), "network")])
@@ -121,7 +121,7 @@ def test_a_server_that_answers_nobody_is_asked_once(reply: Reply, kind: str) -> 
         error = Run(stub, pages=THREE[:2]).fails()
     assert error.kind == kind
     assert error.message.startswith("2 of 2 pages failed")
-    assert "the page 8 was not tried" in error.result["pages"][1]["msg"]
+    assert "the page 8 was not attempted" in error.result["pages"][1]["msg"]
     assert [each["error"]["kind"] for each in error.result["pages"]] == [kind, kind]
     assert methods(stub) == ["GET"]
 

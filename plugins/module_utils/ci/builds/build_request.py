@@ -386,7 +386,7 @@ class BuildRequest:
             if not error.outcome_unknown:
                 raise
         if at_once:
-            return f"build #{watcher.number} was told to stop"
+            return f"build #{watcher.number} was asked to stop"
         return self._ended(watcher)
 
     def _ended(self, watcher: BuildWatcher) -> str:

@@ -30,7 +30,7 @@ _TREE = f"allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
 _DURATION = re.compile(r"([0-9]{1,9})([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DONE = (200, 201, 202, 204, 302, 303)
-#: Maximum seconds for a build to end after it was told to stop.
+#: Maximum seconds for a build to end after it was asked to stop.
 _STOPPING = 60.0
 _MOST_NAMED = 10
 
