@@ -152,7 +152,7 @@ def test_a_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path
     )
     run = playbook.run(tmp_path, [play])
     assert answers(run)["asked"]["ci_build"] is None
-    assert "is not followed" in run.output
+    assert "the CI build of the record cannot be read" in run.output
 
 
 def test_an_image_has_the_same_spelling_in_all_lookups(fresh: Fresh, tmp_path: Path) -> None:
