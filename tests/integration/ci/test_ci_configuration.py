@@ -74,6 +74,29 @@ def test_a_list_loses_entries_only_if_it_is_named(ci: Ci) -> None:
     assert [change["path"] for change in ci.lives(**given)["changes"]] == [f"{NODES}[linux-2]"]
 
 
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        ("unclassified: {location: }", "unclassified.location is empty"),
+        ("unclassified: {location: {}}", "unclassified.location is empty"),
+        ("jenkins: ", "jenkins is empty"),
+        ("jenkins: {nodes: {permanent: {name: linux-1}}}", f"{NODES} is a list"),
+        ("jenkins: {nodes: }", f"{NODES} is a list"),
+    ],
+)
+def test_an_empty_or_single_value_does_not_replace_a_section(
+    ci: Ci, config: str, word: str
+) -> None:
+    ci.fails("invalid", word, config=config, replaces=[NODES], max_deletions=5)
+
+
+def test_entries_of_the_same_name_are_compared_by_their_content(ci: Ci) -> None:
+    twins = {"unclassified": {"hooks": [{"name": "a", "url": "x"}, {"name": "a", "url": "y"}]}}
+    assert ci.lives(config=twins)["changed"]
+    one = {"unclassified": {"hooks": twins["unclassified"]["hooks"][:1]}}
+    ci.fails("invalid", "unclassified.hooks", '"url": "y"', config=one)
+
+
 def test_entries_of_lists_keep_what_is_not_named(ci: Ci) -> None:
     done = ci.lives(config=nodes("linux-1", "linux-2", "linux-3", labelString="new"))
     assert len(done["changes"]) == 3

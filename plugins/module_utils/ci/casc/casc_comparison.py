@@ -30,11 +30,13 @@ class ConfigurationComparison:
     :ivar changes: `path`, `before` and `after`, without secrets
     :ivar unknown: paths that cannot be compared
     :ivar lost: path of a list to the names of the entries that it would lose
+    :ivar unclear: sentences about values whose meaning is not clear
     """
 
     changes: list[dict[str, Any]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     lost: dict[str, list[str]] = field(default_factory=dict)
+    unclear: list[str] = field(default_factory=list)
 
     def compare(self, path: str, wanted: Any, live: Any) -> None:
         if _is_unknown(wanted, live):
@@ -44,12 +46,16 @@ class ConfigurationComparison:
                 self.compare(f"{path}.{name}".lstrip("."), value, live.get(name, _MISSING))
         elif isinstance(wanted, list) and isinstance(live, list):
             self._compare_lists(path, wanted, live)
+        elif isinstance(live, list) and live:
+            # the server would take a single value for a list with one entry
+            self.unclear.append(f"{path} is a list on the server: write all its entries")
+        elif isinstance(live, Mapping) and live and wanted in (None, "", {}):
+            self.unclear.append(f"{path} is empty: leave it out, or name the values in it")
         elif not _is_equal(wanted, live):
             self._add(path, None if live is _MISSING else live, wanted)
 
     def _compare_lists(self, path: str, wanted: list[Any], live: list[Any]) -> None:
-        theirs = {name_of(each): each for each in live}
-        ours = {name_of(each): each for each in wanted}
+        ours, theirs = _by_name(wanted, live)
         if [*ours] != [*theirs] and not any(isinstance(each, Mapping) for each in (*wanted, *live)):
             self._add(path, live, wanted)
         else:
@@ -97,6 +103,18 @@ def plain_path(path: str) -> str:
     return _PLACE.sub("", path)
 
 
+def _by_name(wanted: list[Any], live: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the entries of both lists by their names, or by their content if a name is there
+    twice.
+    """
+    sides: list[dict[str, Any]] = []
+    for name in (name_of, _content_of):
+        sides = [{name(each): each for each in entries} for entries in (wanted, live)]
+        if [*map(len, sides)] == [len(wanted), len(live)]:
+            break
+    return sides[0], sides[1]
+
+
 def name_of(entry: Any) -> str:
     """Return the name of a list entry, which identifies it in the list."""
     if isinstance(entry, Mapping):
@@ -111,6 +129,10 @@ def name_of(entry: Any) -> str:
             ((_kind, inner),) = entry.items()
             if isinstance(inner, Mapping):
                 return name_of(inner)
+    return _content_of(entry)
+
+
+def _content_of(entry: Any) -> str:
     return json.dumps(entry, sort_keys=True, default=str) if _is_nested(entry) else str(entry)
 
 
@@ -138,8 +160,8 @@ def _completed(wanted: Any, live: Any) -> Any:
     server creates nested objects and entries of lists again [ci-43].
     """
     if isinstance(wanted, list) and isinstance(live, list):
-        theirs = {name_of(each): each for each in live}
-        return [_completed(each, theirs.get(name_of(each))) for each in wanted]
+        ours, theirs = _by_name(wanted, live)
+        return [_completed(each, theirs.get(name)) for name, each in ours.items()]
     if not isinstance(wanted, Mapping) or not isinstance(live, Mapping):
         return wanted
     if _is_other_kind(wanted, live):

@@ -68,6 +68,8 @@ class CiConfigurationOperation:
     def plan(self) -> Plan:
         live = self._live = live_configuration(self._server)
         found = compared(self._wanted, live)
+        if found.unclear:
+            raise invalid("; ".join(found.unclear[:_MOST_NAMED]))
         result = {
             "changes": found.changes,
             "unknown": found.unknown,
