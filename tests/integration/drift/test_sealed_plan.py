@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
+    sealed as sealed_plans,
+)
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
 from tests.helpers.cases import CASES
@@ -45,6 +48,7 @@ def _run(
     *,
     code: int = 0,
     arguments: list[str] | None = None,
+    environment: dict[str, str] | None = None,
 ) -> playbook.Run:
     logins = {"enforce_connections": _logins(sandbox)}
     play = {
@@ -52,7 +56,9 @@ def _run(
         "vars": {**logins, **CONFIG, **(variables or {})},
     }
     controls = {"localhost": sandbox.control}
-    run = playbook.run(folder, [play], controls=controls, arguments=arguments or [])
+    run = playbook.run(
+        folder, [play], controls=controls, arguments=arguments or [], variables=environment
+    )
     assert run.code == code, run.output
     return run
 
@@ -68,6 +74,7 @@ def _sealed(sandbox: Sandbox, folder: Path, **variables: Any) -> dict[str, Any]:
 
 
 PLAN = {"enforce_plan": "report/plan.json"}
+REPORT = {"drift_report": "report"}
 
 
 def _version(sandbox: Sandbox, folder: Path, name: str, **options: Any) -> None:
@@ -246,6 +253,33 @@ def test_the_ci_configuration_is_held_against_the_plan(fresh: Fresh, tmp_path: P
     _run(sandbox, tmp_path, "enforce", {**sealed, "enforce_plan_rest": "skip"})
     left, _cost = _found(sandbox, tmp_path, variables)
     assert [one["before"] for one in left.values()] == [{"jenkins.systemMessage": "By hand"}]
+
+
+def test_the_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify it for both playbooks. A run without a key takes a plan with a seal."""
+    sandbox = fresh("real")
+    keys = {each: {"TOOLCHAIN_PLAN_KEY": f"{each} key"} for each in ("right", "wrong")}
+    only: dict[str, Any] = {"enforce_roles": "desired_state", "drift_report": ""}
+    _run(sandbox, tmp_path, "drift", {**only, **REPORT}, environment=keys["right"])
+    given = {**PLAN, **only, "enforce_plan_max_age": "30m"}
+    wrong = _run(sandbox, tmp_path, "enforce", given, code=2, environment=keys["wrong"])
+    assert "has a seal that does not fit the key" in " ".join(wrong.output.split())
+    for environment in (keys["right"], None):
+        run = _run(
+            sandbox, tmp_path, "enforce", given, arguments=["--check"], environment=environment
+        )
+        assert "Plan: 3 to create, 0 to update, 0 to delete." in run.output
+
+
+def test_an_old_plan_is_refused_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    plan = _sealed(sandbox, tmp_path)
+    old = {**plan, "created": "2026-01-01T00:00:00Z"}
+    old["digest"] = sealed_plans._digest(old)
+    given = {"enforce_plan": old, "enforce_plan_max_age": "30m"}
+    run = _run(sandbox, tmp_path, "enforce", given, code=2)
+    assert "minutes old, more than enforce_plan_max_age allows" in " ".join(run.output.split())
+    assert [one for event in run.events for one in event.requests] == []
 
 
 KINDS = yaml.safe_load((ROOT / "roles/desired_state/vars/main.yml").read_text(encoding="utf-8"))[
