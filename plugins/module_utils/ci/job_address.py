@@ -82,7 +82,8 @@ def _of_names(names: list[str]) -> Job:
     odd = next((name for name in names if _IMPOSSIBLE.search(name)), None)
     if odd is not None:
         raise invalid(
-            f"job: '{printable(odd)}' cannot be the name of a job: it has one of *^: in it"
+            f"job: '{printable(odd)}' cannot be the name of a job: it has one of *^: or a control"
+            " character in it"
         )
     stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
     path = "/".join(f"job/{address.path(name)}" for name in stored)

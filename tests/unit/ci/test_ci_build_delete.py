@@ -124,7 +124,8 @@ def test_check_mode_deletes_nothing() -> None:
         ({"keep_last": 0, "max_deletions": 2}, "3 builds (#3, #2, #1) would be deleted"),
         ({"keep_last": -1}, "keep_last is -1"),
         ({"builds": [0]}, "builds is 0"),
-        ({"older_than": "yesterday"}, "older_than is 'yesterday': give a number with"),
+        ({"older_than": "yesterday"}, "older_than is 'yesterday': give a number above 0 with"),
+        ({"older_than": "0d"}, "older_than is '0d': give a number above 0 with"),
     ],
 )
 def test_a_slip_deletes_nothing(given: dict[str, Any], words: str) -> None:

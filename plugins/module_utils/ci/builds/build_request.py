@@ -66,8 +66,12 @@ class BuildOptions(WaitOptions):
     def _check_state(self) -> None:
         """Raise `invalid` for options of the other state."""
         wanted = {"queue_id": self.queue_id, "build": self.build}
-        started = {"parameters": self.parameters, "files": self.files, "delay": self.delay}
-        started |= {"trigger": None if self.trigger == "always" else self.trigger}
+        started: dict[str, Any] = {
+            "parameters": self.parameters,
+            "files": self.files,
+            "delay": self.delay,
+            "trigger": None if self.trigger == "always" else self.trigger,
+        }
         if self.state == "started":
             for name in (name for name, value in wanted.items() if value is not None):
                 raise invalid(f"{name} names an existing build: set state to finished")

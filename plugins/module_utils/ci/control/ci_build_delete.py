@@ -56,8 +56,10 @@ class CiBuildDeleteOptions:
 def seconds_of(given: str) -> int:
     """Return the seconds of a duration such as `30d`. Raises `invalid` for anything else."""
     found = _DURATION.fullmatch(given.strip())
-    if found is None:
-        raise invalid(f"older_than is '{given}': give a number with s, m, h, d or w, such as 30d")
+    if found is None or int(found[1]) == 0:
+        raise invalid(
+            f"older_than is '{given}': give a number above 0 with s, m, h, d or w, such as 30d"
+        )
     return int(found[1]) * _SECONDS[found[2]]
 
 
@@ -98,7 +100,7 @@ class CiBuildDeleteOperation:
         if len(deleted) > self._options.max_deletions:
             raise invalid(
                 f"{self._what}: {len(deleted)} builds ({_named(deleted)}) would be deleted, and"
-                f" max_deletions is {self._options.max_deletions}"
+                f" max_deletions is {self._options.max_deletions}: raise it, or select fewer builds"
             )
         stay = [row["number"] for row in rows if row["action"] == "kept"]
         if stay:

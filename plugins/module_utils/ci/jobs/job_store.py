@@ -60,7 +60,7 @@ class JobStore:
         """Raise `invalid` if no job can have this name."""
         if _BAD_NAME.search(self.name):
             raise invalid(
-                f"job: '{shorten(self.name)}' cannot be the name of a job: it has one of"
+                f"job: '{shorten(self.job.name)}' cannot be the name of a job: it has one of"
                 " ?*/\\%!@#$^&|<>[]:; or a control character, a blank around it or a dot behind it"
             )
 
