@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ...core.errors import Kind, ToolchainError, invalid, printable, shorten
+from ...core.errors import Kind, ToolchainError, invalid, shorten
 from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..job_address import JobName, build_path, build_segment, job_of
 from ..waiting import PaceFactory, WaitOptions, require_at_least
-from . import parameters, records
-from .build_watcher import BuildWatcher, OnInput
+from . import build_watcher, parameters, records
+from .followed_build import FollowedBuild, OnInput
 from .parameters import Files, ListStyle, Parameters
 from .queue_item import QueueItem
 from .trigger import BuildClaims, Trigger, TriggeredBuild
@@ -112,7 +112,8 @@ class BuildRequest:
         self.finished: Mapping[str, Any] | None = None
         self.running: TriggeredBuild | None = None
         self.asked = self.started = self.joined = False
-        self.watcher = self._watcher(make_pace(0, 1), lambda line: None)
+        self.followed = FollowedBuild(server, self.job, make_pace(0, 1), options.console_lines)
+        self.followed.on_input = options.on_input
 
     @property
     def if_needed(self) -> bool:
@@ -164,7 +165,7 @@ class BuildRequest:
         what = f"waiting for a build of the job '{self.job.name}'"
         if self._options.queue_id is not None:
             item = QueueItem(self._server, self.job, self._options.queue_id, what)
-            self.watcher.item = item.number
+            self.followed.item = item.number
             number = item.build_number(self._short_pace(_UNKNOWN))
             if number is None:
                 self.running, self.joined = TriggeredBuild(item.number), True
@@ -181,8 +182,8 @@ class BuildRequest:
             self.finished = build
         else:
             self.joined = True
-            self.running = TriggeredBuild(self.watcher.item, build["number"], build=build)
-        self.watcher.take_build(build, response)
+            self.running = TriggeredBuild(self.followed.item, build["number"], build=build)
+        self.followed.take_build(build, response)
 
     def compare(self, state: records.JobState) -> None:
         """Decide whether a build must be started. Raises if it cannot be started."""
@@ -206,11 +207,6 @@ class BuildRequest:
         self.joined = self.running is not None
         self._take_known()
 
-    def follow_with(self, pace: PollInterval, say: Callable[[str], None]) -> None:
-        """Follow the build with this polling interval; `say` receives progress lines."""
-        self.watcher = self._watcher(pace, lambda line: say(printable(line)))
-        self._take_known()
-
     def begin(self, *, wait: bool) -> None:
         """Start the build once."""
         self.announce()
@@ -232,7 +228,7 @@ class BuildRequest:
         trigger = Trigger(
             self._server, self.job, self.state, self.wanted, user=user, claims=self._claims
         )
-        self.watcher.find = trigger.number
+        self.followed.find = trigger.number
         limit = self._options.wait_timeout if wait else None
         answered = trigger.send(self._options.delay, self._short_pace, wait=limit)
         if isinstance(answered, TriggeredBuild):
@@ -247,17 +243,17 @@ class BuildRequest:
 
     def validate(self) -> None:
         """Raise `failed` for a build with a result that is not accepted."""
-        build, accept = self.watcher.build or {}, self._options.accept
+        build, accept = self.followed.build or {}, self._options.accept
         if build.get("result") in accept:
             return
-        console = self.watcher.console
+        console = self.followed.console
         said = "" if console is None else console.last_words()
         raise ToolchainError(
             "failed",
             f"{self.what}: build #{build.get('number')} ended with"
             f" {build.get('result') or 'no result'}, accepted is {' or '.join(accept)}"
-            f" ({self.watcher.url}){': ' if said else ''}{shorten(said)}",
-            url=self.watcher.url,
+            f" ({self.followed.url}){': ' if said else ''}{shorten(said)}",
+            url=self.followed.url,
             detail=said or None,
         )
 
@@ -272,11 +268,11 @@ class BuildRequest:
         if self.outstanding and not self.asked:
             return f"{self.what}: it was not started"
         if not self._options.stop_on_timeout or not self.started or self.joined:
-            return self.watcher.running()
+            return self.followed.running()
         try:
-            return f"{self.what}: {self._stopped(at_once)} ({self.watcher.url})"
+            return f"{self.what}: {self._stopped(at_once)} ({self.followed.url})"
         except ToolchainError as error:
-            return f"{self.watcher.running()}, and it could not be stopped: {error.message}"
+            return f"{self.followed.running()}, and it could not be stopped: {error.message}"
 
     def out_of_time(self) -> PollTimeout:
         """Return the error for a build that has not ended within `wait_timeout`; its kind is
@@ -284,44 +280,39 @@ class BuildRequest:
         """
         limit = f"wait_timeout ({self._options.wait_timeout:g} s)"
         words = f"{self.abandon(at_once=False)}, and {limit} is over"
-        kind: Kind = "timeout" if self.watcher.input is None else "waiting"
+        kind: Kind = "timeout" if self.followed.input is None else "waiting"
         return PollTimeout(kind, words)
 
     def values(self) -> dict[str, Any]:
         """Return the return values `build`, `queue_id`, `console` and `joined`."""
-        watcher, console = self.watcher, self.watcher.console
+        followed, console = self.followed, self.followed.console
         if console is not None and console.error is not None:
             self._task.warn(f"{self.what}: the console log is missing: {console.error.message}")
-        if watcher.build is None:
-            build = records.not_begun(watcher.item, self.wanted.shown)
+        if followed.build is None:
+            build = records.not_begun(followed.item, self.wanted.shown)
         else:
-            build = records.shown(watcher.build, self.job, self._task.connection.url)
-            if "actions" not in watcher.build:
+            build = records.shown(followed.build, self.job, self._task.connection.url)
+            if "actions" not in followed.build:
                 build["parameters"] = dict(self.wanted.shown)
-        item = build["queue_id"] if watcher.item is None else watcher.item
+        item = build["queue_id"] if followed.item is None else followed.item
         return {
-            "build": {**build, "queue_id": item, "input": watcher.input},
+            "build": {**build, "queue_id": item, "input": followed.input},
             "queue_id": item,
             "console": [] if console is None else console.lines(),
             "joined": self.joined,
         }
 
-    def _watcher(self, pace: PollInterval, say: Callable[[str], None]) -> BuildWatcher:
-        watcher = BuildWatcher(self._server, self.job, pace, say, self._options.console_lines)
-        watcher.on_input = self._options.on_input
-        return watcher
-
     def _take_known(self) -> None:
         if self.running is not None:
             self._take(self.running)
         else:
-            self.watcher.build, self.watcher.item = self.finished, self._options.queue_id
+            self.followed.build, self.followed.item = self.finished, self._options.queue_id
 
     def _take(self, triggered: TriggeredBuild) -> None:
-        self.watcher.item = triggered.item
+        self.followed.item = triggered.item
         if triggered.number is not None:
             number = {"number": triggered.number, "queueId": triggered.item}
-            self.watcher.build = triggered.build or number
+            self.followed.build = triggered.build or number
 
     def _take_started(self, triggered: TriggeredBuild) -> None:
         if triggered.item is None and triggered.number is None:
@@ -375,30 +366,29 @@ class BuildRequest:
 
     def _stopped(self, at_once: bool) -> str:
         """Stop the build, or remove it from the queue; return the outcome for a message."""
-        watcher, patience = self.watcher, _LAST_MOMENT if at_once else None
+        followed, patience = self.followed, _LAST_MOMENT if at_once else None
         what = f"stopping a build of the job '{self.job.name}'"
-        if watcher.number is None and watcher.item is not None:
-            if stopping.cancel(self._server, what, watcher.item, patience=patience):
-                return f"queue item {watcher.item} was cancelled"
-            watcher.step()
-        if watcher.number is None:
+        if followed.number is None and followed.item is not None:
+            if stopping.cancel(self._server, what, followed.item, patience=patience):
+                return f"queue item {followed.item} was cancelled"
+            followed.step()
+        if followed.number is None:
             raise ToolchainError("failed", f"{what}: it has no number yet")
         try:
-            path = build_path(self.job, watcher.number)
+            path = build_path(self.job, followed.number)
             stopping.send(self._server, what, path, "stop", patience=patience)
         except ToolchainError as error:
             if not error.outcome_unknown:
                 raise
         if at_once:
-            return f"build #{watcher.number} was asked to stop"
-        return self._ended(watcher)
+            return f"build #{followed.number} was asked to stop"
+        return self._ended()
 
-    def _ended(self, watcher: BuildWatcher) -> str:
-        pace = self._short_pace(_STOPPING)
+    def _ended(self) -> str:
+        number = self.followed.number
         try:
-            while not watcher.over:
-                pace.pause(self.what)
-                watcher.step()
+            pace = self._short_pace(_STOPPING)
+            build_watcher.follow(self._server, self.followed, pace, lambda line: None)
         except PollTimeout:
-            return f"build #{watcher.number} was asked to stop, but is still running"
-        return f"build #{watcher.number} was stopped"
+            return f"build #{number} was asked to stop, but is still running"
+        return f"build #{number} was stopped"

@@ -1,327 +1,214 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follow a build from the queue to its end: requests, polling interval, and progress.
-
-Server facts [ci-8, ci-9]: a queue item names its build after it has left the queue, and is gone
-five minutes later; then only `queueId` of the builds connects them. An item may be unknown for a
-moment. A restarting server refuses connections or returns 503, and pipelines continue afterwards.
-"""
+"""Follow builds to their ends: a single build by its own requests, many with a request per job."""
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
+from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response
 from ...core.http.transport import Transport
 from ...core.polling import PollInterval
-from ..client import object_of, objects, part
-from ..job_address import Job, build_path
-from ..pending_input import described, pending_inputs
-from .build_log import BuildLog
-from .records import (
-    FOLLOWED_FIELDS,
-    NEWEST,
-    SUMMARIES,
-    has_ended,
-    is_idle,
-    is_over,
-    number_of,
-    summary,
-    truth,
-    typed,
-)
+from ..client import object_of, part
+from ..job_address import Job
+from . import records
+from .followed_build import FollowedBuild, ProgressLines, is_passing, patience
 
-#: Whether to stop following a build that waits for an input.
-OnInput = Literal["fail", "wait"]
-
-#: Seconds for which an item or build may be unknown before it counts as gone.
-_GRACE = 15.0
-#: Seconds after its end in which a build may get its result.
-_RESULT_GRACE = 3.0
-#: Minimum seconds for a poll, however little time is left.
-_SHORTEST_POLL = 0.5
-_UNAVAILABLE = (502, 503, 504)
-_ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
-_SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
+_WHAT = "waiting for builds"
+#: Number of additional builds to read, which others may have started meanwhile.
+_OTHERS = 10
+_ITEM_FIELDS = "id,why,stuck"
 
 
-def patience(pace: PollInterval) -> float:
-    """Return the maximum seconds for a poll with its retries: never more than the
-    remaining time.
-    """
-    return max(_SHORTEST_POLL, pace.left)
+@dataclass
+class _JobBuilds:
+    """The builds of a job; `newest` is the highest number seen."""
+
+    job: Job
+    builds: list[FollowedBuild] = field(default_factory=list)
+    newest: int = 0
+
+    @property
+    def open(self) -> list[FollowedBuild]:
+        return [build for build in self.builds if build.open]
+
+    def tree(self) -> str:
+        """Return the query for the newest builds, back to the first one of ours."""
+        numbers = [build.number or build.first for build in self.open]
+        lowest = min(filter(None, numbers), default=self.newest + 1)
+        count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
+        name = "builds" if count <= records.NEWEST else "allBuilds"
+        return f"queueItem[{_ITEM_FIELDS}],{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"
 
 
-def is_passing(error: ToolchainError) -> bool:
-    """Return whether the server is temporarily unreachable, for instance during a restart."""
-    return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
-
-
-class ProgressLines:
-    """Reports every change of state once, and a running build once per interval."""
-
-    def __init__(self, say: Callable[[str], None], pace: PollInterval) -> None:
-        self._say, self._pace = say, pace
-        self._last, self._last_time = "", float("-inf")
-
-    def state(self, line: str) -> None:
-        """Report a new state; a countdown does not make a line new."""
-        if re.sub(r"[\d.]+", "", line) != re.sub(r"[\d.]+", "", self._last):
-            self._report(line)
-
-    def due(self) -> bool:
-        """Return whether the next line about a running build is due."""
-        return self._pace.now() - self._last_time >= self._pace.interval
-
-    def running(self, line: str) -> None:
-        if line != self._last:
-            self._report(line)
-
-    def _report(self, line: str) -> None:
-        self._last, self._last_time = line, self._pace.now()
-        self._say(line)
+def follow(
+    server: Transport, build: FollowedBuild, pace: PollInterval, say: Callable[[str], None]
+) -> None:
+    """Follow a single build to its end; `say` receives each of its states. Raises its error."""
+    BuildWatcher(server, [build], pace, say, each_state=True).follow()
+    if build.error is not None:
+        raise build.error
 
 
 class BuildWatcher:
-    """Waits for a build and keeps its state.
+    """Follows builds of any jobs to their ends.
 
-    :param keep: number of log lines to keep
+    :param say: receives a line per finished build, and a line about all builds per interval
+    :param each_state: report each state of the builds instead, and poll each by its own requests
+    :param parallel: maximum number of concurrent requests
     """
 
     def __init__(
-        self, server: Transport, job: Job, pace: PollInterval, say: Callable[[str], None], keep: int
+        self,
+        server: Transport,
+        builds: Sequence[FollowedBuild],
+        pace: PollInterval,
+        say: Callable[[str], None],
+        *,
+        each_state: bool = False,
+        parallel: int = 1,
     ) -> None:
-        self._server, self.job, self._pace, self._say = server, job, pace, say
+        self._server, self._pace, self._say, self._parallel = server, pace, say, parallel
         self._progress = ProgressLines(say, pace)
-        self._keep = keep
-        self._missing_since: float | None = None
-        self._idle_since: float | None = None
-        self._what = f"waiting for a build of the job '{job.name}'"
-        self._job_url = f"{server.connection.url}/{job.path}/"
-        self._estimate: tuple[int, float] | None = None
-        #: Why it waits in the queue.
-        self.why = ""
-        #: Finds the number of the build on a server that does not connect builds and queue items.
-        self.find: Callable[[], int | None] = lambda: None
-        self.item: int | None = None
-        self.build: Mapping[str, Any] | None = None
-        self.on_input: OnInput = "wait"
-        #: The input that the build waits for.
-        self.input: dict[str, Any] | None = None
-        self.console: BuildLog | None = None
-
-    @property
-    def number(self) -> int | None:
-        return None if self.build is None else int(self.build["number"])
-
-    @property
-    def over(self) -> bool:
-        """Return whether the build has ended, usually with a result."""
-        if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
-            return True
-        return self.build is not None and is_over(self.build)
-
-    @property
-    def expected(self) -> float | None:
-        """Return the expected seconds until its end."""
-        return None if self._estimate is None else self._estimate[1]
-
-    @property
-    def url(self) -> str:
-        """Return the address of the build, or of its job until the build has a number."""
-        return self._job_url if self.number is None else f"{self._job_url}{self.number}/"
+        self._builds, self._each_state = list(builds), each_state
+        self._ended: list[FollowedBuild] = []
+        groups: dict[str, _JobBuilds] = {}
+        for build in builds:
+            build.report_to(pace, say if each_state else lambda line: None)
+            groups.setdefault(build.job.path, _JobBuilds(build.job)).builds.append(build)
+        self._groups = list(groups.values())
 
     def follow(self) -> None:
-        """Wait for the end of the build, and read its log."""
-        if self.number is None:
-            self._pause()
-        while True:
-            self.step()
-            if self.over:
-                break
-            self._pause()
-        self.finish()
-
-    def step(self) -> None:
-        """Poll once: the queue item, or the build if it has a number."""
-        if self.number is None and self.item is not None:
-            self._read_item(self.item)
-        if self.number is not None:
-            self._read_build(self.number)
-
-    def take_item(self, shown: Mapping[str, Any]) -> None:
-        """Store the state of the queue item."""
-        self._missing_since = None
-        stuck = " (stuck)" if truth(shown.get("stuck")) else ""
-        self.why = str(shown.get("why") or "about to start")
-        self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
-
-    def take_build(self, shown: Mapping[str, Any], response: Response) -> None:
-        """Store the state of the build from `response`. Raises `waiting` for a build that waits for
-        an input, unless the task waits for that too.
+        """Wait until every build has ended or has an error. Raises `PollTimeout` after the time
+        limit.
         """
-        self._missing_since = None
-        self.build = typed(shown)
-        if not is_idle(self.build):
-            self._idle_since = None
-        elif self._idle_since is None:
-            self._idle_since = self._pace.now()
-        self._estimate = None if self.over else _estimate(response, self.build)
-        self.input = None if self.over else next(iter(pending_inputs(shown)), None)
-        if self.input is not None and self.on_input == "fail":
-            error = response.error(
-                "waiting", f"build #{self.number} waits for {described(self.input)}"
-            )
-            raise error.with_hint("respond with ci_build_input, or set on_input to wait")
-
-    def finish(self) -> None:
-        """Read the rest of the log after the end of the build."""
-        console = self._log()
-        if console is not None:
-            console.read_to_end()
-
-    def running(self) -> str:
-        """Return the state for the message of a task that stops waiting."""
-        if self.number is not None:
-            state = "is running" if self.input is None else f"waits for {described(self.input)}"
-            return f"{self._what}: build #{self.number} {state} ({self.url})"
-        if self.item is None:
-            return f"{self._what}: whether one was started is not known ({self.url})"
-        why = f" ({self.why})" if self.why else ""
-        return f"{self._what}: queue item {self.item} stays in the queue{why}"
-
-    def _pause(self) -> None:
-        self._pace.pause(self.running(), self.expected)
-
-    def _read_item(self, item: int) -> None:
-        """Read the number of the build from its item. Raises `failed` if the item was cancelled."""
-        response = self._verify(f"queue/item/{item}/api/json", _ITEM_TREE)
-        if response is not None and response.status == 404:
-            self._search(item)
-        elif response is not None:
-            shown = typed(object_of(response))
-            if shown.get("cancelled"):
-                raise response.error(
-                    "failed", f"queue item {item} was cancelled before it was built"
-                )
-            number = number_of(part(shown.get("executable")).get("number"))
-            if number is None:
-                self.take_item(shown)
+        at_once = self._each_state and all(build.number is not None for build in self._builds)
+        while self._open:
+            if not at_once:
+                self._pace.pause(self._running(), self._expected())
+            at_once = False
+            if self._each_state:
+                for build in self._open:
+                    build.attempt(build.step)
             else:
-                self._begins(number)
-
-    def _read_build(self, number: int) -> None:
-        response = self._verify(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
-        if response is not None and response.status == 404:
-            self._missing(f"build #{number} is not on the server any more")
-        elif response is not None:
-            shown = {**object_of(response), "number": number}
-            if not has_ended(shown):
-                listed = self._verify(f"{self.job.path}/api/json", SUMMARIES)
-                if listed is None:
-                    return
-                shown = {**summary(listed, number), **shown}
-            self.take_build(shown, response)
-            if not self.over and self._progress.due():
+                self._verify()
                 self._report()
 
-    def _search(self, item: int) -> None:
-        """Search an unknown item in the job and among its builds."""
-        response = self._verify(f"{self.job.path}/api/json", _SEARCH_TREE)
-        if response is None or response.status == 404:
-            return
-        shown = object_of(response)
-        number = self._built(item, shown)
-        if number is not None:
-            self._begins(number)
-        elif truth(shown.get("inQueue")):
-            self.take_item(part(shown.get("queueItem")))
-        else:
-            self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
+    def _running(self) -> str:
+        if self._each_state:
+            return "; ".join(build.running() for build in self._open)
+        return f"{_WHAT}: {len(self._open)} go on"
 
-    def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
-        """Return the number of an item's build among those of a job. If builds do not name their
-        items, return the number of our own build.
-        """
-        listed = [typed(build) for build in objects(shown.get("builds"))]
-        for build in listed:
-            if build.get("queueId") == item:
-                return number_of(build.get("number"))
-        named = any(build.get("queueId") for build in listed)
-        return None if named or not listed else self.find()
+    @property
+    def _open(self) -> list[FollowedBuild]:
+        return [build for build in self._builds if build.open]
 
-    def _begins(self, number: int) -> None:
-        """Report the address of the build at once: after Ctrl-C nothing may be printed."""
-        self._missing_since = None
-        self.build = {"number": number}
-        self._say(f"{self.job.name} #{number}: started ({self.url})")
+    def _verify(self) -> None:
+        groups = [group for group in self._groups if group.open]
+        lost = [
+            build for some in bounded(self._parallel, self._read_group, groups) for build in some
+        ]
+        if lost:
+            self._search_builds(lost)
 
-    def _missing(self, reason: str) -> None:
-        now = self._pace.now()
-        if self._missing_since is None:
-            self._missing_since = now
-        elif now - self._missing_since >= _GRACE:
-            raise ToolchainError("failed", f"{self._what}: {reason}", status=404, method="GET")
+    def _read_group(self, group: _JobBuilds) -> list[FollowedBuild]:
+        """Read a job; return builds that are neither in its list nor named as waiting."""
+        read = self._read(group)
+        if read is None:
+            return []
+        response, shown = read
+        listed = records.listed(shown)
+        group.newest = max([group.newest, *(record["number"] for record in listed)])
+        whole = [record for record in listed if "result" in record]
+        numbers = {record["number"]: record for record in whole}
+        items = {record.get("queueId"): record for record in whole}
+        waiting = part(shown.get("queueItem"))
+        lost = []
+        for build in group.open:
+            found = items.get(build.item) if build.number is None else numbers.get(build.number)
+            if found is not None:
+                build.attempt(partial(build.take_build, found, response))
+            elif build.number is None and records.number_of(waiting.get("id")) == build.item:
+                build.take_item(waiting)
+            else:
+                lost.append(build)
+        return lost
 
-    def _verify(self, path: str, tree: str) -> Response | None:
-        """Send a read; `None` while the server is unreachable."""
+    def _read(self, group: _JobBuilds) -> tuple[Response, Mapping[str, Any]] | None:
+        """Return the response for a job and its object; `None` while the server is unreachable."""
         try:
-            return self._server.read(
-                self._what,
-                path,
-                query={"tree": tree},
+            response = self._server.read(
+                f"{_WHAT} of the job '{group.job.name}'",
+                f"{group.job.path}/api/json",
+                query={"tree": group.tree()},
                 expect=(200, 404),
                 patience=patience(self._pace),
             )
+            return response, object_of(response) if response.status == 200 else {}
         except ToolchainError as error:
-            if not is_passing(error):
-                raise
-            self._progress.state(f"{self.job.name}: the server does not respond, still waiting")
+            if is_passing(error):
+                self._progress.state("the server does not respond, still waiting")
+            else:
+                for build in group.open:
+                    build.error = error
             return None
 
-    def _log(self) -> BuildLog | None:
-        """Return the log of the build; `None` if the task wants no lines of it."""
-        if self.console is None and self.number is not None and self._keep > 0:
-            path = build_path(self.job, self.number)
-            self.console = BuildLog(self._server, path, self._keep)
-        return self.console
+    def _search_builds(self, lost: Sequence[FollowedBuild]) -> None:
+        """Find builds that the job does not show, because it names only a single queue item: search
+        the queue, then follow the other builds separately.
+        """
+        unnamed = [build for build in lost if build.number is None]
+        queue = self._queue() if unnamed else {}
+        single = []
+        for build in lost:
+            item = None if build.number else queue.get(build.item)
+            if item is None:
+                single.append(build)
+            else:
+                build.take_item(item)
+        for _done in bounded(self._parallel, lambda one: one.attempt(one.step), single):
+            pass
+
+    def _queue(self) -> Mapping[int | None, Mapping[str, Any]]:
+        try:
+            items = records.queue(self._server, _WHAT, _ITEM_FIELDS, patience(self._pace))
+        except ToolchainError:
+            return {}
+        return {item.get("id"): item for item in items or []}
+
+    def _expected(self) -> float | None:
+        """Return the seconds until the first expected end."""
+        known = [build.expected or 0.0 for build in self._open]
+        return min((seconds for seconds in known if seconds > 0), default=None)
 
     def _report(self) -> None:
-        line = f"{self.job.name} #{self.number}: running{_progress(self._estimate)}"
-        if self.input is not None:
-            line = f"{self.job.name} #{self.number}: waits for {described(self.input)}"
-        console = self._log()
-        if console is not None:
-            console.read(patience(self._pace))
-            words = console.last_words()
-            line += f": {words}" if words else ""
-        self._progress.running(line)
+        every = len(self._builds)
+        for build in self._builds:
+            if not build.open and build not in self._ended:
+                self._ended.append(build)
+                self._say(f"{_end_of(build)} ({len(self._ended)} of {every} done)")
+        if self._open and self._progress.due():
+            self._progress.running(f"{len(self._ended)} of {every} builds done{self._rest()}")
+
+    def _rest(self) -> str:
+        """Describe the builds that have not ended."""
+        running = [build for build in self._open if build.number is not None]
+        queued = [build for build in self._open if build.number is None]
+        left = max((build.expected or 0.0 for build in running), default=0.0)
+        line = f", {len(running)} running"
+        line += f" (about {left:.0f} s left)" if left > 0 else ""
+        if queued:
+            why = next((build.why for build in queued if build.why), "")
+            line += f", {len(queued)} in the queue{f' ({why})' if why else ''}"
+        return line
 
 
-def _estimate(response: Response, build: Mapping[str, Any]) -> tuple[int, float] | None:
-    """Return percent done and seconds left, by the server's estimate and clock; `None`
-    without one.
-    """
-    estimated, started = build.get("estimatedDuration"), build.get("timestamp")
-    if not isinstance(estimated, int) or not isinstance(started, int) or estimated <= 0:
-        return None
-    elapsed = _server_time(response) * 1000 - started
-    return max(0, min(99, round(elapsed * 100 / estimated))), (estimated - elapsed) / 1000
-
-
-def _progress(estimate: tuple[int, float] | None) -> str:
-    if estimate is None:
-        return ""
-    percent, left = estimate
-    time_left = f"about {left:.0f} s left" if left > 0 else "longer than estimated"
-    return f", {percent} %, {time_left}"
-
-
-def _server_time(response: Response) -> float:
-    """Return epoch seconds of the server's clock; of the local clock if the server
-    sends no date.
-    """
-    return time.time() if response.date is None else response.date.timestamp()
+def _end_of(build: FollowedBuild) -> str:
+    name = build.job.name if build.number is None else f"{build.job.name} #{build.number}"
+    if build.error is not None:
+        return f"{name}: {build.error.message}"
+    return f"{name}: {(build.build or {}).get('result')}"

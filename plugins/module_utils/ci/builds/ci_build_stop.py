@@ -17,8 +17,8 @@ from ..client import server_of
 from ..job_address import Job, JobName, build_path, build_segment, job_of
 from ..permissions import CANCEL, SEES_JOB
 from ..waiting import PaceFactory, WaitOptions, require_at_least
-from . import records
-from .build_watcher import BuildWatcher
+from . import build_watcher, records
+from .followed_build import FollowedBuild
 from .queue_item import ItemCancellation
 
 #: Seconds for a build to end after a stop request whose response was lost.
@@ -89,12 +89,13 @@ class _RunningBuild:
         self._segment = build_segment(options.build or "")
         self._what = f"stopping build {self._segment} of the job '{self._job.name}'"
         self._server = server_of(task)
-        self._watcher = self._watching(options.wait_timeout)
+        pace = make_pace(options.wait_timeout, options.poll_interval)
+        self._build = FollowedBuild(self._server, job, pace, 0)
 
     def plan(self) -> Plan:
         build, response = records.read_build(self._server, self._what, self._job, self._segment)
-        self._watcher.take_build(build, response)
-        if self._watcher.over or records.is_idle(self._watcher.build or {}):
+        self._build.take_build(build, response)
+        if self._build.over or records.is_idle(self._build.build or {}):
             return unchanged(self._values())
         state = {"job": self._job.name, "build": build["number"]}
         before, after = {**state, "running": True}, {**state, "running": False}
@@ -122,7 +123,7 @@ class _RunningBuild:
                 break
         if self._options.wait:
             raise self._goes_on()
-        self._watcher.step()
+        self._build.step()
         return self._values()
 
     def _methods(self) -> tuple[str, ...]:
@@ -131,7 +132,7 @@ class _RunningBuild:
 
     def _send(self, method: str) -> bool:
         """Send one method; return false if the server does not support it."""
-        number = self._watcher.number
+        number = self._build.number
         if number is None:
             raise AssertionError("apply follows plan")
         what = f"{self._what} by {method}"
@@ -143,26 +144,20 @@ class _RunningBuild:
         return self._ends_within(_READING_BACK)
 
     def _ends_within(self, seconds: float) -> bool:
-        self._watcher = self._watching(seconds, self._watcher)
+        pace = self._make_pace(seconds, self._options.poll_interval)
         try:
-            self._watcher.follow()
+            build_watcher.follow(self._server, self._build, pace, self._task.progress)
         except PollTimeout:
             return False
         return True
-
-    def _watching(self, seconds: float, before: BuildWatcher | None = None) -> BuildWatcher:
-        pace = self._make_pace(seconds, self._options.poll_interval)
-        watcher = BuildWatcher(self._server, self._job, pace, self._task.progress, 0)
-        watcher.build = None if before is None else before.build
-        return watcher
 
     def _goes_on(self) -> ToolchainError:
         hint = "" if self._options.escalate else "; escalate: true tries harder methods"
         return ToolchainError(
             "timeout",
-            f"{self._what}: it was asked to stop, but is still running ({self._watcher.url}), and"
+            f"{self._what}: it was asked to stop, but is still running ({self._build.url}), and"
             f" wait_timeout ({self._options.wait_timeout:g} s) is over{hint}",
-            url=self._watcher.url,
+            url=self._build.url,
             result={"changed": True, **self._values()},
         )
 
@@ -176,10 +171,10 @@ class _RunningBuild:
             " build, or it no longer exists",
             status=404,
             method="POST",
-            url=self._watcher.url,
+            url=self._build.url,
             result={"changed": False, **self._values()},
         )
 
     def _values(self) -> dict[str, Any]:
-        shown = self._watcher.build or {}
+        shown = self._build.build or {}
         return {"build": records.shown(shown, self._job, self._task.connection.url)}

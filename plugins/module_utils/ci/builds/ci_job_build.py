@@ -16,7 +16,7 @@ from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..permissions import BUILD, SEES_JOB
 from ..waiting import PaceFactory
-from . import records
+from . import build_watcher, records
 from .build_request import BuildOptions, BuildRequest
 from .many_builds import BuildEntry, ManyBuilds
 
@@ -80,7 +80,8 @@ class OneBuild:
 
     def __init__(self, task: Task, options: BuildOptions, make_pace: PaceFactory) -> None:
         self._task, self._options, self._make_pace = task, options, make_pace
-        self._request = BuildRequest(task, server_of(task), options, make_pace)
+        self._server = server_of(task)
+        self._request = BuildRequest(task, self._server, options, make_pace)
 
     def plan(self) -> Plan:
         request = self._request
@@ -106,8 +107,7 @@ class OneBuild:
         request = self._request
         if request.running is not None:
             return Plan({}, {}, result=request.values(), waits=True)
-        self._watched()
-        request.watcher.finish()
+        request.followed.finish()
         if request.finished is not None:
             request.validate()
         return unchanged(request.values())
@@ -115,32 +115,29 @@ class OneBuild:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._carried_out()
 
-    def _watched(self) -> None:
-        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
-        self._request.follow_with(pace, self._task.progress)
-
     def _carried_out(self) -> dict[str, Any]:
         """Start the build if none exists, and wait for its end if requested."""
         request, wait = self._request, self._options.wait
-        self._watched()
+        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
         with interruptible() as say:
             try:
                 if request.outstanding:
                     request.begin(wait=wait)
-                self._follow(wait)
+                if wait:
+                    self._follow(pace)
             except KeyboardInterrupt:
                 error = ToolchainError("failed", f"interrupted; {request.abandon(at_once=True)}")
                 say(error.message)
                 raise self._telling(error) from None
         return request.values()
 
-    def _follow(self, wait: bool) -> None:
+    def _follow(self, pace: PollInterval) -> None:
         """Follow the build; every failure includes its state."""
         request = self._request
         try:
-            if wait:
-                request.watcher.follow()
-                request.validate()
+            build_watcher.follow(self._server, request.followed, pace, self._task.progress)
+            request.followed.finish()
+            request.validate()
         except PollTimeout:
             raise self._telling(request.out_of_time()) from None
         except ToolchainError as error:

@@ -17,14 +17,8 @@ from ..client import server_of
 from ..job_address import JobName
 from ..waiting import PaceFactory, require_at_least
 from . import records
-from .build_request import (
-    BuildOptions,
-    BuildRequest,
-    Result,
-    State,
-    TriggerRule,
-)
-from .many_builds_watcher import ManyBuildsWatcher, WatchedBuild
+from .build_request import BuildOptions, BuildRequest, Result, State, TriggerRule
+from .build_watcher import BuildWatcher
 from .parameters import Files, ListStyle, Parameters
 from .trigger import BuildClaims
 
@@ -175,9 +169,6 @@ class ManyBuilds:
         """Start builds, wait for all, and evaluate them. Raises if a build failed."""
         wait = self._options.wait
         pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
-        for entry in self._entries:
-            if entry.error is None:
-                entry.request.follow_with(pace, lambda line: None)
         with interruptible() as say:
             try:
                 self._begin(begun, wait)
@@ -205,12 +196,18 @@ class ManyBuilds:
 
     def _follow(self, pace: PollInterval) -> None:
         watched = {
-            entry: WatchedBuild(entry.request.watcher, entry.request.first_number)
+            entry: entry.request.followed
             for entry in self._entries
             if entry.error is None and entry.same_as is None and entry.request.unfinished
         }
-        watcher = ManyBuildsWatcher(
-            self._server, list(watched.values()), pace, self._task.progress, self._parallel
+        for entry, build in watched.items():
+            build.first = entry.request.first_number
+        watcher = BuildWatcher(
+            self._server,
+            list(watched.values()),
+            pace,
+            self._task.progress,
+            parallel=self._parallel,
         )
         try:
             watcher.follow()
@@ -220,8 +217,8 @@ class ManyBuilds:
                 pass
         for entry, build in watched.items():
             entry.error = entry.error or build.error
-        ended = [entry for entry in self._entries if entry.request.watcher.over]
-        for _done in bounded(self._parallel, lambda entry: entry.request.watcher.finish(), ended):
+        ended = [entry for entry in self._entries if entry.request.followed.over]
+        for _done in bounded(self._parallel, lambda entry: entry.request.followed.finish(), ended):
             pass
         for entry in watched:
             if entry.error is None:
@@ -242,7 +239,7 @@ class ManyBuilds:
         left = [
             entry
             for entry in self._entries
-            if entry.error is None and entry.same_as is None and not entry.request.watcher.over
+            if entry.error is None and entry.same_as is None and not entry.request.followed.over
         ]
 
         def leave(entry: _ListedBuild) -> None:

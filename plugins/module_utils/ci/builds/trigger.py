@@ -26,7 +26,7 @@ from ...core.secret import clean_url
 from ..client import describe, leads_to_login, objects, refuse_page
 from ..job_address import Job
 from . import parameters
-from .build_watcher import patience
+from .followed_build import patience
 from .records import JobState, queued_items, read_job, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")

@@ -17,9 +17,9 @@ from ...core.module.typed_options import Option
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
-from ..builds import records
+from ..builds import build_watcher, records
 from ..builds.build_request import Result
-from ..builds.build_watcher import BuildWatcher
+from ..builds.followed_build import FollowedBuild
 from ..client import object_of, part, require_confirmation, server_of
 from ..job_address import JobName, build_path, job_of
 from ..permissions import CANCEL, DELETE_RUN, SEES_JOB, UPDATE_RUN
@@ -187,11 +187,11 @@ class CiBuildDeleteOperation:
 
     def _stop(self, number: int, path: str, row: dict[str, Any]) -> None:
         pace = self._make_pace(_STOPPING, 2.0)
-        watcher = BuildWatcher(self._server, self._job, pace, self._task.progress, 0)
-        watcher.build = {"number": number}
+        build = FollowedBuild(self._server, self._job, pace, 0)
+        build.build = {"number": number}
 
         def ends() -> bool:
-            watcher.follow()
+            build_watcher.follow(self._server, build, pace, self._task.progress)
             return True
 
         stopping.send(self._server, self._what, path, "stop", verify=ends)
@@ -203,7 +203,7 @@ class CiBuildDeleteOperation:
                 "timeout",
                 f"{self._what}: build #{number} was asked to stop, but is still running after"
                 f" {_STOPPING:g} s: end it with ci_build_stop and escalate: true",
-                url=watcher.url,
+                url=build.url,
             ) from None
 
     def _write(self, path: str, verify: Any) -> None:

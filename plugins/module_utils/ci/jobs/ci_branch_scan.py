@@ -14,7 +14,7 @@ from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
-from ..builds.build_watcher import is_passing, patience
+from ..builds.followed_build import is_passing, patience
 from ..client import object_of, objects, require_confirmation, server_of
 from ..job_address import JobName, job_of
 from ..permissions import BUILD, SEES_JOB

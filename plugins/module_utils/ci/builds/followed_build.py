@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The state of a build from the queue to its end, read from the server one poll at a time.
+
+Server facts [ci-8, ci-9]: a queue item names its build after it has left the queue, and is gone
+five minutes later; then only `queueId` of the builds connects them. An item may be unknown for a
+moment. A restarting server refuses connections or returns 503, and pipelines continue afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response
+from ...core.http.transport import Transport
+from ...core.polling import PollInterval
+from ..client import object_of, objects, part
+from ..job_address import Job, build_path
+from ..pending_input import described, pending_inputs
+from .build_log import BuildLog
+from .records import (
+    FOLLOWED_FIELDS,
+    NEWEST,
+    SUMMARIES,
+    has_ended,
+    is_idle,
+    is_over,
+    number_of,
+    summary,
+    truth,
+    typed,
+)
+
+#: Whether to stop following a build that waits for an input.
+OnInput = Literal["fail", "wait"]
+
+#: Seconds for which an item or build may be unknown before it counts as gone.
+_GRACE = 15.0
+#: Seconds after its end in which a build may get its result.
+_RESULT_GRACE = 3.0
+#: Minimum seconds for a poll, however little time is left.
+_SHORTEST_POLL = 0.5
+_UNAVAILABLE = (502, 503, 504)
+_ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
+_SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
+
+
+def patience(pace: PollInterval) -> float:
+    """Return the maximum seconds for a poll with its retries: never more than the
+    remaining time.
+    """
+    return max(_SHORTEST_POLL, pace.left)
+
+
+def is_passing(error: ToolchainError) -> bool:
+    """Return whether the server is temporarily unreachable, for instance during a restart."""
+    return error.kind in ("network", "timeout", "rate_limited") or error.status in _UNAVAILABLE
+
+
+class ProgressLines:
+    """Reports every change of state once, and a running build once per interval."""
+
+    def __init__(self, say: Callable[[str], None], pace: PollInterval) -> None:
+        self.say, self._pace = say, pace
+        self._last, self._last_time = "", float("-inf")
+
+    def state(self, line: str) -> None:
+        """Report a new state; a countdown does not make a line new."""
+        if re.sub(r"[\d.]+", "", line) != re.sub(r"[\d.]+", "", self._last):
+            self._report(line)
+
+    def due(self) -> bool:
+        """Return whether the next line about a running build is due."""
+        return self._pace.now() - self._last_time >= self._pace.interval
+
+    def running(self, line: str) -> None:
+        if line != self._last:
+            self._report(line)
+
+    def _report(self, line: str) -> None:
+        self._last, self._last_time = line, self._pace.now()
+        self.say(line)
+
+
+class FollowedBuild:
+    """A build or its queue item. `BuildWatcher` polls it.
+
+    :param pace: the clock, and the time that is left for a poll
+    :param keep: number of log lines to keep
+    """
+
+    def __init__(self, server: Transport, job: Job, pace: PollInterval, keep: int) -> None:
+        self._server, self.job, self._pace = server, job, pace
+        self._progress = ProgressLines(lambda line: None, pace)
+        self._keep = keep
+        self._missing_since: float | None = None
+        self._idle_since: float | None = None
+        self._what = f"waiting for a build of the job '{job.name}'"
+        self._job_url = f"{server.connection.url}/{job.path}/"
+        self._estimate: tuple[int, float] | None = None
+        #: Why it waits in the queue.
+        self.why = ""
+        #: Finds the number of the build on a server that does not connect builds and queue items.
+        self.find: Callable[[], int | None] = lambda: None
+        self.item: int | None = None
+        self.build: Mapping[str, Any] | None = None
+        #: The lowest number that the build can have; `None` if it is not known.
+        self.first: int | None = None
+        self.on_input: OnInput = "wait"
+        #: The input that the build waits for.
+        self.input: dict[str, Any] | None = None
+        self.console: BuildLog | None = None
+        #: Why it is no longer followed.
+        self.error: ToolchainError | None = None
+
+    def report_to(self, pace: PollInterval, say: Callable[[str], None]) -> None:
+        """Set the polling interval, and the function that receives progress lines."""
+        self._pace, self._progress = pace, ProgressLines(say, pace)
+
+    @property
+    def number(self) -> int | None:
+        return None if self.build is None else int(self.build["number"])
+
+    @property
+    def over(self) -> bool:
+        """Return whether the build has ended, usually with a result."""
+        if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
+            return True
+        return self.build is not None and is_over(self.build)
+
+    @property
+    def expected(self) -> float | None:
+        """Return the expected seconds until its end."""
+        return None if self._estimate is None else self._estimate[1]
+
+    @property
+    def url(self) -> str:
+        """Return the address of the build, or of its job until the build has a number."""
+        return self._job_url if self.number is None else f"{self._job_url}{self.number}/"
+
+    @property
+    def open(self) -> bool:
+        """Return whether it is to be followed further."""
+        return self.error is None and not self.over
+
+    def attempt(self, poll: Callable[[], None]) -> None:
+        """Poll; an error ends the waiting for this build only."""
+        try:
+            poll()
+        except ToolchainError as error:
+            self.error = error
+
+    def step(self) -> None:
+        """Poll once: the queue item, or the build if it has a number."""
+        if self.number is None and self.item is not None:
+            self._read_item(self.item)
+        if self.number is not None:
+            self._read_build(self.number)
+
+    def take_item(self, shown: Mapping[str, Any]) -> None:
+        """Store the state of the queue item."""
+        self._missing_since = None
+        stuck = " (stuck)" if truth(shown.get("stuck")) else ""
+        self.why = str(shown.get("why") or "about to start")
+        self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
+
+    def take_build(self, shown: Mapping[str, Any], response: Response) -> None:
+        """Store the state of the build from `response`. Raises `waiting` for a build that waits for
+        an input, unless the task waits for that too.
+        """
+        self._missing_since = None
+        self.build = typed(shown)
+        if not is_idle(self.build):
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = self._pace.now()
+        self._estimate = None if self.over else _estimate(response, self.build)
+        self.input = None if self.over else next(iter(pending_inputs(shown)), None)
+        if self.input is not None and self.on_input == "fail":
+            error = response.error(
+                "waiting", f"build #{self.number} waits for {described(self.input)}"
+            )
+            raise error.with_hint("respond with ci_build_input, or set on_input to wait")
+
+    def finish(self) -> None:
+        """Read the rest of the log after the end of the build."""
+        console = self._log()
+        if console is not None:
+            console.read_to_end()
+
+    def running(self) -> str:
+        """Return the state for the message of a task that stops waiting."""
+        if self.number is not None:
+            state = "is running" if self.input is None else f"waits for {described(self.input)}"
+            return f"{self._what}: build #{self.number} {state} ({self.url})"
+        if self.item is None:
+            return f"{self._what}: whether one was started is not known ({self.url})"
+        why = f" ({self.why})" if self.why else ""
+        return f"{self._what}: queue item {self.item} stays in the queue{why}"
+
+    def _read_item(self, item: int) -> None:
+        """Read the number of the build from its item. Raises `failed` if the item was cancelled."""
+        response = self._verify(f"queue/item/{item}/api/json", _ITEM_TREE)
+        if response is not None and response.status == 404:
+            self._search(item)
+        elif response is not None:
+            shown = typed(object_of(response))
+            if shown.get("cancelled"):
+                raise response.error(
+                    "failed", f"queue item {item} was cancelled before it was built"
+                )
+            number = number_of(part(shown.get("executable")).get("number"))
+            if number is None:
+                self.take_item(shown)
+            else:
+                self._begins(number)
+
+    def _read_build(self, number: int) -> None:
+        response = self._verify(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
+        if response is not None and response.status == 404:
+            self._missing(f"build #{number} is not on the server any more")
+        elif response is not None:
+            shown = {**object_of(response), "number": number}
+            if not has_ended(shown):
+                listed = self._verify(f"{self.job.path}/api/json", SUMMARIES)
+                if listed is None:
+                    return
+                shown = {**summary(listed, number), **shown}
+            self.take_build(shown, response)
+            if not self.over and self._progress.due():
+                self._report()
+
+    def _search(self, item: int) -> None:
+        """Search an unknown item in the job and among its builds."""
+        response = self._verify(f"{self.job.path}/api/json", _SEARCH_TREE)
+        if response is None or response.status == 404:
+            return
+        shown = object_of(response)
+        number = self._built(item, shown)
+        if number is not None:
+            self._begins(number)
+        elif truth(shown.get("inQueue")):
+            self.take_item(part(shown.get("queueItem")))
+        else:
+            self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
+
+    def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
+        """Return the number of an item's build among those of a job. If builds do not name their
+        items, return the number of our own build.
+        """
+        listed = [typed(build) for build in objects(shown.get("builds"))]
+        for build in listed:
+            if build.get("queueId") == item:
+                return number_of(build.get("number"))
+        named = any(build.get("queueId") for build in listed)
+        return None if named or not listed else self.find()
+
+    def _begins(self, number: int) -> None:
+        """Report the address of the build at once: after Ctrl-C nothing may be printed."""
+        self._missing_since = None
+        self.build = {"number": number}
+        self._progress.say(f"{self.job.name} #{number}: started ({self.url})")
+
+    def _missing(self, reason: str) -> None:
+        now = self._pace.now()
+        if self._missing_since is None:
+            self._missing_since = now
+        elif now - self._missing_since >= _GRACE:
+            raise ToolchainError("failed", f"{self._what}: {reason}", status=404, method="GET")
+
+    def _verify(self, path: str, tree: str) -> Response | None:
+        """Send a read; `None` while the server is unreachable."""
+        try:
+            return self._server.read(
+                self._what,
+                path,
+                query={"tree": tree},
+                expect=(200, 404),
+                patience=patience(self._pace),
+            )
+        except ToolchainError as error:
+            if not is_passing(error):
+                raise
+            self._progress.state(f"{self.job.name}: the server does not respond, still waiting")
+            return None
+
+    def _log(self) -> BuildLog | None:
+        """Return the log of the build; `None` if the task wants no lines of it."""
+        if self.console is None and self.number is not None and self._keep > 0:
+            path = build_path(self.job, self.number)
+            self.console = BuildLog(self._server, path, self._keep)
+        return self.console
+
+    def _report(self) -> None:
+        line = f"{self.job.name} #{self.number}: running{_progress(self._estimate)}"
+        if self.input is not None:
+            line = f"{self.job.name} #{self.number}: waits for {described(self.input)}"
+        console = self._log()
+        if console is not None:
+            console.read(patience(self._pace))
+            words = console.last_words()
+            line += f": {words}" if words else ""
+        self._progress.running(line)
+
+
+def _estimate(response: Response, build: Mapping[str, Any]) -> tuple[int, float] | None:
+    """Return percent done and seconds left, by the server's estimate and clock; `None`
+    without one.
+    """
+    estimated, started = build.get("estimatedDuration"), build.get("timestamp")
+    if not isinstance(estimated, int) or not isinstance(started, int) or estimated <= 0:
+        return None
+    elapsed = _server_time(response) * 1000 - started
+    return max(0, min(99, round(elapsed * 100 / estimated))), (estimated - elapsed) / 1000
+
+
+def _progress(estimate: tuple[int, float] | None) -> str:
+    if estimate is None:
+        return ""
+    percent, left = estimate
+    time_left = f"about {left:.0f} s left" if left > 0 else "longer than estimated"
+    return f", {percent} %, {time_left}"
+
+
+def _server_time(response: Response) -> float:
+    """Return epoch seconds of the server's clock; of the local clock if the server
+    sends no date.
+    """
+    return time.time() if response.date is None else response.date.timestamp()
