@@ -58,7 +58,7 @@ class BuildWatcher:
     """Follows builds of any jobs to their ends.
 
     :param say: receives a line per finished build, and a line about all builds per interval
-    :param each_state: report each state of the builds instead, and poll each by its own requests
+    :param each_state: poll each build by its own requests, and report all of its states
     :param parallel: maximum number of concurrent requests
     """
 

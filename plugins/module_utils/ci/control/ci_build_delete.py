@@ -171,9 +171,7 @@ class CiBuildDeleteOperation:
         return {"number": build["number"], "result": build.get("result"), "action": action}
 
     def _delete(self, build: Mapping[str, Any], row: dict[str, Any]) -> None:
-        """Delete a build: a running one is stopped, and a kept one released first. `row` gets each
-        step that was done.
-        """
+        """Stop a running build, release a kept build, and delete it; store each step in `row`."""
         number = int(build["number"])
         path = build_path(self._job, number)
         if self._options.force and not records.is_over(build):
