@@ -113,9 +113,6 @@ class OneBuild:
         return unchanged(request.values())
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._carried_out()
-
-    def _carried_out(self) -> dict[str, Any]:
         """Start the build if none exists, and wait for its end if requested."""
         request, wait = self._request, self._options.wait
         pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
