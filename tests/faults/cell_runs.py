@@ -16,7 +16,7 @@ from tools import tree
 tree.make_importable()  # the matrices also run as programs
 
 from tests.helpers import connections, forked, playbook  # noqa: E402 (imports plugins)
-from tests.helpers.cases import CASES, connection_options  # noqa: E402
+from tests.helpers.cases import connection_options, module_of  # noqa: E402
 
 FLAVOUR = "real"
 
@@ -60,17 +60,20 @@ def events(
 
     `patience` are connection options of all cells.
     """
-    options: dict[str, dict[str, Any]] = {service: {} for service in connections.LOGINS}
-    for cell in chosen:
-        options[CASES[cell.module]["service"]] |= connection_options(cell.module, FLAVOUR)
     defaults = connections.module_defaults(
-        sandbox.urls, **{service: {**patience, **given} for service, given in options.items()}
+        sandbox.urls, **dict.fromkeys(connections.LOGINS, patience)
     )
-    play = playbook.play([cell.task() for cell in chosen], module_defaults=defaults)
+    play = playbook.play([_task(cell) for cell in chosen], module_defaults=defaults)
     ended = forked.run(folder, play, sandbox)
     for cell in chosen:
         event = ended.event(str(cell))
         yield cell, event, cell.wrong(event)
+
+
+def _task(cell: Cell) -> dict[str, Any]:
+    """Return the task of a cell with the connection options of its case."""
+    task, module = cell.task(), f"{playbook.NAMESPACE}.{module_of(cell.module)}"
+    return {**task, module: {**connection_options(cell.module, FLAVOUR), **task[module]}}
 
 
 def runner(

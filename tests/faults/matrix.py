@@ -20,7 +20,7 @@ from typing import Any
 from tests.faults import cell_runs
 from tests.faults.writes import WRITERS, arguments
 from tests.helpers import playbook
-from tests.helpers.cases import CASES, seed, settings
+from tests.helpers.cases import CASES, module_of, seed, settings
 
 NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
 _LATE = 2.0  # seconds; longer than the timeout of the tasks
@@ -93,7 +93,8 @@ class Cell:
             "sandbox_seed": seed(self.module),
             "sandbox_faults": [{"service": self.service, "write": True, **fault}],
         }
-        return playbook.task(self.module, arguments(self.module), str(self), vars=variables)
+        module = module_of(self.module)
+        return playbook.task(module, arguments(self.module), str(self), vars=variables)
 
     def wrong(self, event: playbook.Event) -> str | None:
         """Return the reason why the outcome is wrong, or None."""

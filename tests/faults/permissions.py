@@ -16,7 +16,15 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.des
 )
 from sandbox.client import Sandbox
 from tests.helpers import in_process
-from tests.helpers.cases import CASES, MODULES, first_arguments, seed, settings
+from tests.helpers.cases import (
+    CASES,
+    FAULT_CASES,
+    connection_options,
+    first_arguments,
+    module_of,
+    seed,
+    settings,
+)
 from tests.helpers.permissions import ADMIN, ALL
 from tools.descriptors import DESCRIPTORS
 
@@ -34,16 +42,20 @@ LOGINS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Operation:
-    """A task that runs without each permission that it needs, from the case file of its module.
+    """A task that runs without each permission that it needs, from a case file.
 
-    `row` is an entry of `permissions` there; `case.schema.json` describes its keys.
+    `case`: name of the case. `row` is an entry of `permissions` there; `case.schema.json` describes its keys.
     """
 
-    module: str
+    case: str
     row: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, (self.module, self.row.get("name"))))
+        return ", ".join(filter(None, (self.case, self.row.get("name"))))
+
+    @property
+    def module(self) -> str:
+        return module_of(self.case)
 
     @property
     def _accesses(self) -> list[Access]:
@@ -73,27 +85,28 @@ class Operation:
 
     @property
     def service(self) -> str:
-        return str(CASES[self.module]["service"])
+        return str(CASES[self.case]["service"])
 
     def given(self, url: str, folder: Path) -> dict[str, Any]:
-        arguments = self.row.get("arguments") or first_arguments(self.module)
+        arguments = self.row.get("arguments") or first_arguments(self.case)
         text = json.dumps({**arguments, **self.row.get("more", {})}).replace("FOLDER", str(folder))
-        return {"url": url, **LOGINS[self.service], **json.loads(text)}
+        login = {**LOGINS[self.service], **connection_options(self.case, "real")}
+        return {"url": url, **login, **json.loads(text)}
 
 
-def _rows(module: str) -> list[Mapping[str, Any]]:
+def _rows(case: str) -> list[Mapping[str, Any]]:
     """Return the rows of a case file. The default is the first operation that writes, with the
     arguments of its first step.
     """
-    operations = DESCRIPTORS[module].operations
+    operations = DESCRIPTORS[module_of(case)].operations
     first = [name for name, access in operations.items() if access.writes][:1]
     default = [{"operations": first}] if first else []
-    rows: list[Mapping[str, Any]] = CASES[module].get("permissions", default)
+    rows: list[Mapping[str, Any]] = CASES[case].get("permissions", default)
     return rows
 
 
 OPERATIONS = {
-    str(one): one for name in MODULES for one in (Operation(name, row) for row in _rows(name))
+    str(one): one for name in FAULT_CASES for one in (Operation(name, row) for row in _rows(name))
 }
 
 
@@ -153,9 +166,9 @@ def play(
     if not again:
         sandbox.reset()
         shutil.rmtree(folder / "RUN", ignore_errors=True)
-        for name, changes in settings(operation.module).items():
+        for name, changes in settings(operation.case).items():
             sandbox.settings(name, **changes)
-        sandbox.seed(seed(operation.module))
+        sandbox.seed(seed(operation.case))
     allow(sandbox, service, granted)
     mark = sandbox.mark()
     given = {**operation.given(sandbox.urls[service], folder), "_ansible_check_mode": check}

@@ -20,7 +20,7 @@ from typing import Any
 from tests.faults import cell_runs
 from tests.faults.writes import arguments
 from tests.helpers import playbook
-from tests.helpers.cases import CASES, MODULES, seed, settings
+from tests.helpers.cases import CASES, FAULT_CASES, module_of, seed, settings
 from tests.helpers.sentences import assert_one_sentence
 
 _TIMEOUT = 0.7  # seconds
@@ -158,7 +158,7 @@ class Cell:
             "sandbox_seed": seed(self.module),
             "sandbox_faults": [fault],
         }
-        return playbook.task(self.module, given, str(self), diff=True, vars=variables)
+        return playbook.task(module_of(self.module), given, str(self), diff=True, vars=variables)
 
     def wrong(self, event: playbook.Event) -> str | None:
         """Return the reason why the outcome of the task is wrong, or None."""
@@ -182,7 +182,7 @@ class Cell:
 
 def cells(modules: Sequence[str] = ()) -> list[Cell]:
     """Return all cells, or those of the given modules."""
-    return [Cell(module, shape) for module in modules or MODULES for shape in ALL]
+    return [Cell(module, shape) for module in modules or FAULT_CASES for shape in ALL]
 
 
 def sample() -> list[Cell]:
@@ -190,7 +190,7 @@ def sample() -> list[Cell]:
     names = list(ALL)
     return [
         Cell(module, names[(2 * number + turn) % len(names)])
-        for number, module in enumerate(MODULES)
+        for number, module in enumerate(FAULT_CASES)
         for turn in (0, 1)
     ]
 
@@ -198,7 +198,7 @@ def sample() -> list[Cell]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the matrix. Return the exit status: 0 if no cell fails."""
     runner = cell_runs.runner(cells, PATIENCE)
-    return cell_runs.print_all("tests.faults.shapes", MODULES, runner, arguments)
+    return cell_runs.print_all("tests.faults.shapes", FAULT_CASES, runner, arguments)
 
 
 if __name__ == "__main__":

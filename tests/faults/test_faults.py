@@ -19,7 +19,15 @@ import pytest
 from sandbox.client import Sandbox
 from tests.faults.writes import WRITERS, arguments
 from tests.helpers import connections, forked, playbook
-from tests.helpers.cases import CASES, MODULES, connection_options, first_arguments, seed, settings
+from tests.helpers.cases import (
+    CASES,
+    FAULT_CASES,
+    connection_options,
+    first_arguments,
+    module_of,
+    seed,
+    settings,
+)
 from tests.helpers.sentences import assert_one_sentence
 
 FLAVOUR = "real"
@@ -83,7 +91,7 @@ HICCUPS: dict[str, dict[str, Any]] = {
     "a short break": {"status": 503, "headers": {"Retry-After": "0"}},
 }
 #: Modules that write into a local folder. A task would find the files of the previous task there.
-FOLDERS = [name for name in MODULES if "dest" in first_arguments(name)]
+FOLDERS = [name for name in FAULT_CASES if "dest" in first_arguments(name)]
 #: Faults of the write alone.
 WRITE_TROUBLES = {
     "a redirected write": Trouble("protocol", {"redirect": "/repo/api/system/ping"}),
@@ -134,7 +142,9 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
         variables["sandbox_faults"] = [
             {"service": CASES[module]["service"], "times": 99, **fault} for fault in faults
         ]
-        return playbook.task(module, {**given, **options}, name, vars=variables, diff=True)
+        return playbook.task(
+            module_of(module), {**given, **options}, name, vars=variables, diff=True
+        )
 
     def calm(name: str, **variables: Any) -> dict[str, Any]:
         return {**one(name, [], {}, **variables), "check_mode": True}
@@ -146,7 +156,7 @@ def _tasks(module: str, url: str) -> list[dict[str, Any]]:
     nowhere = [
         one("nobody listens", [], {"url": f"http://127.0.0.1:{_closed_port()}/x"}),
         one("a wrong path", [], {"url": f"{url}/nowhere"}),
-        one("a host without a name", [], {"url": "http://host.invalid"}),
+        one("a host without a name", [], {"url": "http://host.invalid/wiki"}),
     ]
     hiccups = [
         one(name, [{**fault, "times": 1}], {"retries": 2, **apart(name)}, **fresh)
@@ -203,7 +213,7 @@ def _assert_failed(event: playbook.Event, trouble: Trouble) -> None:
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", FAULT_CASES)
 def test_trouble_is_told_by_its_kind(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     _assert_failed(event, TROUBLES[name])
@@ -211,7 +221,7 @@ def test_trouble_is_told_by_its_kind(troubled: Troubled, module: str, name: str)
     assert event.result["http"]["retries"] == 0
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", FAULT_CASES)
 def test_an_address_where_nothing_is(troubled: Troubled, module: str) -> None:
     run = troubled(module)
     for name, words in (("nobody listens", "port"), ("a host without a name", "name of the host")):
@@ -220,14 +230,14 @@ def test_an_address_where_nothing_is(troubled: Troubled, module: str) -> None:
     _assert_failed(run.event("a wrong path"), Trouble("not_found", words="check url"))
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", FAULT_CASES)
 def test_nothing_is_half_done(troubled: Troubled, module: str) -> None:
     before, after = (troubled(module).event(name).result for name in ("before", "after"))
     assert (after["changed"], after["diff"]) == (before["changed"], before["diff"])
 
 
 @pytest.mark.parametrize("name", HICCUPS)
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", FAULT_CASES)
 def test_a_hiccup_passes(troubled: Troubled, module: str, name: str) -> None:
     run = troubled(module)
     event = run.event(name)
@@ -240,7 +250,7 @@ def test_a_hiccup_passes(troubled: Troubled, module: str, name: str) -> None:
 def test_a_case_writes_if_the_descriptor_of_its_module_does() -> None:
     writing = {
         name
-        for name in MODULES
+        for name in FAULT_CASES
         if "create" in CASES[name] or any(CASES[name].get("writes", {}).values())
     }
     # These modules write local files; on the server, they only read.
@@ -275,7 +285,7 @@ def test_a_write_without_an_answer_is_not_sent_twice(
         assert name != "a write cut off"
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", FAULT_CASES)
 def test_no_secret_is_shown(troubled: Troubled, module: str) -> None:
     case = CASES[module]
     login = connections.LOGINS[case["service"]]

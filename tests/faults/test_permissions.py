@@ -17,6 +17,7 @@ import pytest
 from sandbox.client import Sandbox
 from tests.faults.permissions import OPERATIONS, play, without
 from tests.faults.writes import WRITERS
+from tests.helpers.cases import module_of
 from tools.descriptors import DESCRIPTORS
 
 CELLS = [(name, right) for name, operation in OPERATIONS.items() for right in operation.needs]
@@ -71,9 +72,9 @@ def test_every_operation_that_writes_is_run_without_its_permissions() -> None:
         )
     }
     declared = {
-        (module, access)
-        for module in WRITERS
-        for access in DESCRIPTORS[module].operations.values()
+        (module_of(case), access)
+        for case in WRITERS
+        for access in DESCRIPTORS[module_of(case)].operations.values()
         if access.writes and (access.needs or access.unforeseen)
     }
     assert declared - run == set()

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.client import Sandbox
 from tests.faults import cell_runs, shapes
-from tests.helpers.cases import MODULES
+from tests.helpers.cases import FAULT_CASES
 
 Sampled = dict[shapes.Cell, str | None]
 
@@ -31,5 +31,5 @@ def test_a_task_ends_in_one_sentence_whatever_a_server_answers(
 
 def test_the_sample_has_every_module_and_every_shape() -> None:
     sample = shapes.sample()
-    assert {cell.module for cell in sample} == set(MODULES)
+    assert {cell.module for cell in sample} == set(FAULT_CASES)
     assert {cell.shape for cell in sample} == set(shapes.ALL)

@@ -25,6 +25,18 @@ MODULES = sorted(
     name for name, case in CASES.items() if name == case["module"] and "service" in case
 )
 
+#: The cases of the fault tests: those above, and those of the wiki with version 2 of the cloud.
+FAULT_CASES = sorted(
+    [
+        *MODULES,
+        *(
+            name
+            for name, case in CASES.items()
+            if name == f"{case['module']}_cloud" and case["service"] == "wiki"
+        ),
+    ]
+)
+
 #: The steps that share the number of requests under `unchanged`.
 _UNCHANGED = ("create again", "update again", "run again")
 
@@ -34,6 +46,10 @@ def problems(case: Mapping[str, Any]) -> list[str]:
     schema = json.loads((_FOLDER / "case.schema.json").read_text(encoding="utf-8"))
     errors = jsonschema.Draft202012Validator(schema).iter_errors(case)
     return [f"{error.json_path}: {error.message}" for error in errors]
+
+
+def module_of(name: str) -> str:
+    return str(CASES[name]["module"])
 
 
 def first_arguments(module: str) -> dict[str, Any]:
