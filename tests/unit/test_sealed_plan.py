@@ -94,6 +94,27 @@ def test_changes_of_a_list_are_taken_one_by_one() -> None:
     assert held({"writes": [], "rest": "skip"}, operation)[1].changed is False
 
 
+class Following:
+    """An operation with changes that earlier tasks lead to."""
+
+    def parts(self) -> Sequence[PlannedChange]:
+        return [
+            PlannedChange(f"{group}/{number}", None, number, None, group=group, follows=True)
+            for group in "ab"
+            for number in range(2)
+        ]
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        return Plan({}, sorted(places), "delete")
+
+
+def test_changes_that_follow_are_left_out_without_a_conflict() -> None:
+    sealing, _plan = held({}, Following(), check_mode=True)
+    assert sealing.grouped == [sealing.digests[:2], sealing.digests[2:]]
+    _sealing, plan = held({"writes": sealing.digests[1:]}, Following())
+    assert plan.after == [0]
+
+
 def test_a_long_conflict_is_cut() -> None:
     operation = Many([(f"n{number}", number) for number in range(12)])
     with pytest.raises(ToolchainError, match=r"of n0, n1, .*, n9 and 2 more is not"):

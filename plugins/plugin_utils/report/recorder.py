@@ -214,16 +214,19 @@ class Recorder:
         return all(self._checks) if self._checks else default
 
 
-def _with_digests(found: list[Any], digests: list[str]) -> list[Any]:
+def _with_digests(found: list[Any], digests: list[Any]) -> list[Any]:
     """Add the digests of a task's changes to its findings, which are in the same order.
 
-    The last finding gets the digests of the changes that are not listed one by one. A module that
-    writes all in one request has a single digest.
+    :param digests: for each finding a digest, or a list of them. The last finding gets the digests
+        of the changes that are not listed one by one. A module that writes all in one request has
+        a single digest.
     """
+    each = [one if isinstance(one, list) else [one] for one in digests]
     drift = [one for one in found if one["status"] == "drift"]
     for number, one in enumerate(drift):
-        own = digests[number : number + 1] or digests[-1:]
-        one["digests"] = digests[number:] if number == len(drift) - 1 and own else own
+        own = each[number : number + 1] or each[-1:]
+        own = each[number:] if number == len(drift) - 1 and own else own
+        one["digests"] = [digest for group in own for digest in group]
     return found
 
 

@@ -211,11 +211,18 @@ def _item_rows(current: Context, text: str) -> Iterator[Row]:
     # server fact [repo-8]: the trash can is searched only if the query names it
     if f'"{trash.REPOSITORY}"' in text:
         for path, node in current.store.items(trash.KIND):
-            yield _item_row({**node, "repo": trash.REPOSITORY, "path": path})
+            yield _item_row({**_file_of(node), "repo": trash.REPOSITORY, "path": path})
     for key, doc in current.store.items(repositories.KIND):
         if doc["type"] == "LOCAL":
             for node in Tree(current).below(key, ""):
                 yield _item_row(node)
+
+
+def _file_of(kept: Node) -> Node:
+    """Return a file of the trash can; a build record is a file, too."""
+    times = dict.fromkeys(("created", "modified"), kept.get("started"))
+    people = dict.fromkeys(("createdBy", "modifiedBy"), "")
+    return {"folder": False, "properties": {}, **people, **times, **kept}
 
 
 def _item_row(node: Node) -> Row:

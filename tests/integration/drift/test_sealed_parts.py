@@ -41,7 +41,7 @@ class Sealed:
         """Return the digests of what differs now."""
         result = self({}, check=True)
         assert not result.get("failed"), result
-        found: list[str] = result.get("plan_digests", [])
+        found = flat(result.get("plan_digests", []))
         assert len(found) == len(set(found))
         return found
 
@@ -54,6 +54,11 @@ class Sealed:
         assert result.get("failed"), result
         assert (result["error"]["kind"], self.writes) == ("conflict", [])
         return str(result["msg"])
+
+
+def flat(digests: Sequence[Any]) -> list[str]:
+    """Return the digests without their groups."""
+    return [one for each in digests for one in (each if isinstance(each, list) else [each])]
 
 
 def publish(sandbox: Sandbox, name: str, number: str, started: str) -> None:
@@ -96,36 +101,45 @@ def test_artifacts_of_builds_go_only_if_the_plan_says_so(fresh: Fresh) -> None:
 
 def discard(sandbox: Sandbox, path: str) -> None:
     """Move a file to the trash."""
-    rule = {"repo": "generic-snapshot-local", "name": path.rpartition("/")[2]}
+    rule = {"repo": REPO, "name": path.rpartition("/")[2]}
     cleanup = Sealed(sandbox, "repo", "artifact_cleanup", {"rules": [rule]})
     assert cleanup.enforce(cleanup.drift())["deleted"]
 
 
-def test_a_repository_of_the_trash_that_has_more_items_is_left_out(fresh: Fresh) -> None:
-    sandbox = fresh("real")
-    trash = Sealed(sandbox, "repo", "artifact_trash", {"state": "empty"})
-    given = {"state": "clean", "repo": "generic-snapshot-local", "path": "nightly/agent"}
-    folder = Sealed(sandbox, "repo", "artifact_trash", given)
-    plan, below = trash.drift(), folder.drift()
-    assert (len(plan), len(below)) == (1, 1)
-    discard(sandbox, "nightly/agent/1.txt")
-    for module, old in ((trash, plan), (folder, below)):
-        assert "generic-snapshot-local" in module.refused(old)
-        assert module.enforce(old, "skip")["changed"] is False
-        assert module.writes == []
-    result = trash.enforce(trash.drift())
-    assert (result["changed"], result["children"]) == (True, [])
-    assert trash.writes == ["DELETE /api/trash/clean/generic-snapshot-local"]
+REPO = "generic-snapshot-local"
+STATES: dict[str, dict[str, Any]] = {
+    "empty": {"state": "empty"},
+    "repository": {"state": "clean", "repo": REPO, "force": True},
+    "folder": {"state": "clean", "repo": REPO, "path": "nightly/agent"},
+    "item": {"state": "clean", "repo": REPO, "path": "nightly/agent/0.txt"},
+}
 
 
-def test_an_item_of_the_trash_is_removed_as_planned(fresh: Fresh) -> None:
+@pytest.mark.parametrize("state", STATES)
+def test_only_the_items_of_the_plan_leave_the_trash(fresh: Fresh, state: str) -> None:
+    """Verify that a file stays which an earlier task of the run has moved to the trash."""
     sandbox = fresh("real")
-    given = {"state": "clean", "repo": "generic-snapshot-local", "path": "nightly/agent/0.txt"}
-    item = Sealed(sandbox, "repo", "artifact_trash", given)
-    plan = item.drift()
+    trash = Sealed(sandbox, "repo", "artifact_trash", STATES[state])
+    plan = trash.drift()
+    assert len(plan) == 1
     discard(sandbox, "nightly/agent/1.txt")
-    assert item.enforce(plan)["changed"] is True
-    assert item.enforce(plan)["changed"] is False
+    result = trash.enforce(plan)
+    assert (result["changed"], result["children"]) == (True, [REPO])
+    new = [] if state == "item" else [f"{REPO}/nightly/agent/1.txt"]
+    assert result.get("plan_skipped", []) == new
+    assert trash.writes == [f"DELETE /api/trash/clean/{REPO}/nightly/agent/0.txt"]
+    assert trash.enforce(plan)["changed"] is False
+    assert len(trash.drift()) == len(new)
+    if new:
+        assert trash.enforce(trash.drift())["children"] == []
+
+
+def test_the_items_of_a_repository_belong_to_its_finding(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    discard(sandbox, "nightly/agent/1.txt")
+    trash = Sealed(sandbox, "repo", "artifact_trash", STATES["empty"])
+    (group,) = trash({}, check=True)["plan_digests"]
+    assert len(group) == 2
 
 
 FILES = {

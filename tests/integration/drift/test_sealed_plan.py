@@ -75,6 +75,7 @@ def _sealed(sandbox: Sandbox, folder: Path, **variables: Any) -> dict[str, Any]:
 
 PLAN = {"enforce_plan": "report/plan.json"}
 REPORT = {"drift_report": "report"}
+ADMIN = "repo-admin-token-1234567890"
 
 
 def _version(sandbox: Sandbox, folder: Path, name: str, **options: Any) -> None:
@@ -269,6 +270,29 @@ def test_the_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None
             sandbox, tmp_path, "enforce", given, arguments=["--check"], environment=environment
         )
         assert "Plan: 3 to create, 0 to update, 0 to delete." in run.output
+
+
+def test_what_a_run_deletes_stays_in_the_trash(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that the trash is cleaned as planned after a cleanup that fills it."""
+    sandbox = fresh("real")
+    login = connections.connection("repo", sandbox.urls["repo"], token=ADMIN, dialect="jfrog")
+    house: dict[str, Any] = {
+        "enforce_connections": {"repo": login},
+        "enforce_roles": "repo_housekeeping",
+        "repo_housekeeping_rules": [{"repo": "generic-snapshot-local", "name": "1.txt"}],
+        "repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}],
+        "repo_housekeeping_trash": [{"state": "empty"}],
+    }
+    plan = _sealed(sandbox, tmp_path, **house)
+    assert [one["kind"] for one in plan["entries"]] == ["item", "build", "trash"]
+    run = _run(sandbox, tmp_path, "enforce", {**PLAN, **house})
+    assert "Applied: 0 created, 0 updated, 3 deleted; failed: 0, skipped: 2." in run.output
+    left = _sealed(sandbox, tmp_path, **house)["entries"]
+    names = ["artifactory-build-info", "generic-snapshot-local"]
+    assert [(one["kind"], one["name"]) for one in left] == [("trash", name) for name in names]
+    run = _run(sandbox, tmp_path, "enforce", {**PLAN, **house})
+    assert "Applied: 0 created, 0 updated, 2 deleted; failed: 0, skipped: 0." in run.output
+    assert _sealed(sandbox, tmp_path, **house)["entries"] == []
 
 
 def test_an_old_plan_is_refused_before_any_request(fresh: Fresh, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:
     """Return the return values that reports read."""
     if sealing is None:
         return {}
-    values = {"plan_digests": sealing.digests, "plan_skipped": sealing.skipped}
+    values = {"plan_digests": sealing.grouped, "plan_skipped": sealing.skipped}
     return {name: value for name, value in values.items() if value}
 
 

@@ -25,12 +25,19 @@ _MOST_NAMED = 10
 
 
 class PlannedChange(NamedTuple):
-    """A change of a plan: its name, what it is made from, and both sides."""
+    """A change of a plan: its name, what it is made from, and both sides.
+
+    :param group: object of the report that has several changes
+    :param follows: earlier tasks of the run may lead to the change: if a sealed plan does not have
+        it, it is left out, and is no conflict
+    """
 
     name: str
     wanted: Any
     before: Any
     after: Any
+    group: str = ""
+    follows: bool = False
 
 
 @runtime_checkable
@@ -67,6 +74,8 @@ class Sealing:
         self._place, self._secrets = list(place), frozenset(secrets)
         #: Digests of the changes, in their order.
         self.digests: list[str] = []
+        #: The same, with a list for each group of changes: for the findings of a report.
+        self.grouped: list[Any] = []
         #: Names of changes that are left out.
         self.skipped: list[str] = []
 
@@ -81,10 +90,13 @@ class Sealing:
             return plan
         parts = _parts(operation, plan, wanted, descriptor.name if descriptor else "")
         self.digests = [self._digest(part) for part in parts]
+        self.grouped = _grouped(parts, self.digests)
         if check_mode or self._may_write is None:
             return plan
         refused = [n for n, digest in enumerate(self.digests) if digest not in self._may_write]
-        unknown = [n for n in refused if self.digests[n] not in self._ignored]
+        unknown = [
+            n for n in refused if self.digests[n] not in self._ignored and not parts[n].follows
+        ]
         if unknown and not self._skips:
             raise _conflict([parts[n].name for n in unknown])
         if isinstance(operation, Divisible):
@@ -112,6 +124,20 @@ def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[Pl
     # the options: two objects may have the same diff, and a diff need not show what is run
     name = _name(pattern, wanted)
     return [PlannedChange(name, wanted, [plan.action, before], [after, _plain(wanted)])]
+
+
+def _grouped(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[Any]:
+    """Return the digests; those of a group are a list at the place of the first one."""
+    found: list[Any] = []
+    groups: dict[str, list[str]] = {}
+    for part, digest in zip(parts, digests, strict=True):
+        if not part.group:
+            found.append(digest)
+        elif part.group in groups:
+            groups[part.group].append(digest)
+        else:
+            found.append(groups.setdefault(part.group, [digest]))
+    return found
 
 
 def _name(pattern: str, options: Any) -> str:

@@ -8,11 +8,13 @@ a 400.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from ...core import address
+from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
@@ -23,6 +25,7 @@ from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, 
 
 _KEY = "auto-trashcan"
 _TRASH = f"api/storage/{_KEY}"
+_PARALLEL = 4
 #: Message for an item that is not in the trash; the status has other meanings too.
 _NOT_THERE = "could not locate"
 
@@ -70,7 +73,7 @@ class ArtifactTrashOperation:
 
 
 def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
-    client = RepoClient(task)
+    client = RepoClient(task, connections=_PARALLEL)
     if options.project is not None:
         repository_key("project", options.project)
         if options.state != "builds_clean":
@@ -132,78 +135,106 @@ def _listed(client: RepoClient) -> list[str] | None:
     return sorted(found - {""})
 
 
-def _planned(client: RepoClient, repo: str, path: str = "") -> PlannedChange:
-    """Return the removal of an item or repository from the trash, with the items that go with it.
+def _planned(client: RepoClient, place: str) -> Iterator[PlannedChange]:
+    """Yield the items that are removed with a repository or an item of the trash.
 
-    A server that lists repository keys only has no items to compare.
+    A server that lists repository keys only has no items to compare. An item may be there because
+    an earlier task of the run has deleted it.
     """
-    place = join(repo, path)
     items = _items(client, place) if client.dialect.trash_shows_items else []
-    return PlannedChange(place, None, {"items": items}, None)
+    if not items:
+        yield PlannedChange(place, None, "in the trash", None, group=place, follows=True)
+    for item in items:
+        name = join(str(item["path"]), str(item["name"]))
+        yield PlannedChange(name, None, item, None, group=place, follows=True)
 
 
-def _items(client: RepoClient, place: str) -> list[list[Any]]:
+def _items(client: RepoClient, place: str) -> list[dict[str, Any]]:
     """Return the files at or below a place in the trash [repo-8]."""
     what = f"listing '{place}' in the trash"
     folder, _slash, name = place.rpartition("/")
     places: list[dict[str, Any]] = [{"path": place}, {"path": {"$match": f"{place}/*"}}]
     if folder:
         places.append({"$and": [{"path": folder}, {"name": name}]})
-    query = aql.items({"repo": _KEY, "$or": places}, ("size", "actual_sha1", "modified"))
-    found = aql.ask(client, what, query)
+    fields = ("path", "name", "size", "actual_sha1", "modified")
+    found = aql.ask(client, what, aql.items({"repo": _KEY, "$or": places}, fields))
     if found.trimmed:
         raise ToolchainError(
             "protocol", f"{what}: the server does not give all of it ({found.trimmed})"
         )
-    names = ("path", "name", "size", "actual_sha1", "modified")
-    return sorted([row.get(each) for each in names] for row in found.rows)
+    items = [{name: row.get(name) for name in fields} for row in found.rows]
+    return sorted(items, key=lambda item: (str(item["path"]), str(item["name"])))
 
 
-class TrashEmptying:
+class _Removal(ABC):
+    """A removal from the trash: as a whole, or under a sealed plan item by item."""
+
+    def __init__(self, client: RepoClient) -> None:
+        self._client = client
+        #: The repositories, or the item, to remove.
+        self._going: list[str] = []
+        self._parts: list[PlannedChange] | None = None
+        self._sealed = False
+
+    @abstractmethod
+    def _whole(self) -> Plan:
+        """Return the plan of what is still to be removed."""
+
+    @abstractmethod
+    def _remove(self) -> Mapping[str, Any]:
+        """Remove everything, and return the return values."""
+
+    def parts(self) -> list[PlannedChange]:
+        if self._parts is None:
+            self._parts = [part for place in self._going for part in _planned(self._client, place)]
+        return self._parts
+
+    def leave_out(self, places: Collection[int]) -> Plan:
+        self._parts = [part for number, part in enumerate(self.parts()) if number not in places]
+        left = {part.group for part in self._parts}
+        self._going = [place for place in self._going if place in left]
+        self._sealed = True
+        return self._whole()
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        return self._remove_parts() if self._sealed else self._remove()
+
+    def _remove_parts(self) -> Mapping[str, Any]:
+        removed: list[bool] = []
+
+        def remove(part: PlannedChange) -> None:
+            repo, _slash, path = part.name.partition("/")
+            removed.append(TrashCleaning(self._client, repo, path).send())
+
+        try:
+            spread(_PARALLEL, remove, self.parts())
+        except ToolchainError as error:
+            error.result.setdefault("changed", any(removed))
+            raise
+        return {"changed": any(removed), "children": children(self._client)}
+
+
+class TrashEmptying(_Removal):
     """Empty the trash."""
 
     def __init__(self, client: RepoClient, warn: Callable[[str], None]) -> None:
-        self._client, self._warn = client, warn
+        super().__init__(client)
+        self._warn = warn
         self._found: list[str] = []
-        #: Keys that are cleaned one by one, because a sealed plan names them; `None` for all.
-        self._named: list[str] | None = None
 
     def plan(self) -> Plan:
-        self._found = children(self._client)
-        return self._whole(self._found)
+        self._found = self._going = children(self._client)
+        return self._whole()
 
-    def _whole(self, going: list[str]) -> Plan:
-        left = [key for key in self._found if key not in going]
-        if not going:
+    def _whole(self) -> Plan:
+        left = [key for key in self._found if key not in self._going]
+        if not self._going:
             return unchanged({"children": left}, {"children": left})
         return Plan(
             {"children": self._found}, {"children": left}, "delete", result={"children": left}
         )
 
-    def parts(self) -> list[PlannedChange]:
-        keys = self._found if self._named is None else self._named
-        return [_planned(self._client, key) for key in keys]
-
-    def leave_out(self, places: Collection[int]) -> Plan:
-        self._named = [key for number, key in enumerate(self._found) if number not in places]
-        return self._whole(self._named)
-
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._empty() if self._named is None else self._clean(self._named)
-
-    def _clean(self, keys: list[str]) -> Mapping[str, Any]:
-        result: Mapping[str, Any] = {}
-        changed = False
-        for key in keys:
-            try:
-                result = TrashCleaning(self._client, key, "").apply(unchanged())
-            except ToolchainError as error:
-                error.result.setdefault("changed", changed)
-                raise
-            changed = changed or bool(result["changed"])
-        return {**result, "changed": changed}
-
-    def _empty(self) -> Mapping[str, Any]:
+    def _remove(self) -> Mapping[str, Any]:
         found = self._found
         what = "emptying the trash"
         self._client.write(what, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
@@ -219,16 +250,16 @@ class TrashEmptying:
         return None if left and left != found else not left
 
 
-class TrashCleaning:
+class TrashCleaning(_Removal):
     """Remove an item, or all items of a repository, from the trash."""
 
     def __init__(
         self, client: RepoClient, repo: str, path: str, *, of_builds: bool = False
     ) -> None:
-        self._client, self._repo, self._path = client, repo, path
+        super().__init__(client)
+        self._repo, self._path = repo, path
         self._of_builds = of_builds
         self._children: list[str] = []
-        self._goes = True
 
     def plan(self) -> Plan:
         if self._of_builds:
@@ -238,22 +269,15 @@ class TrashCleaning:
             if self._repo not in found:
                 repositories.require(self._client, [self._repo])
         self._children = found
-        self._goes = self._is_there(found) is not False
+        if self._is_there(found) is not False:
+            self._going = [join(self._repo, self._path)]
         return self._whole()
 
     def _whole(self) -> Plan:
         result = {"children": self._children}
-        if not self._goes:
+        if not self._going:
             return unchanged(result)
-        name = join(self._repo, self._path)
-        return Plan({name: "in the trash"}, {}, "delete", result=result)
-
-    def parts(self) -> list[PlannedChange]:
-        return [_planned(self._client, self._repo, self._path)] if self._goes else []
-
-    def leave_out(self, places: Collection[int]) -> Plan:
-        self._goes = not places
-        return self._whole()
+        return Plan({self._going[0]: "in the trash"}, {}, "delete", result=result)
 
     def _is_there(self, found: list[str]) -> bool | None:
         """Return whether the item is in the trash; `None` if it is unknown."""
@@ -276,11 +300,15 @@ class TrashCleaning:
     def _address(self) -> str:
         return address.path(self._repo, *segments(self._path))
 
-    def apply(self, plan: Plan) -> Mapping[str, Any]:
-        what, changed = f"cleaning '{self._repo}/{self._path}' out of the trash", True
+    @property
+    def _what(self) -> str:
+        return f"cleaning '{self._repo}/{self._path}' out of the trash"
+
+    def send(self) -> bool:
+        """Send the request. Return whether it removed something."""
         try:
             self._client.write(
-                what,
+                self._what,
                 "DELETE",
                 f"api/trash/clean/{self._address}",
                 verify=self._is_gone,
@@ -289,10 +317,14 @@ class TrashCleaning:
         except ToolchainError as error:
             if error.status != 404 and _NOT_THERE not in (error.detail or "").lower():
                 raise
-            changed = error.resent
+            return error.resent
+        return True
+
+    def _remove(self) -> Mapping[str, Any]:
+        changed = self.send()
         left = children(self._client)
         # for a repository, items deleted meanwhile are listed as well
         if changed and self._path != "" and self._is_there(left):
             said = "the server reported success, but it still exists"
-            raise ToolchainError("failed", f"{what}: {said}", result={"changed": False})
+            raise ToolchainError("failed", f"{self._what}: {said}", result={"changed": False})
         return {"changed": changed, "children": left}
