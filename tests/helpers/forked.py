@@ -51,7 +51,7 @@ def _event(
         module,
         {
             **play["module_defaults"].get(group, {}),
-            **_rendered(arguments),
+            **rendered(arguments),
             "_ansible_check_mode": task.get("check_mode", False),
             "_ansible_diff": task.get("diff", False),
         },
@@ -74,12 +74,12 @@ def _prepare(sandbox: Sandbox, variables: Mapping[str, Any]) -> None:
         sandbox.fault(**fault)
 
 
-def _rendered(value: Any) -> Any:
+def rendered(value: Any) -> Any:
     """Return arguments of a case with the values of their expressions."""
     if isinstance(value, Mapping):
-        return {name: _rendered(each) for name, each in value.items()}
+        return {name: rendered(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_rendered(each) for each in value]
+        return [rendered(each) for each in value]
     if isinstance(value, str) and "{{" in value:
         known = {"inventory_hostname": "localhost", "lookup": _lookup}
         return jinja2.Template(value, undefined=jinja2.StrictUndefined).render(known)

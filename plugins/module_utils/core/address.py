@@ -67,6 +67,12 @@ def path(*segments: str, slash: bool = False) -> str:
     return "/".join(encoded) + ("/" if slash else "")
 
 
+def require_segment(option: str, value: str | None) -> None:
+    """Raise `invalid` for an option that cannot be a segment of a path."""
+    if value in LEADING_ELSEWHERE:
+        raise invalid(f"{option} is '{value}', which names nothing: write its name or id")
+
+
 def encode(query: Query) -> str:
     """Percent-encode a query or a form (blank as `%20`); booleans are lower case."""
     pairs: list[tuple[str, str]] = []

@@ -89,6 +89,8 @@ class AnalysisIssueOperation:
         self._task, self._project, self._query = task, options.project, options.query
         given = {"status": options.status, "owner": options.owner, _COMMENT: options.comment}
         self._wanted = without_none(given)
+        if options.status is not None:
+            search_text.build({"status": options.status})  # refuses what no query can hold
         self._most = options.max_issues
         self._ids = None if options.ids is None else list(dict.fromkeys(options.ids))
         if self._most < 1:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 from ...core.concurrency import spread
 from ...core.destination import places
 from ...core.errors import ToolchainError, invalid
+from ...core.files import require_replaceable
 from ...core.http.file_download import Fetched
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
@@ -82,6 +83,8 @@ class CiArtifactOperation:
             raise invalid(
                 f"console is '{options.console}', which names a folder: name a file in it"
             )
+        if options.console is not None and os.path.lexists(options.console):
+            require_replaceable(options.console, os.lstat(options.console))
         self._job = job_of(options.job, task.connection.url)
         self._segment = build_segment(options.build)
         self._server = server_of(task, connections=options.parallel)

@@ -110,6 +110,8 @@ class BuildInfoOperation(ReadOnly):
     descriptor: ClassVar = Descriptor("repo", {"list": reads("read"), "read": reads("read")})
 
     def __init__(self, task: Task, options: BuildInfoOptions) -> None:
+        address.require_segment("build_name", options.build_name)
+        address.require_segment("build_number", options.build_number)
         self._options, self._client = options, RepoClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:

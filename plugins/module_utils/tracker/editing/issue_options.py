@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from ...core.address import require_segment
 from ...core.errors import invalid
 from ...core.module.typed_options import Option, PathText
 
@@ -98,6 +99,9 @@ class IssueOptions:
             names = ", ".join(vars(IssueRemovals()))
             raise invalid(f"remove is empty: it takes {names}")
         self._require_texts()
+        require_segment("project", self.project)
+        for number, link in enumerate(self.links or ()):
+            require_segment(f"links[{number}].issue", link.issue)
         for option in ("add", "remove"):
             for name in _LISTS:
                 if getattr(getattr(self, option), name, None) and getattr(self, name) is not None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from ...core.address import require_segment
 from ...core.errors import invalid
 from ...core.module.typed_options import Option, PathText
 from ..attachments import PageAttachmentOptions
@@ -25,6 +26,7 @@ class PageAddress:
         """Raise `invalid` if the options do not identify a page."""
         if self.page_id is None:
             self.space_and_title()
+        require_segment("page_id", self.page_id)
         wrong = None if self.title is None else wrong_title(self.title.strip())
         if wrong is not None:
             raise invalid(f"title: {wrong}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.task import Task
 from ...core.plan import Change, Plan, unchanged, without_none
@@ -54,6 +55,7 @@ class SinglePage:
 
     def __init__(self, task: Task, options: PageOptions, *, connections: int = 10) -> None:
         options.require()
+        require_segment("parent_id", options.parent_id)
         self._task, self._options = task, options
         self._removes = removes = options.state == "absent"
         self._desired = DesiredPage(None, None, None) if removes else desired_page(options)

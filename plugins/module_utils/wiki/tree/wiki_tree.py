@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
+from ...core.address import require_segment
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
@@ -72,6 +73,7 @@ class WikiTreeOperation:
     def __init__(self, task: Task, options: WikiTreeOptions) -> None:
         if options.parallel < 1:
             raise invalid("parallel: at least one page at a time is needed")
+        require_segment("parent_id", options.parent_id)
         if options.max_deletions < 0:
             raise invalid("max_deletions: a number of pages cannot be negative")
         wrong = wrong_title(f"{options.title_prefix}-")
