@@ -337,7 +337,7 @@ def test_the_secret_of_the_server_stays_if_other_parts_change(ci: Ci) -> None:
 
 def test_a_secret_is_sent_again_on_request(ci: Ci) -> None:
     ci.run(job="delivery/x", config=CONFIG)
-    given = {
+    given: dict[str, Any] = {
         "job": "delivery/x",
         "config": CONFIG.replace("hush-hush", "new-secret"),
         "update_secrets": "always",
@@ -470,7 +470,7 @@ def test_a_definition_of_a_missing_plugin_is_dropped_by_the_server(ci: Ci) -> No
 def test_such_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Path) -> None:
     with_plugins.run(job="delivery/x", config=_with(DEFINITIONS))
     (tmp_path / "input.txt").write_text("x")
-    given = {
+    given: dict[str, Any] = {
         "job": "delivery/x",
         "files": {"input.txt": str(tmp_path / "input.txt")},
         "parameters": {"NOTES": "a\nb", "TARGET": "staging", "UPSTREAM": "no-parameters#1"},
