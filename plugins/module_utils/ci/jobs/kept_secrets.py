@@ -49,16 +49,17 @@ def with_kept_secrets(live: str, text: str) -> str:
 
     A secret without an unambiguous counterpart stays: that of a new entry of a list.
     """
-    wanted, given = parse(text), parse(text)
-    for element, holder in list(wanted.iterate()):
-        if is_secret(element, holder):
-            element.text = KEPT
+    wanted = parse(text)
+    secrets = [element for element, holder in wanted.iterate() if is_secret(element, holder)]
+    given = [element.text for element in secrets]
+    if not secrets:
+        return text
+    for element in secrets:
+        element.text = KEPT
     _fill(parse(live), wanted, None, [])
-    for (element, _holder), (own, _own_holder) in zip(
-        wanted.iterate(), given.iterate(), strict=True
-    ):
-        if KEPT in element.text:
-            element.text = own.text
+    for element, own in zip(secrets, given, strict=True):
+        if element.text == KEPT:
+            element.text = own
     return written_in_lines(wanted)
 
 
