@@ -78,12 +78,12 @@ class Sandbox:
         return sandbox
 
     def _call(self, method: str, path: str, payload: Any = None, **query: Any) -> Any:
-        answer = self._session.request(
+        response = self._session.request(
             method, self.control + path, json=payload, params=query, timeout=_CALL_SECONDS
         )
-        if answer.status_code >= 400:
-            raise RuntimeError(f"{method} {path}: {answer.status_code} {answer.text}")
-        return answer.json() if answer.content else None
+        if response.status_code >= 400:
+            raise RuntimeError(f"{method} {path}: {response.status_code} {response.text}")
+        return response.json() if response.content else None
 
     def requests(
         self, service: str | None = None, writes: bool | None = None, since: int = 0

@@ -28,8 +28,8 @@ def parts_of(content_type: str, body: bytes) -> list[Part] | None:
         return None
     limit = b"\r\n--" + found[1].encode()
     parts = []
-    for piece in (b"\r\n" + body).split(limit)[1:]:
-        head, _blank, content = piece.partition(b"\r\n\r\n")
+    for chunk in (b"\r\n" + body).split(limit)[1:]:
+        head, _blank, content = chunk.partition(b"\r\n\r\n")
         names = {key: value.decode("utf-8", "replace") for key, value in _PARAMETER.findall(head)}
         media = re.search(rb"(?i)content-type: *([^\r\n]+)", head)
         kind = "application/octet-stream" if media is None else media[1].decode("latin-1")

@@ -65,7 +65,7 @@ class _Reader:
             await self._more()
 
     async def whole(self, delimiter: bytes) -> bytes:
-        return b"".join([piece async for piece in self.until(delimiter)])
+        return b"".join([chunk async for chunk in self.until(delimiter)])
 
     async def take(self, size: int) -> bytes:
         while len(self._buffer) < size:
@@ -89,7 +89,7 @@ async def read(content_type: str, chunks: AsyncIterator[bytes], blobs: Blobs) ->
         if b"filename" in names:
             form.files[name] = Upload(names[b"filename"], await blobs.put_stream(content))
         else:
-            value = b"".join([piece async for piece in content])
+            value = b"".join([chunk async for chunk in content])
             form.fields.setdefault(name, []).append(value.decode("utf-8", "replace"))
     return form
 

@@ -64,8 +64,8 @@ def route(path: str, handler: Handler, *methods: str) -> Route:
         params = request.path_params
         for name, value in params.items():
             params[name] = unquote(value)
-        answer = handler(request)
-        return answer if isinstance(answer, Response) else await answer
+        response = handler(request)
+        return response if isinstance(response, Response) else await response
 
     endpoint.__doc__ = handler.__doc__
     return Route(path, endpoint, methods=list(methods) or ["GET"])
@@ -237,7 +237,7 @@ class ServiceApp:
             await asyncio.sleep(pause / 1000)
         fault = self._fault(entry, path, body, form)
         if fault is None:
-            await self._answer(scope, body, _noting_status(entry, "status", send))
+            await self._response(scope, body, _noting_status(entry, "status", send))
         else:
             await self._faulty(fault, scope, body, entry, send)
         entry.body_bytes = body.size
@@ -267,7 +267,7 @@ class ServiceApp:
             self.service.name, entry.method, path, text, write=entry.write
         )
 
-    async def _answer(self, scope: Scope, body: _Body, send: Send) -> None:
+    async def _response(self, scope: Scope, body: _Body, send: Send) -> None:
         request = Request(scope, body.receive())
         send = _noting_status(scope["sandbox.entry"], "served", send)
         send = _with_headers(send, self.service.headers())
@@ -307,7 +307,7 @@ class ServiceApp:
             return
         noting = _noting_status(entry, "status", _late(fault.late, send))
         if fault.after:
-            await self._answer(scope, body, _swallow)
+            await self._response(scope, body, _swallow)
         if fault.cut:
             _transport(scope).abort()
             return
@@ -322,7 +322,7 @@ class ServiceApp:
             await body.drain()
             await _fault_response(fault)(scope, body.receive(), outgoing)
         else:
-            await self._answer(scope, body, outgoing)
+            await self._response(scope, body, outgoing)
 
 
 def _fault_response(fault: Fault) -> Response:

@@ -22,7 +22,7 @@ from pathlib import Path
 from tools import imports, tree
 
 #: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
-_MOST_MODULES = 12
+_MAX_MODULES = 12
 #: Tests that compare files of all kinds: generated files, citations, imports, roles.
 _ALWAYS = tuple(
     f"tests/unit/test_{name}.py" for name in ("architecture", "citations", "metadata", "roles")
@@ -51,7 +51,7 @@ def tests(paths: set[str]) -> tuple[list[str], list[str]]:
     """Return the test files to run, and the modules whose contract cases must run."""
     reached = imports.closure(paths, "dependents")
     modules = sorted(Path(path).stem for path in reached if path.startswith("plugins/modules/"))
-    modules = modules if len(modules) <= _MOST_MODULES else []
+    modules = modules if len(modules) <= _MAX_MODULES else []
     there = {path for path in paths if (tree.ROOT / path).exists()}
     cases = {Path(path).stem for path in there if path.startswith("tests/contract/cases/")}
     found = {path for path in reached if re.match(r"tests/unit/(.*/)?test_", path)}

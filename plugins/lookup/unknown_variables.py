@@ -46,7 +46,9 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
-        strangers = [term for term in terms if term not in known.owners()]
-        if strangers:
-            raise AnsibleError(f"this collection has no role and no playbook '{strangers[0]}'")
+        foreign_imports = [term for term in terms if term not in known.owners()]
+        if foreign_imports:
+            raise AnsibleError(
+                f"this collection has no role and no playbook '{foreign_imports[0]}'"
+            )
         return [text for term in terms for text in known.unknown(term, variables or {})]

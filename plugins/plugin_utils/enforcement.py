@@ -65,11 +65,11 @@ def _problem(variables: Mapping[str, Any], template: Template, described: list[s
 
     Without this check a misspelt variable or service gives a green run that did nothing.
     """
-    strangers = [
+    foreign_imports = [
         text for owner in ("enforce", "drift") for text in role_variables.unknown(owner, variables)
     ]
-    if strangers:
-        known = f"does not know {', '.join(strangers)}"
+    if foreign_imports:
+        known = f"does not know {', '.join(foreign_imports)}"
         return f"The playbook enforce, which drift runs, too, {known}."
     connections = variables.get(_CONNECTIONS)
     if isinstance(connections, str):

@@ -36,8 +36,8 @@ def issue_details(call: Call) -> list[Record]:
     number = call.required("id")
     issue = call.context.store.get(projects.ISSUES, _key(call, number))
     if issue is None:
-        answer = call.settings["unknown_issue"]
-        if answer == "empty" or (answer is None and call.real):
+        response = call.settings["unknown_issue"]
+        if response == "empty" or (response is None and call.real):
             return []
         raise call.absent(f"Issue {number}")
     record = {

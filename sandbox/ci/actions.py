@@ -106,9 +106,9 @@ def _dashboard(call: Call) -> Response:
 
 def _root(call: Call) -> Response:
     """Return the page by which clients identify the server."""
-    answer = _dashboard(call)
-    answer.headers["X-Instance-Identity"] = _IDENTITY
-    return answer
+    response = _dashboard(call)
+    response.headers["X-Instance-Identity"] = _IDENTITY
+    return response
 
 
 def _login_page(call: Call) -> Response:

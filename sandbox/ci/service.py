@@ -160,8 +160,8 @@ class CiService(Service):
         if phase == restart.REFUSING:
             request.scope["sandbox.transport"].abort()
         if phase in (restart.REFUSING, restart.LOADING):
-            words = "<h1>Please wait while Jenkins is getting ready to work</h1>"
-            return pages.page("Jenkins", words, 503)
+            message = "<h1>Please wait while Jenkins is getting ready to work</h1>"
+            return pages.page("Jenkins", message, 503)
         login = access.log_in(self.context, request)
         if login is None:
             return pages.bad_credentials()
@@ -340,8 +340,8 @@ class CiService(Service):
         if call.rest[-1] == "xml" and xpath is not None:
             between = access.separator(xpath, self.real)
             if between is not None:
-                words = f"{exported['crumbRequestField']}{between}{exported['crumb']}"
-                return access.with_cookie(pages.text(words), cookie)
+                message = f"{exported['crumbRequestField']}{between}{exported['crumb']}"
+                return access.with_cookie(pages.text(message), cookie)
         names = {name: value for name, value in exported.items() if name != "_class"}
         shown = Exported(exported["_class"], constants(**names))
         return access.with_cookie(_rendered(call, shown, False), cookie)

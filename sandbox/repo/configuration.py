@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _CLASSES = ("local", "remote", "virtual", "federated")
-_MOST = 100
+_MAX_REPOSITORIES = 100
 _BAD_KEY = re.compile(r"[\s/\\:|?*\"<>]")
 _CONFLICTS, _BEFORE = "repo.descriptor conflicts", "repo.repository before"
 
@@ -121,8 +121,10 @@ def batch_read(request: Request) -> Response:
     names = request.query_params.getlist("names")
     if not names:
         raise error(400, "Repository keys are missing.")
-    if len(names) > _MOST:
-        raise error(400, f"Repository item limit exceeded: {len(names)}. Limit: {_MOST}")
+    if len(names) > _MAX_REPOSITORIES:
+        raise error(
+            400, f"Repository item limit exceeded: {len(names)}. Limit: {_MAX_REPOSITORIES}"
+        )
     found = {name: _readable(current, name) for name in names}
     return JSONResponse({name: configuration(doc) for name, doc in found.items() if doc})
 
@@ -131,7 +133,7 @@ async def batch_write(request: Request) -> Response:
     """PUT and POST /api/v2/repositories/batch: server fact [repo-61]; all or nothing."""
     current = _batch(request)
     given = json_body(await request.body())
-    if not isinstance(given, list) or len(given) > _MOST:
+    if not isinstance(given, list) or len(given) > _MAX_REPOSITORIES:
         raise error(400, "Bad Request")
     _refuse_conflict(current)
     creates = request.method == "PUT"

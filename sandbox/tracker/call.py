@@ -105,8 +105,8 @@ class Call:
         if found is not None:
             return found
         if self.visible.user is None and self.visible.exists(key) is not None:
-            words = "You do not have the permission to see the specified issue."
-            raise refusal(401, words, "Login Required")
+            message = "You do not have the permission to see the specified issue."
+            raise refusal(401, message, "Login Required")
         raise refusal(404, UNSEEN_CLOUD if self.cloud else UNSEEN_SERVER)
 
     def project(self, wanted: str) -> Json:

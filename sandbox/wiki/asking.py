@@ -46,8 +46,8 @@ def part(
         place = {"cursor": _cursor(start + limit)} if cursor else {"start": start + limit}
         query = {**request.query_params, **place, "limit": limit}
         links["next"] = f"{request.url.path.removeprefix('/wiki')}?{urlencode(query)}"
-    answer = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
-    return {**answer, "_links": links}
+    response = {"results": shown, "start": start, "limit": limit, "size": len(shown)}
+    return {**response, "_links": links}
 
 
 def answered(answer: Any) -> JSONResponse:

@@ -41,8 +41,8 @@ def add(pages: Pages, page: Json, form: list[Part], *, replaces: bool) -> list[J
         name = base_name(file.filename or "")
         known = next((each for each in page["attachments"] if each["name"] == name), None)
         if known is not None and not replaces:
-            words = "Cannot add a new attachment with same file name as an existing attachment"
-            raise error(int(pages.settings["duplicate_attachment_status"]), f"{words}: {name}")
+            message = "Cannot add a new attachment with same file name as an existing attachment"
+            raise error(int(pages.settings["duplicate_attachment_status"]), f"{message}: {name}")
         if known is None:
             number = pages.store.next_id("wiki.attachment")
             known = {"id": f"att{number}", "name": name, "version": 0}

@@ -33,8 +33,8 @@ def bad_request(message: str) -> ErrorResponse:
 
 
 def no_content(content_id: str) -> ErrorResponse:
-    words = f"No content found with id: ContentId{{id={content_id}}}"
-    return error(404, f"{_JAVA}.NotFoundException: {words}")
+    message = f"No content found with id: ContentId{{id={content_id}}}"
+    return error(404, f"{_JAVA}.NotFoundException: {message}")
 
 
 def no_space(key: str) -> ErrorResponse:

@@ -141,8 +141,8 @@ class Pages:
         page = self._edited_by_another(page)
         current = page["version"]["number"]
         if member(data, "version", "number") != current + 1:
-            words = "Version must be incremented on update. Current version is: "
-            raise conflict(f"{words}{current}")
+            message = "Version must be incremented on update. Current version is: "
+            raise conflict(f"{message}{current}")
         if page["status"] == "trashed":
             return self._restored(page, data)
         space = self._target_space(page, data)
@@ -272,8 +272,8 @@ class Pages:
             if page["id"] == page_id or page["status"] not in self._blocking():
                 continue
             if page["type"] == data["type"]:
-                words = "A page with this title already exists: A page already exists with the"
-                raise bad_request(f"{words} title {title} in the space with key {space}")
+                message = "A page with this title already exists: A page already exists with the"
+                raise bad_request(f"{message} title {title} in the space with key {space}")
         return title
 
     def _blocking(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from sandbox.wiki.views import Views
 Json = dict[str, Any]
 
 _DEFAULT = {"user:key-reporter": ["space:administer", "space:read"]}
-_MOST_SUBJECTS = 40
+_MAX_SUBJECTS = 40
 _NAMES = {"group": "groupName", "user": "userKey"}
 
 
@@ -83,7 +83,7 @@ class SpaceEditing:
         known = {**space.get("permissions", _DEFAULT)}
         if request.method == "POST":
             given = json_body(await request.body())
-            if len(given) > _MOST_SUBJECTS:
+            if len(given) > _MAX_SUBJECTS:
                 raise bad_request("too many subjects")
             for one in given:
                 pairs = [

@@ -342,8 +342,11 @@ def _part(request: Request, views: Views, found: Sequence[Json]) -> Response:
 
 def _refusal(response: Response) -> Response:
     """Return an error of version 1 in the form of version 2."""
-    told = json.loads(bytes(response.body))
-    status, words = response.status_code, str(member(told, "message")).rpartition("Exception: ")[2]
+    reported = json.loads(bytes(response.body))
+    status, words = (
+        response.status_code,
+        str(member(reported, "message")).rpartition("Exception: ")[2],
+    )
     code = {404: "NOT_FOUND", 409: "CONFLICT"}.get(status, "INVALID_REQUEST_PARAMETER")
     entry = {"status": status, "code": code, "title": words, "detail": None}
     return JSONResponse({"errors": [entry]}, status)

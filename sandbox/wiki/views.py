@@ -141,11 +141,11 @@ class Views:
             shown = [
                 attachments.view(self.base, page, each, version=True) for each in whole[:_EMBEDDED]
             ]
-        answer = {**listing(shown), "limit": _EMBEDDED}
+        response = {**listing(shown), "limit": _EMBEDDED}
         if len(whole) > _EMBEDDED:
             address = f"/rest/api/content/{page['id']}/child/{kind}"
-            answer["_links"] = {"next": f"{address}?limit={_EMBEDDED}&start={_EMBEDDED}"}
-        return answer
+            response["_links"] = {"next": f"{address}?limit={_EMBEDDED}&start={_EMBEDDED}"}
+        return response
 
     def user(self, name: str) -> Json:
         """Return a user: with user name on a server, with account id in the cloud."""

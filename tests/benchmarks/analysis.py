@@ -28,8 +28,8 @@ from tools import tree
 URI_ITEMS = size(40, 2)
 DELAY_MS = 20
 PARALLEL = 8
-MOST_SECONDS = 5.0
-MOST_REQUESTS = 12  # in addition to one per kind and project
+MAX_SECONDS = 5.0
+MAX_REQUESTS = 12  # in addition to one per kind and project
 CHANGES_RATIO, TASK_RATIO = 7.0, 5.0
 URI_RATIO = 50.0
 
@@ -122,8 +122,8 @@ def run() -> bool:
     beyond = len(events[UNCHANGED].requests) - (2 + configuration.PROJECTS)
     print(f"\nuri is scaled from {URI_ITEMS} items to the number of objects\n")
     kept = [
-        _promise("unchanged, seconds", seconds[UNCHANGED], "at most", MOST_SECONDS),
-        _promise("requests beyond one per kind and project", beyond, "at most", MOST_REQUESTS),
+        _promise("unchanged, seconds", seconds[UNCHANGED], "at most", MAX_SECONDS),
+        _promise("requests beyond one per kind and project", beyond, "at most", MAX_REQUESTS),
         _promise(
             f"parallel: {PARALLEL}, the changes alone, times",
             _writing(events[ONE]) / _writing(events[MANY]),

@@ -77,9 +77,9 @@ def _run(
             collections=collections,
         )
     for event in run.events:
-        answered = [request for request in event.requests if request["status"] == 200]
+        responded = [request for request in event.requests if request["status"] == 200]
         wanted = 0 if event.task in OWN.values() else items
-        if event.status != "ok" or event.result["changed"] or len(answered) != wanted:
+        if event.status != "ok" or event.result["changed"] or len(responded) != wanted:
             raise SystemExit(f"{event.task} did not do what it should:\n{run.output[-3000:]}")
     return {event.task: event for event in run.events}
 

@@ -47,8 +47,8 @@ PAGE = 100
 DELAY = 0.05  # seconds per page
 JQL = "project = OPS ORDER BY key"
 PROMISED_RATIO = 2.0
-MOST_WITH_FILE = 1.2
-MOST_REQUESTS = ISSUES // PAGE + 2
+MAX_WITH_FILE = 1.2
+MAX_REQUESTS = ISSUES // PAGE + 2
 PEER, CLIENT = "jira.search_issues(maxResults=False)", "our client"
 MODULE, ALONE = "jql_search, one task", "Ansible alone, the same result"
 WITH_FILE = "jql_search with dest, one task"
@@ -86,7 +86,7 @@ def _issue(number: int) -> dict[str, Any]:
 def _serve(pipe: Pipe) -> None:
     """Run the server: send the port, then respond until the process is terminated."""
     shown = [json.dumps(_issue(number)) for number in range(1, ISSUES + 1)]
-    answered = [0]
+    responded = [0]
 
     def page(query: dict[str, list[str]]) -> str:
         start, size = int(query["startAt"][0]), int(query["maxResults"][0])
@@ -102,13 +102,13 @@ def _serve(pipe: Pipe) -> None:
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             if parts.path == "/answered":
-                body = str(answered[0])
-                answered[0] = 0
+                body = str(responded[0])
+                responded[0] = 0
             elif not parts.path.endswith("/search"):
                 body = "[]"  # the library first reads the fields, which are not measured
             else:
                 time.sleep(DELAY)
-                answered[0] += 1
+                responded[0] += 1
                 body = page(parse_qs(parts.query))
             data = body.encode()
             self.send_response(200)
@@ -125,8 +125,8 @@ def _serve(pipe: Pipe) -> None:
 
 def _answered(url: str) -> int:
     """Return the number of pages that the server has sent since the last call."""
-    with urlopen(f"{url}/answered", timeout=10) as answer:
-        return int(answer.read())
+    with urlopen(f"{url}/answered", timeout=10) as response:
+        return int(response.read())
 
 
 def _measure(work: Callable[[str], int], url: str) -> Measured:
@@ -203,7 +203,7 @@ def run() -> bool:
         for name, way in ways.items():
             times[name], count, memory = way(url)
             requests, ratio = _answered(url), times[PEER] / times[name]
-            few = few and requests <= MOST_REQUESTS
+            few = few and requests <= MAX_REQUESTS
             held = "" if memory is None else f"{memory:.0f}"
             shown = f"{ratio:>8.1f}x" if name != ALONE else f"{'':>9}"
             print(f"{name:<40}{times[name]:>9.2f}{shown}{requests:>10}{held:>11}", flush=True)
@@ -218,7 +218,7 @@ def _print_promise(times: dict[str, float]) -> bool:
     whole, ratio = times[PEER] / times[MODULE], times[WITH_FILE] / times[CLIENT]
     print(f"\nthe task that returns the issues, which nothing is promised of: {whole:.1f}x")
     print(f"client {PROMISED_RATIO:g} times faster: {'yes' if kept else 'NO'}")
-    few = ratio <= MOST_WITH_FILE
-    told = "yes" if few else "NO"
-    print(f"into a file at most {MOST_WITH_FILE:g} times the client ({ratio:.2f}): {told}")
+    few = ratio <= MAX_WITH_FILE
+    reported = "yes" if few else "NO"
+    print(f"into a file at most {MAX_WITH_FILE:g} times the client ({ratio:.2f}): {reported}")
     return kept and few

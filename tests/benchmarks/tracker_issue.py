@@ -101,8 +101,8 @@ def _seconds(parallel: int) -> float:
         operation = TrackerIssueOperation(task, options)
         operation.apply(operation.plan())
         seconds = time.monotonic() - started
-        with urlopen(f"{url}/done", timeout=10) as answer:
-            done = int(answer.read())
+        with urlopen(f"{url}/done", timeout=10) as response:
+            done = int(response.read())
         if done != ISSUES:
             raise SystemExit(f"{done} of {ISSUES} issues are done")
     return seconds

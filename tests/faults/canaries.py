@@ -378,10 +378,10 @@ def _environment(cell: Cell, connection: Mapping[str, str]) -> dict[str, str]:
 
 def _fault(outcome: str, secrets: Sequence[str]) -> Given:
     """Return the fault of an outcome. The response repeats the secrets that the server received."""
-    said = " ".join(trace for secret in secrets for trace in sorted(forms(secret)))
+    message = " ".join(trace for secret in secrets for trace in sorted(forms(secret)))
     first = secrets[0]
     faults: dict[str, Given] = {
-        "echoed": {"status": 500, "body": said},
+        "echoed": {"status": 500, "body": message},
         "cut": {
             "status": 403,
             "body": f"<html><h1>{'x' * (900 - len(first) // 2)}{html.escape(first)}</h1></html>",

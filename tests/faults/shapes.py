@@ -163,20 +163,20 @@ class Cell:
     def wrong(self, event: playbook.Event) -> str | None:
         """Return the reason why the outcome of the task is wrong, or None."""
         result, kinds = event.result, ALL[self.shape].kinds
-        said = f"{event.status}: {str(result.get('msg', ''))[:300]}"
+        message = f"{event.status}: {str(result.get('msg', ''))[:300]}"
         if event.status == "ok":
             return f"taken for an answer, changed {result.get('changed')}" if kinds else None
         if "error" not in result:
-            return f"it broke: {said} {str(result.get('module_stderr', ''))[-300:]}"
+            return f"it broke: {message} {str(result.get('module_stderr', ''))[-300:]}"
         try:
             assert_one_sentence(result, str(self))
         except AssertionError as error:
             return f"{str(error)[:300]}"
         if _STEERING.search(result["msg"] + str(result["error"]["detail"] or "")):
-            return f"it steers a terminal: {said!r}"
+            return f"it steers a terminal: {message!r}"
         kind = result["error"]["kind"]
         if kind == "invalid" or (kinds and kind not in kinds):
-            return f"{kind} instead of {' or '.join(kinds)}: {said}"
+            return f"{kind} instead of {' or '.join(kinds)}: {message}"
         return None
 
 

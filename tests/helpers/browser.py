@@ -67,10 +67,10 @@ class Browser:
         self._writing.write(json.dumps(message).encode() + b"\0")
         self._writing.flush()
         while True:
-            answer = self._next()
-            if answer.get("id") == number:
-                assert "error" not in answer, answer
-                result: dict[str, Any] = answer["result"]
+            response = self._next()
+            if response.get("id") == number:
+                assert "error" not in response, response
+                result: dict[str, Any] = response["result"]
                 return result
 
     def _next(self) -> dict[str, Any]:

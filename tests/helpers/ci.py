@@ -57,7 +57,7 @@ class Ci:
 
     def text(self, path: str, method: str = "GET", **parts: Any) -> str:
         """Send a request without our client, and return the response."""
-        answer = requests.request(
+        response = requests.request(
             method,
             f"{self.sandbox.urls['ci']}/{path}",
             auth=("builder", TOKEN),
@@ -65,5 +65,5 @@ class Ci:
             allow_redirects=False,
             **parts,
         )
-        assert answer.status_code < 400, answer.text
-        return answer.text
+        assert response.status_code < 400, response.text
+        return response.text

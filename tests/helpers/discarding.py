@@ -96,8 +96,8 @@ class Discarding:
     def _send_what_is_due(self) -> float | None:
         """Send the responses that are due. Return the seconds until the next response is due."""
         while self._late and self._late[0][0] <= time.monotonic():
-            _due, _number, connection, answer = heapq.heappop(self._late)
-            _send(connection, answer)
+            _due, _number, connection, response = heapq.heappop(self._late)
+            _send(connection, response)
         return max(0.0, self._late[0][0] - time.monotonic()) if self._late else None
 
     def _accept(self) -> None:
@@ -113,7 +113,7 @@ class Discarding:
                 count = connection.socket.recv_into(self._scratch)
                 connection.missing -= count
                 if count and not connection.missing:
-                    self._answer(connection)
+                    self._response(connection)
             else:
                 block = connection.socket.recv(_HEAD)
                 count = len(block)
@@ -142,9 +142,9 @@ class Discarding:
             connection.socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         if connection.missing <= 0:
             connection.missing = 0
-            self._answer(connection)
+            self._response(connection)
 
-    def _answer(self, connection: _Connection) -> None:
+    def _response(self, connection: _Connection) -> None:
         headers: dict[str, str] = {}
         if connection.target.startswith("/-/"):
             status, body = 200, self._control(connection.target)
@@ -155,12 +155,12 @@ class Discarding:
         lines = [f"HTTP/1.1 {status} {_REASONS[status]}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-        answer = head + (b"" if connection.method == "HEAD" else body)
+        response = head + (b"" if connection.method == "HEAD" else body)
         if self._delay and not connection.target.startswith("/-/"):
             due = time.monotonic() + (self._delay if status == 201 else self._delay / _FASTER)
-            heapq.heappush(self._late, (due, next(self._numbers), connection, answer))
+            heapq.heappush(self._late, (due, next(self._numbers), connection, response))
         else:
-            _send(connection, answer)
+            _send(connection, response)
 
     def _control(self, target: str) -> bytes:
         found = json.dumps(asdict(self._counts)).encode()
@@ -224,14 +224,14 @@ class Discarding:
         sums = {
             name: connection.headers.get(f"x-checksum-{name}", "") for name in ("sha1", "sha256")
         }
-        told = [digest for digest in sums.values() if digest]
+        reported = [digest for digest in sums.values() if digest]
         size = connection.size
         if connection.headers.get("x-checksum-deploy") == "true":
-            known = [self._known[digest] for digest in told if digest in self._known]
+            known = [self._known[digest] for digest in reported if digest in self._known]
             if not known:
                 return 404, {}, b""
             size = known[0]
-        self._known.update(dict.fromkeys(told, size))
+        self._known.update(dict.fromkeys(reported, size))
         self._files[path] = {"size": size, **sums}
         body = {"path": path, "size": str(size), "checksums": sums}
         return 201, {"Content-Type": "application/json"}, json.dumps(body).encode()
@@ -298,8 +298,8 @@ class Server:
         self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
 
     def _control(self, name: str) -> Counts:
-        with _OPENERS.open(f"{self.url}/-/{name}", timeout=600) as answer:
-            return Counts(**json.load(answer))
+        with _OPENERS.open(f"{self.url}/-/{name}", timeout=600) as response:
+            return Counts(**json.load(response))
 
     def counts(self) -> Counts:
         """Return the counts since the last call, and reset them."""

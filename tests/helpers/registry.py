@@ -38,9 +38,9 @@ class Registry:
         """Send a raw request directly to the registry. Raise an error if it fails."""
         url = path if path.startswith("http") else f"{self.address}/v2/{path}"
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        answer = self._session.request(method, url, data=content, headers=names, timeout=30)
-        answer.raise_for_status()
-        return answer
+        response = self._session.request(method, url, data=content, headers=names, timeout=30)
+        response.raise_for_status()
+        return response
 
     def push_blob(self, image: str, content: bytes) -> None:
         location = self("POST", f"{image}/blobs/uploads/").headers["Location"]

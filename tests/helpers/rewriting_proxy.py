@@ -55,10 +55,10 @@ class _Handler(BaseHTTPRequestHandler):
         behind = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=_SECONDS)
         address = self.server.translate(self.path)
         behind.request(self.command, address, content or None, _end_to_end(self.headers))
-        answer = behind.getresponse()
-        body = answer.read()
-        self.send_response_only(answer.status, answer.reason)
-        for name, value in {**self.server.added, **_end_to_end(answer.headers)}.items():
+        response = behind.getresponse()
+        body = response.read()
+        self.send_response_only(response.status, response.reason)
+        for name, value in {**self.server.added, **_end_to_end(response.headers)}.items():
             if name.lower() != "content-length" or self.command == "HEAD":
                 self.send_header(name, value)
         if self.command != "HEAD":

@@ -113,6 +113,6 @@ class Tracker:
         token = LOGINS["tracker"]["token"]
         headers = {"Authorization": f"Bearer {token}", "X-Atlassian-Token": "no-check"}
         address = f"{self.sandbox.urls['tracker']}/rest/api/2/{path}"
-        answer = requests.request(method, address, headers=headers, timeout=30, **parts)
-        assert answer.status_code < 400, answer.text
-        return answer.json() if answer.content else None
+        response = requests.request(method, address, headers=headers, timeout=30, **parts)
+        assert response.status_code < 400, response.text
+        return response.json() if response.content else None

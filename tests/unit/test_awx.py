@@ -116,8 +116,8 @@ def test_every_variable_of_the_guide_is_asked_for() -> None:
     # secrets, and values that a credential or the inventory has
     not_asked = {"drift_plan_key", "enforce_plan_key", "enforce_connections", "enforce_hosts"}
     # facts
-    told = {"drift_findings", "drift_mended", "drift_plan", "drift_result"}
-    assert taught - asked == not_asked | told
+    reported = {"drift_findings", "drift_mended", "drift_plan", "drift_result"}
+    assert taught - asked == not_asked | reported
     assert {"drift_ignore", "drift_page", "enforce_plan", "desired_state_folder"} <= asked
 
 

@@ -37,11 +37,11 @@ def planned(told: dict[str, Any], issues: list[Any], per: str = "finding") -> di
 
 @pytest.mark.parametrize("per", tickets.PER)
 def test_an_unchanged_finding_changes_nothing(per: str) -> None:
-    told = report(one("a", before={"x": "{noformat}"}), one("b", "failed"), one("c", "ignored"))
-    (first, *rest) = planned(told, [], per)["new"]
+    reported = report(one("a", before={"x": "{noformat}"}), one("b", "failed"), one("c", "ignored"))
+    (first, *rest) = planned(reported, [], per)["new"]
     assert len(rest) == (1 if per == "finding" else 0)
     there = [issue(ticket, key) for key, ticket in zip("AB", (first, *rest), strict=False)]
-    assert planned(told, there, per) == {"new": [], "left": 0, "changed": [], "ended": []}
+    assert planned(reported, there, per) == {"new": [], "left": 0, "changed": [], "ended": []}
     changed = report(one("a", text="job a: other"), one("b", "failed"))
     assert [each["key"] for each in planned(changed, there, per)["changed"]] == ["A"]
 
@@ -68,10 +68,10 @@ def test_the_issue_of_a_server_is_closed_if_all_of_it_was_read() -> None:
 
 
 def test_a_finding_without_a_server_is_of_its_host() -> None:
-    told = report(one("a", "failed", server="", host="web1", text="x" * 500))
-    (ticket,) = planned(told, [], "server")["new"]
+    reported = report(one("a", "failed", server="", host="web1", text="x" * 500))
+    (ticket,) = planned(reported, [], "server")["new"]
     assert ticket["summary"] == "drift on host web1"
-    (ticket,) = planned(told, [])["new"]
+    (ticket,) = planned(reported, [])["new"]
     assert len(ticket["summary"]) == 200
 
 

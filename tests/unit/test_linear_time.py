@@ -35,7 +35,7 @@ ESCAPED = {ord("<"): "&lt;", ord("&"): "&amp;", ord('"'): "&quot;", 0x1B: " "}
 REQUEST = messages.Request("reading x", "GET", "http://host/x", reads=True)
 
 
-def _answer(text: str, header: str = "") -> messages.Response:
+def _response(text: str, header: str = "") -> messages.Response:
     return messages.Response(500, {"Link": header}, text.encode(), REQUEST, REQUEST.url)
 
 
@@ -59,19 +59,19 @@ def _artifacts(text: str) -> object:
 
 
 def _link(text: str) -> object:
-    return pagination._next_query(_answer("", text))
+    return pagination._next_query(_response("", text))
 
 
 def _lines(text: str) -> object:
-    pieces = (text[at : at + 100].encode() for at in range(0, len(text), 100))
-    return list(bodies.lines(pieces, SIZE))
+    chunks = (text[at : at + 100].encode() for at in range(0, len(text), 100))
+    return list(bodies.lines(chunks, SIZE))
 
 
 def _rows(text: str) -> object:
     body = f'{{"rows": [{{"x": "{text.encode("unicode_escape").decode()}'.encode()
-    pieces = (body[at : at + 100] for at in range(0, len(body), 100))
+    chunks = (body[at : at + 100] for at in range(0, len(body), 100))
     with pytest.raises(ValueError, match=r"."):
-        json_rows.parse(pieces, "rows", json_rows.StreamedObject())
+        json_rows.parse(chunks, "rows", json_rows.StreamedObject())
     return None
 
 
@@ -85,10 +85,10 @@ def _storage(text: str) -> object:
 
 
 READERS: list[Callable[[str], object]] = [
-    lambda text: tracker.describe(_answer(f"<{text}")),
-    lambda text: error_text.describe(_answer(text)),
-    lambda text: wiki.describe(_answer(text)),
-    lambda text: ci.describe(_answer(text)),
+    lambda text: tracker.describe(_response(f"<{text}")),
+    lambda text: error_text.describe(_response(text)),
+    lambda text: wiki.describe(_response(text)),
+    lambda text: ci.describe(_response(text)),
     lambda text: plugin_list.listed(f"a {text}"),
     lambda text: versions.is_older(text, f"1{text}"),
     _configuration,
@@ -152,7 +152,7 @@ def test_a_long_text_is_read_in_linear_time(reader: Callable[[str], object], uni
 
 
 def test_the_words_in_xml_are_found() -> None:
-    assert tracker.describe(_answer("<status><message>a &amp; b</message></status>")) == "a & b"
-    assert error_text.describe(_answer("only: Available only in Artifactory Pro.")).startswith(
+    assert tracker.describe(_response("<status><message>a &amp; b</message></status>")) == "a & b"
+    assert error_text.describe(_response("only: Available only in Artifactory Pro.")).startswith(
         "this ed"
     )

@@ -416,9 +416,9 @@ def test_every_module_has_an_operation_whose_requests_are_counted() -> None:
     known = {"unchanged", "run in check mode"}
     known |= {f"{step} again" for step in ("create", "update", "delete")}
     for name, case in CASES.items():
-        told = case.get("requests", {})
-        assert set(told) <= known, name
-        for figure in told.values():
+        reported = case.get("requests", {})
+        assert set(reported) <= known, name
+        for figure in reported.values():
             assert isinstance(figure, int) or set(figure) == set(case["flavours"]), name
-        counted |= {case["module"]} if told else set()
+        counted |= {case["module"]} if reported else set()
     assert counted == {case["module"] for case in CASES.values()}

@@ -84,10 +84,12 @@ def test_a_role_refuses_misspelt_variables_before_anything_else(role: Path) -> N
     assert role_variables.unknown(role.name, known) == []
     for name in known:
         slip = f"{name}x"
-        assert [told.split()[0] for told in role_variables.unknown(role.name, [slip])] == [slip]
+        assert [reported.split()[0] for reported in role_variables.unknown(role.name, [slip])] == [
+            slip
+        ]
     for name in role_variables.left_by(role.name):
-        (told,) = role_variables.unknown(role.name, [f"{name}x"])
-        assert f"is {name} meant?" not in told, "nobody sets what the role sets itself"
+        (reported,) = role_variables.unknown(role.name, [f"{name}x"])
+        assert f"is {name} meant?" not in reported, "nobody sets what the role sets itself"
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)

@@ -131,15 +131,15 @@ class AnalysisClient:
             except ToolchainError as error:
                 if error.status != 400:
                     raise
-                words = error.detail or ""
+                message = error.detail or ""
             if needed:
-                self.refusals[call.action] = words
+                self.refusals[call.action] = message
                 return []
             try:
                 records = self._exchange(what, call, verify, with_optional=False)
             except ToolchainError as error:
-                raise _also(error, call, words) from None
-            self.refusals[call.action] = words
+                raise _also(error, call, message) from None
+            self.refusals[call.action] = message
             self._left_out.add(call.action)
             return records
         return self._exchange(what, call, verify, with_optional=False)
@@ -264,8 +264,8 @@ def _unexpected_body(response: Response, reason: str) -> ToolchainError:
         error = unexpected_body(response, "JSON")
         error.message += f" ({error.url})"
     else:
-        words = f"the response cannot be parsed: {reason}"
-        error = response.error("protocol", words)
+        message = f"the response cannot be parsed: {reason}"
+        error = response.error("protocol", message)
     error.outcome_unknown = not response.request.reads
     return error
 
@@ -273,10 +273,12 @@ def _unexpected_body(response: Response, reason: str) -> ToolchainError:
 def refused(response: Response, refusal: Refusal) -> ToolchainError:
     """Return the error for an error object."""
     kind = kind_of(refusal)
-    words = errors.shorten(refusal.message)
-    said = f": {words}" if words else " without an error message"
+    error_message = errors.shorten(refusal.message)
+    message = f": {error_message}" if error_message else " without an error message"
     hint = _LOGIN_HINT if kind == "auth" else ""
-    error = response.error(kind, f"the server returned {refusal.status}{said}{hint}", words)
+    error = response.error(
+        kind, f"the server returned {refusal.status}{message}{hint}", error_message
+    )
     error.status = refusal.status
     return error
 

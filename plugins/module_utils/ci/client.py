@@ -78,8 +78,8 @@ def describe(response: Response) -> str:
     if permission is not None:
         user = headers.get("X-You-Are-Authenticated-As") or "the account"
         return f"{user} lacks the permission {permission}"
-    said = headers.get("X-Error") or errors.error_text(response.text)
+    message = headers.get("X-Error") or errors.error_text(response.text)
     logged = _LOGGING_ID.search(response.text)
-    if logged is None or logged[1] in said:
-        return said
-    return f"{said}; the server's log has it under the id {logged[1]}"
+    if logged is None or logged[1] in message:
+        return message
+    return f"{message}; the server's log has it under the id {logged[1]}"

@@ -190,9 +190,9 @@ class SshCommands:
     def _refusal(self, done: SshResult, said: str, reads: bool) -> ToolchainError:
         """Return the error for a connection that was not made, or was lost."""
         words = said.lower()
-        for sign, kind, advice in _REFUSALS:
+        for sign, kind, hint in _REFUSALS:
             if sign in words:
-                return done.error(kind, f"{said} ({advice})", said)
+                return done.error(kind, f"{said} ({hint})", said)
         lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
         error = done.error("network", f"the connection broke ({said}){lost}", said)
         error.outcome_unknown = not reads

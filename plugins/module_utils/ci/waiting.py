@@ -10,7 +10,7 @@ from ..core.errors import invalid
 from ..core.polling import PollInterval
 
 #: Makes the polling interval from the timeout and the longest pause, in seconds.
-PaceFactory = Callable[[float, float], PollInterval]
+PollingFactory = Callable[[float, float], PollInterval]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ _PATH = "api/search/aql"
 #: Number of digests in a query: with 100 it would have more characters than a server accepts.
 DIGESTS_AT_ONCE = 70
 #: Maximum length of a query on newer servers [repo-14].
-_MOST_CHARACTERS = 6000
+_MAX_CHARACTERS = 6000
 _LIMIT = re.compile(r"\.\s*limit\s*\(")
 #: Statuses by which a server rejects queries, this query, or reports a timeout.
 _REFUSALS = frozenset({400, 403, 404, 405, 408})
@@ -54,10 +54,10 @@ def ask(client: RepoClient, what: str, text: str) -> QueryResult:
             # below another address this is the path of an item, which accepts no POST
             error.kind = "not_found"
             error.with_hint("there is no repository manager at this address: check url")
-        elif error.status == 400 and len(text) > _MOST_CHARACTERS:
+        elif error.status == 400 and len(text) > _MAX_CHARACTERS:
             error.with_hint(
                 f"the query has {len(text):,} characters, and newer servers accept"
-                f" {_MOST_CHARACTERS:,}"
+                f" {_MAX_CHARACTERS:,}"
             )
         raise
     span = response.members.get("range")

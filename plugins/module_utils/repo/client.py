@@ -148,14 +148,14 @@ def refuse_reported(response: Response) -> None:
     """
     refuse_page(response)
     if response.status == 401 and messages_of(response.text):
-        said = describe(response)
-        raise response.error("permission", f"the server returned 401: {said}", said)
+        message = describe(response)
+        raise response.error("permission", f"the server returned 401: {message}", message)
     if response.status >= 300:
         return
     reported = errors_in(response.text)
     if reported:
-        said = f"the server returned {response.status}, but reports: {reported}"
-        raise response.error("rejected", said, reported)
+        message = f"the server returned {response.status}, but reports: {reported}"
+        raise response.error("rejected", message, reported)
 
 
 def object_of(response: Response, wanted: str) -> Mapping[str, Any]:

@@ -22,14 +22,16 @@ def describe(response: Response) -> str:
     """Return the error message: `errors[]`, `messages[]` with levels, registry errors, plain text,
     or HTML.
     """
-    said = "; ".join(
+    error_message = "; ".join(
         f"{message['level']}: {message['message']}" for message in messages_of(response.text)
     )
-    said = said or errors.error_text(response.text)
-    if _names_edition(said):
-        said = f"this edition of the server does not offer it: {said}"
+    error_message = error_message or errors.error_text(response.text)
+    if _names_edition(error_message):
+        error_message = f"this edition of the server does not offer it: {error_message}"
     request_id = response.headers.get("X-Request-Id")
-    return f"{said} (request {request_id})" if said and request_id else said
+    return (
+        f"{error_message} (request {request_id})" if error_message and request_id else error_message
+    )
 
 
 def lacks_licence(response: Response) -> bool:

@@ -55,10 +55,10 @@ class _JsonReader:
         self._pieces, self._text, self._at = pieces, "", 0
 
     def _more(self) -> bool:
-        piece = next(self._pieces, None)
-        if piece is None:
+        chunk = next(self._pieces, None)
+        if chunk is None:
             return False
-        self._text, self._at = self._text[self._at :] + piece, 0
+        self._text, self._at = self._text[self._at :] + chunk, 0
         return len(self._text) <= _LONGEST
 
     def mark(self) -> str:
@@ -123,7 +123,7 @@ def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
     Raises :class:`InvalidJson` for anything else.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    text = _JsonReader(decoder.decode(piece) for piece in pieces)
+    text = _JsonReader(decoder.decode(chunk) for chunk in pieces)
     text.need("{")
     listed = False
     for _entry in text.entries("}"):
@@ -176,8 +176,8 @@ def _read(
                 incoming.status_code, incoming.headers, b"".join(head), request, incoming.url
             )
             if isinstance(error, TooDeep):
-                said = f"the server returned with JSON that cannot be read: {error}"
-                raise response.error("protocol", said) from None
+                message = f"the server returned with JSON that cannot be read: {error}"
+                raise response.error("protocol", message) from None
             if found.rows:
                 raise response.error(
                     "protocol",
@@ -189,7 +189,7 @@ def _read(
 
 def _noted(incoming: Incoming, head: list[bytes]) -> Iterator[bytes]:
     """Yield the chunks of a body; the first chunk is kept in `head` for error messages."""
-    for piece in incoming.iter_content():
+    for chunk in incoming.iter_content():
         if not head:
-            head.append(piece)
-        yield piece
+            head.append(chunk)
+        yield chunk

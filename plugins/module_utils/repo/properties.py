@@ -234,8 +234,8 @@ def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
     """Return the query for the scope of a change. The written interface only has `1`."""
     if recursive:
         return {"recursive": 1}
-    told = recursive is not None and client.dialect.recursive_by_default
-    return {"recursive": 0} if told else {}
+    reported = recursive is not None and client.dialect.recursive_by_default
+    return {"recursive": 0} if reported else {}
 
 
 def remove(
@@ -260,15 +260,15 @@ def remove(
     client.write(what, "DELETE", address, query=query, verify=are_gone, repeatable=True)
     left = still_there()
     if left:
-        said = f"the server reported success but still has {', '.join(left)}"
-        raise ToolchainError("rejected", f"{what}: {said}")
+        message = f"the server reported success but still has {', '.join(left)}"
+        raise ToolchainError("rejected", f"{what}: {message}")
 
 
 def _dropped(what: str, wanted: Properties, found: Mapping[str, list[str]]) -> ToolchainError:
     lost = [name for name in wanted if set(found.get(name, [])) != set(wanted[name])]
-    said = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
+    message = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
     return ToolchainError(
         "rejected",
         f"{what}: the server reported success but did not keep {', '.join(lost)}",
-        detail=f"the server has {said}",
+        detail=f"the server has {message}",
     )

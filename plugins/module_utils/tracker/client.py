@@ -27,7 +27,7 @@ Taken = TypeVar("Taken")
 #: Anti-forgery header [tracker-12].
 _UNFORGED = {"X-Atlassian-Token": "no-check"}
 #: Memory of created issues, and the maximum number of them that a search may name.
-_WRITTEN, _MOST_WRITTEN = "tracker.written", 50
+_WRITTEN, _MAX_WRITTEN = "tracker.written", 50
 #: Statuses of a side question that the task can go on without.
 _REFUSED = frozenset({401, 403, 404})
 
@@ -75,7 +75,7 @@ class TrackerClient:
     def note_written(self, issue_id: object) -> None:
         """Remember the id of an issue that was created."""
         if str(issue_id).isdecimal():
-            self.memory[_WRITTEN] = [*self.written, int(str(issue_id))][-_MOST_WRITTEN:]
+            self.memory[_WRITTEN] = [*self.written, int(str(issue_id))][-_MAX_WRITTEN:]
 
     @property
     def url(self) -> str:
@@ -176,20 +176,24 @@ class TrackerClient:
         if response.status < 300 and errors.looks_like_html(response.text):
             raise unexpected_body(response, "another response")
         if response.status in (404, 405) and not _is_of_tracker(response):
-            said = f"the server returned {response.status}, and does not know this request"
+            error_message = f"the server returned {response.status}, and does not know this request"
             kind: Kind = "not_found" if response.status == 404 else "rejected"
             raise response.error(
-                kind, f"{said}: the written interface has none to change something"
+                kind, f"{error_message}: the written interface has none to change something"
             )
         if response.status == 401 and self._accepted:
-            said = errors.shorten(describe(response))
+            error_message = errors.shorten(describe(response))
             message = "the server returned 401, and takes the login for other requests"
-            raise response.error("permission", f"{message}: {said}" if said else message, said)
+            raise response.error(
+                "permission",
+                f"{message}: {error_message}" if error_message else message,
+                error_message,
+            )
 
 
 def _is_of_tracker(response: Response) -> bool:
     """Return whether an error is from the tracker, not from a server without such an address
     [tracker-2].
     """
-    told = json_or_none(response.body)
-    return isinstance(told, Mapping) and bool({"errorMessages", "errors"} & set(told))
+    reported = json_or_none(response.body)
+    return isinstance(reported, Mapping) and bool({"errorMessages", "errors"} & set(reported))

@@ -38,7 +38,7 @@ _SIGN_INSIDE = re.compile(r"[=<>~!]+\s*[^\s=<>~!]")
 _HISTORY = ("was", "was not", "was in", "was not in", "changed")
 #: Symbols after a field.
 _SIGNS = re.compile(r"[=<>~!]+(?:in|is)?$", re.IGNORECASE)
-_MOST_WORDS = 3
+_MAX_WORDS = 3
 _PLAIN_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]*|cf\[[0-9]+\]")
 _FUNCTION = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CLAUSE = {"field", "operator", "value"}
@@ -149,7 +149,7 @@ def _refuse_mistyped(key: str) -> None:
 def _last_words(key: str) -> str | None:
     """Return the words after a field that are, or look like, an operator."""
     words = key.lower().split()
-    for count in range(min(_MOST_WORDS, len(words) - 1), 0, -1):
+    for count in range(min(_MAX_WORDS, len(words) - 1), 0, -1):
         operator = " ".join(words[-count:])
         if operator in _OPERATORS or operator in _MISTYPED or operator in _HISTORY:
             return operator
@@ -158,14 +158,14 @@ def _last_words(key: str) -> str | None:
 
 def _no_operator(operator: str, place: str) -> ToolchainError:
     """Return the `invalid` error with the intended operator."""
-    said = f"{place}: '{operator}' is not an operator of the query language"
+    message = f"{place}: '{operator}' is not an operator of the query language"
     if operator in _HISTORY:
-        said = f"{place}: write a clause with '{operator}' as a text, in a list of clauses"
+        message = f"{place}: write a clause with '{operator}' as a text, in a list of clauses"
     elif operator in _MISTYPED:
-        said = f"{said}: write '{_MISTYPED[operator]}'"
+        message = f"{message}: write '{_MISTYPED[operator]}'"
     else:
-        said = f"{said}, which has {' '.join(_OPERATORS)}"
-    return invalid(said)
+        message = f"{message}, which has {' '.join(_OPERATORS)}"
+    return invalid(message)
 
 
 def _comparison(name: str, operator: str, value: Any) -> str:

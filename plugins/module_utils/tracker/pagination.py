@@ -15,9 +15,9 @@ from ..core.errors import ToolchainError
 Issue = dict[str, Any]
 
 #: Maximum number of pages beyond the announced pages, so that an endless result ends.
-_MOST_PAGES = 10_000
+_MAX_PAGES = 10_000
 #: Maximum number of consecutive empty pages with a successor.
-_MOST_EMPTY = 3
+_MAX_EMPTY = 3
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class OffsetPages:
         chunks = ((begin, min(begin + step, end)) for begin in range(start, end, step))
         for pages in bounded(self._parallel, self._chunk, chunks):
             yield from pages
-        for _number in range(_MOST_PAGES):
+        for _number in range(_MAX_PAGES):
             if self._end() <= end:
                 return
             pages = self._chunk((end, min(end + step, self._end())))
@@ -242,7 +242,7 @@ class OffsetPages:
 
     def _one_by_one(self, page: OffsetPage) -> bool:
         """Read until a page is empty; return whether the end was reached."""
-        for _number in range(_MOST_PAGES):
+        for _number in range(_MAX_PAGES):
             if self._asked.end is not None and page.end >= self._asked.end:
                 return False
             size = self._asked.size_at(page.end)
@@ -258,7 +258,7 @@ class OffsetPages:
                 " may be more"
             )
             return False
-        raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
+        raise _broken(self._what, f"the server still has issues after {_MAX_PAGES} pages")
 
 
 class TokenPages:
@@ -294,7 +294,7 @@ class TokenPages:
         token: str | None = None
         seen: set[str] = set()
         empty = 0
-        for _number in range(_MOST_PAGES):
+        for _number in range(_MAX_PAGES):
             # Issues before the start are read as well: there is no offset.
             left = asked.page_size if asked.end is None else asked.end - found.seen
             response = self._ask(token, max(1, min(asked.page_size, left)))
@@ -306,12 +306,12 @@ class TokenPages:
                 return True
             if token in seen:
                 raise _broken(self._what, "the server sent the same page token twice")
-            if empty == _MOST_EMPTY:
+            if empty == _MAX_EMPTY:
                 raise _broken(self._what, "the server continues with pages without new issues")
             if asked.end is not None and found.seen >= asked.end:
                 return False
             seen.add(token)
-        raise _broken(self._what, f"the server still has issues after {_MOST_PAGES} pages")
+        raise _broken(self._what, f"the server still has issues after {_MAX_PAGES} pages")
 
     def _is_end(self, response: Mapping[str, Any]) -> bool:
         """Return whether a page without a token is the last; warn if the server denies it."""

@@ -27,8 +27,8 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
         response = client.read(what, "rest/api/2/mypermissions", query=query)
     except ToolchainError:
         return []
-    told = json_or_none(response.body)
-    shown = told.get("permissions") if isinstance(told, Mapping) else None
+    reported = json_or_none(response.body)
+    shown = reported.get("permissions") if isinstance(reported, Mapping) else None
     known = shown if isinstance(shown, Mapping) else {}
     return [
         name

@@ -186,8 +186,8 @@ class PageAttachments:
             raise
         size = _size_in(response.body)
         if size is not None and size != file.size:
-            said = f"the server stored {size} bytes, and {file.size} were sent"
-            raise response.error("failed", said)
+            message = f"the server stored {size} bytes, and {file.size} were sent"
+            raise response.error("failed", message)
 
     def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
         """Return whether an upload has arrived; None if somebody else has replaced the file."""

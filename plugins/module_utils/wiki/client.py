@@ -126,14 +126,16 @@ class WikiClient:
             what = f"reading the parent page {page_id}"
             found = self._read(lambda pages: pages.parent(what, page_id))
         if found is None or found.status != "current":
-            said = f"there is no page {page_id} to be the parent, or no right to see it"
-            raise errors.ToolchainError("not_found", f"parent_id: {said}")
+            message = f"there is no page {page_id} to be the parent, or no right to see it"
+            raise errors.ToolchainError("not_found", f"parent_id: {message}")
         if space and found.space and space.lower() != found.space.lower():
-            said = f"the page {page_id} is in the space {found.space}, not in {space}"
-            raise errors.ToolchainError("conflict", f"parent_id: {said}")
+            message = f"the page {page_id} is in the space {found.space}, not in {space}"
+            raise errors.ToolchainError("conflict", f"parent_id: {message}")
         if child and child in (found.id, *self.ancestors(found)):
-            said = f"the page {page_id} is the page itself, or below it, and cannot be its parent"
-            raise errors.ToolchainError("rejected", f"parent_id: {said}")
+            message = (
+                f"the page {page_id} is the page itself, or below it, and cannot be its parent"
+            )
+            raise errors.ToolchainError("rejected", f"parent_id: {message}")
 
     def ancestors(self, page: Page) -> list[str]:
         """Return the ids of the ancestors of a page."""

@@ -200,9 +200,9 @@ class WikiExchange:
         require_scope(response, scopes_of(asked.method, path_of(asked.url)))
         require_login(response, self.transport.connection)
         if response.status == 410:
-            said = errors.shorten(describe(response))
+            message = errors.shorten(describe(response))
             raise response.error(
-                "not_found", f"the server returned 410: {said}; {_SUCCESSOR}", said
+                "not_found", f"the server returned 410: {message}; {_SUCCESSOR}", message
             )
 
     def _validate_write(self, response: Response) -> None:

@@ -15,8 +15,8 @@ def require(what: str, page: Page, operation: Literal["update", "delete"]) -> No
 
     A list without `read` is incomplete, since the page was just read, and is ignored.
     """
-    told = member(page.content, "operations")
-    entries = told if isinstance(told, list) else []
+    reported = member(page.content, "operations")
+    entries = reported if isinstance(reported, list) else []
     known = [
         member(entry, "operation") for entry in entries if member(entry, "targetType") == page.type
     ]

@@ -96,8 +96,8 @@ class PagesOfVersion1:
     def is_home(self, page: Page) -> bool:
         if page.home is None and page.space is not None:
             response = self._space(page.space)
-            told = response.json() if response.status == 200 else None
-            return str(member(told, "homepage", "id")) == page.id
+            reported = response.json() if response.status == 200 else None
+            return str(member(reported, "homepage", "id")) == page.id
         return bool(page.home)
 
     def has_children(self, page: Page) -> bool:

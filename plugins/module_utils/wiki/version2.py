@@ -87,8 +87,8 @@ class PagesOfVersion2:
 
     def require_space(self, key: str) -> None:
         if self._space(key) is None:
-            said = f"there is no space {key}, or no right to see it"
-            raise ToolchainError("not_found", f"reading the space {key}: {said}")
+            message = f"there is no space {key}, or no right to see it"
+            raise ToolchainError("not_found", f"reading the space {key}: {message}")
 
     def parent(self, what: str, page_id: str) -> Page | None:
         """Return a page or a folder [wiki-30]."""
@@ -125,8 +125,8 @@ class PagesOfVersion2:
         self.require_space(key)
         home = member(self._space(key), "homepageId")
         if home is None:
-            said = f"the space {key} shows no home page: name a title"
-            raise ToolchainError("not_found", f"reading the space {key}: {said}")
+            message = f"the space {key} shows no home page: name a title"
+            raise ToolchainError("not_found", f"reading the space {key}: {message}")
         return str(home)
 
     def space(self, key: str) -> dict[str, Any] | None:
@@ -259,8 +259,8 @@ class PagesOfVersion2:
             if cursor is None:
                 return found
             if cursor in seen or len(found) > MAX_ENTRIES:
-                said = f"the list does not end after {len(found)} entries"
-                raise response.error("protocol", said)
+                message = f"the list does not end after {len(found)} entries"
+                raise response.error("protocol", message)
             seen.add(cursor)
 
     def _space(self, key: str | None = None, space_id: str | None = None) -> Any:

@@ -20,7 +20,7 @@ FORMAT = 1
 MADE = "drift_plan_made"
 #: The fact with which `enforce` ends the comparison.
 COMPARED = "enforce_plan_compared"
-_MOST_NAMED = 50
+_MAX_NAMED = 50
 _AGAIN = "run drift again"
 _MANIFEST = Path(__file__).resolve().parents[3]
 
@@ -283,6 +283,6 @@ def _shown(place: tuple[str, ...]) -> str:
 
 def conflict(found: list[str]) -> str:
     """Return the message of a run that ends before its first write."""
-    rest = len(found) - _MOST_NAMED
-    named = "; ".join(found[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
+    rest = len(found) - _MAX_NAMED
+    named = "; ".join(found[:_MAX_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
     return f"conflict: the servers differ from the sealed plan, and nothing was written: {named}."

@@ -33,8 +33,8 @@ def _asked(call: Call, *, to_abort: bool = False) -> dict[str, Any]:
     users = [user.strip() for user in (asked.get("submitter") or "").split(",") if user.strip()]
     may_abort = to_abort and call.login.may(access.ITEM_CANCEL, build["job"])
     if users and call.login.user not in users and not may_abort:
-        words = f"You need to be {asked['submitter']} to submit this."
-        raise ErrorResponse(pages.failed(words))
+        message = f"You need to be {asked['submitter']} to submit this."
+        raise ErrorResponse(pages.failed(message))
     if not users and not may_abort:
         call.require(access.ITEM_BUILD)
     if build["done"]:
@@ -62,8 +62,10 @@ async def _proceed(call: Call) -> Response:
 async def _submit(call: Call) -> Response:
     if "proceed" not in await form_fields(call.request):
         return _abort(call)
-    answer = await _proceed(call)
-    return answer if answer.status_code != 200 else pages.redirect(call.absolute("../../console"))
+    response = await _proceed(call)
+    return (
+        response if response.status_code != 200 else pages.redirect(call.absolute("../../console"))
+    )
 
 
 def _abort(call: Call) -> Response:

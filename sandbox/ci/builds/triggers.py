@@ -30,8 +30,8 @@ def build(site: ViewContext, job: dict[str, Any], sent: Form, user: str | None) 
     submitted = form.get("json", ())
     if not submitted:
         others = any(name not in ("delay", "token", "cause") for name in form)
-        words = "This page expects a form submission" if others else "Nothing is submitted"
-        return pages.failed(words)
+        message = "This page expects a form submission" if others else "Nothing is submitted"
+        return pages.failed(message)
     try:
         data = json.loads(submitted[0])
         values = parameters.from_json(job["parameters"], data, sent.files)
@@ -39,8 +39,8 @@ def build(site: ViewContext, job: dict[str, Any], sent: Form, user: str | None) 
         return pages.oops(str(error))
     except (ValueError, AttributeError):
         return pages.failed("Failed to parse form data. Please report this problem as a bug")
-    answer = _schedule(site, job, values, form, user)
-    return _altered(site, job, data, answer)
+    response = _schedule(site, job, values, form, user)
+    return _altered(site, job, data, response)
 
 
 def _altered(

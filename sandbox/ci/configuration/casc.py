@@ -62,12 +62,12 @@ async def _sent(call: Call) -> tuple[dict[str, Any], Response | None]:
     sent = yaml.safe_load(await call.request.body())
     unknown = sorted(set(sent if isinstance(sent, dict) else {"?"}) - set(_TOP))
     if unknown:
-        words = f"No configurator for the following root elements {', '.join(unknown)}"
-        return {}, _answer([{"line": -1, "message": words}], 400)
+        message = f"No configurator for the following root elements {', '.join(unknown)}"
+        return {}, _response([{"line": -1, "message": message}], 400)
     return sent, None
 
 
-def _answer(messages: list[dict[str, Any]], status: int) -> Response:
+def _response(messages: list[dict[str, Any]], status: int) -> Response:
     return Response(json.dumps(messages), status, None, "application/json")
 
 
@@ -81,7 +81,7 @@ async def _check(call: Call) -> Response:
         for name in content
         if name == "slaveAgentPort"
     ]
-    return _answer(found, 200)
+    return _response(found, 200)
 
 
 async def _configure(call: Call) -> Response:

@@ -207,8 +207,8 @@ def _normalized(root: etree._Element) -> etree._Element:
     """
     known = _ELEMENTS.get(str(root.tag))
     if known is None:
-        words = "com.thoughtworks.xstream.mapper.CannotResolveClassException"
-        raise configuration.Unreadable(f"{words}: {root.tag}")
+        message = "com.thoughtworks.xstream.mapper.CannotResolveClassException"
+        raise configuration.Unreadable(f"{message}: {root.tag}")
     saved = etree.Element(root.tag)
     for name in ("scope", "id", "description", *known):
         child = root.find(name)

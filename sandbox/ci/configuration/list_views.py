@@ -127,8 +127,8 @@ async def _sent(call: Call, name: str) -> dict[str, Any]:
     try:
         root = configuration.parsed((await call.request.body()).decode())
         if root.tag not in _CLASSES:
-            words = "com.thoughtworks.xstream.mapper.CannotResolveClassException"
-            raise configuration.Unreadable(f"{words}: {root.tag}")
+            message = "com.thoughtworks.xstream.mapper.CannotResolveClassException"
+            raise configuration.Unreadable(f"{message}: {root.tag}")
     except configuration.Unreadable as error:
         raise ErrorResponse(pages.oops(str(error))) from error
     kept = etree.Element(root.tag)

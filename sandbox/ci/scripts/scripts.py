@@ -76,11 +76,11 @@ class Outcome:
 
 def wrapped_call(script: str) -> tuple[Call, str] | None:
     """Return the script inside the wrapper, and the marker; None without a readable wrapper."""
-    pieces, marker = PAYLOAD.findall(script), MARKER.search(script)
-    if WRAPPED.search(script) is None or not pieces or marker is None:
+    chunks, marker = PAYLOAD.findall(script), MARKER.search(script)
+    if WRAPPED.search(script) is None or not chunks or marker is None:
         return None
     try:
-        data = json.loads(base64.b64decode("".join(pieces), validate=True))
+        data = json.loads(base64.b64decode("".join(chunks), validate=True))
     except (binascii.Error, ValueError):
         return None
     if not isinstance(data, dict) or not isinstance(data.get("script"), str):

@@ -69,13 +69,13 @@ def denied(user: str | None, permission: str) -> Response:
             "<html><head><meta http-equiv='refresh' content='1;url=login?from=%2F'/></head>"
             "<body style='color:white;'>Authentication required</body></html>"
         )
-        answer = Response(text, 403, headers, "text/html")
+        response = Response(text, 403, headers, "text/html")
     else:
-        words = f"<p>{html.escape(user)} is missing the permission {permission}</p>"
-        answer = page("Access Denied [Jenkins]", words, 403, headers)
+        message = f"<p>{html.escape(user)} is missing the permission {permission}</p>"
+        response = page("Access Denied [Jenkins]", message, 403, headers)
     for implied_by in IMPLIED_BY:
-        answer.headers.append("X-Permission-Implied-By", implied_by)
-    return answer
+        response.headers.append("X-Permission-Implied-By", implied_by)
+    return response
 
 
 def post_only() -> Response:

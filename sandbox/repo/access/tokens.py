@@ -65,7 +65,7 @@ async def create(request: Request) -> Response:
     # server fact [repo-40]: a token that lives shorter than the threshold is not stored
     if not lifetime or lifetime >= current.settings(SERVICE)["token_threshold_seconds"]:
         current.store.put(KIND, number, token)
-    answer = {
+    response = {
         "token_id": number,
         "access_token": token["secret"],
         "expires_in": lifetime,
@@ -73,8 +73,8 @@ async def create(request: Request) -> Response:
         "token_type": "Bearer",
     }
     if token["refreshable"]:
-        answer["refresh_token"] = secrets.token_hex(16)
-    return JSONResponse(answer)
+        response["refresh_token"] = secrets.token_hex(16)
+    return JSONResponse(response)
 
 
 def listing(request: Request) -> Response:

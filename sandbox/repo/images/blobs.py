@@ -113,9 +113,9 @@ async def finish(request: Request) -> Response:
 def progress(request: Request) -> Response:
     """GET .../blobs/uploads/{upload}: return the progress of the upload."""
     key, upload = _upload(request)
-    answer = _accepted(request, key, upload)
-    answer.status_code = 204
-    return answer
+    response = _accepted(request, key, upload)
+    response.status_code = 204
+    return response
 
 
 def cancel(request: Request) -> Response:

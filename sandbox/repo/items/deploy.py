@@ -66,8 +66,8 @@ async def put(request: Request) -> Response:
         raise error(400, "Bad Request")
     if not repositories.accepts(context(request), target.repo, target.path):
         # server fact [repo-19]
-        words = f"The repository '{target.repo}' rejected the artifact '{target}'"
-        raise error(409, f"{words} due to its include/exclude patterns")
+        message = f"The repository '{target.repo}' rejected the artifact '{target}'"
+        raise error(409, f"{message} due to its include/exclude patterns")
     real = context(request).real(SERVICE)
     if target.folder:
         return await (_put_folder(request, target) if real else _put_archive(request, target))

@@ -33,7 +33,7 @@ def handler(*, copy: bool) -> Handler:
     return relocate
 
 
-def _answer(status: int, level: str, *messages: str) -> Response:
+def _response(status: int, level: str, *messages: str) -> Response:
     shown = [{"level": level, "message": message} for message in messages]
     return JSONResponse({"messages": shown}, status, media_type=_TYPE)
 
@@ -57,11 +57,11 @@ class _Relocation:
             path = f"{path}/{source['path'].rpartition('/')[2]}".strip("/")
         ways = f"{source['repo']}:{source['path']} to {repo}:{path}"
         if (repo, path) == (source["repo"], source["path"]):
-            words = f"Skipping {self._verbs[0]} {ways}: Destination and source are the same"
-            return _answer(200, "ERROR", words)
+            message = f"Skipping {self._verbs[0]} {ways}: Destination and source are the same"
+            return _response(200, "ERROR", message)
         occupied = self._tree.get(repo, path)
         if occupied is not None and occupied["folder"] != source["folder"]:
-            return _answer(400, "ERROR", f"Can't {'copy' if self.copy else 'move'} {ways}.")
+            return _response(400, "ERROR", f"Can't {'copy' if self.copy else 'move'} {ways}.")
         if flag(self.request, "atomic"):
             self._at_once(source, repo, path)
         else:
@@ -87,21 +87,21 @@ class _Relocation:
             node = self._tree.get(member, path)
             if node is not None:
                 return node
-        raise ErrorResponse(_answer(404, "ERROR", f"Could not find item at '{repo}:{path}'"))
+        raise ErrorResponse(_response(404, "ERROR", f"Could not find item at '{repo}:{path}'"))
 
     def _target(self) -> tuple[str, str]:
         given = self.request.query_params.get("to", "").strip("/")
         key, _slash, path = given.partition("/")
         current = context(self.request)
         if not key:
-            raise ErrorResponse(_answer(400, "ERROR", "The target path is missing"))
+            raise ErrorResponse(_response(400, "ERROR", "The target path is missing"))
         if repositories.find(current, key) is None:
-            words = f"Could not find a local repository named {key} to deploy to."
-            raise ErrorResponse(_answer(404, "ERROR", words))
+            message = f"Could not find a local repository named {key} to deploy to."
+            raise ErrorResponse(_response(404, "ERROR", message))
         repo = repositories.deployment_target(current, key)
         if repo is None:
-            words = f"The target repository '{key}' is not a local repository"
-            raise ErrorResponse(_answer(400, "ERROR", words))
+            message = f"The target repository '{key}' is not a local repository"
+            raise ErrorResponse(_response(400, "ERROR", message))
         return repo, path
 
     def _at_once(self, source: Node, repo: str, path: str) -> None:
@@ -135,8 +135,8 @@ class _Relocation:
             self.errors.append((401 if "override" in refusal else 403, refusal))
             return
         if not repositories.accepts(context(self.request), repo, path):
-            words = f"The repository '{repo}' rejected the artifact '{repo}:{path}'"
-            self.errors.append((409, f"{words} due to its include/exclude patterns"))
+            message = f"The repository '{repo}' rejected the artifact '{repo}:{path}'"
+            self.errors.append((409, f"{message} due to its include/exclude patterns"))
             return
         self.files += 1
         if not self.dry:
@@ -156,8 +156,8 @@ class _Relocation:
             status = self.errors[0][0]
             if self.files and not flag(self.request, "failFast"):
                 status = 200
-            return _answer(status, "ERROR", *(words for _status, words in self.errors))
+            return _response(status, "ERROR", *(words for _status, words in self.errors))
         doing, done = self._verbs
         begin = f"Dry Run for {doing}" if self.dry else doing
         counted = f"{self.files} artifacts and {self.folders} folders were {done}"
-        return _answer(200, "INFO", f"{begin} {ways} completed successfully, {counted}")
+        return _response(200, "INFO", f"{begin} {ways} completed successfully, {counted}")

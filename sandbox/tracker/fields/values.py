@@ -139,8 +139,8 @@ def read_date(value: Any) -> str:
     try:
         return date.fromisoformat(str(value)).isoformat()
     except ValueError:
-        words = f"Error parsing date string: {value}"
-        raise Unsuitable(words) from None
+        message = f"Error parsing date string: {value}"
+        raise Unsuitable(message) from None
 
 
 def _chosen(entries: list[dict[str, Any]], value: Any, word: str) -> str:

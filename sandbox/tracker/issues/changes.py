@@ -43,8 +43,8 @@ class Changes:
         values = Values(self.call, self.issue)
         for number, value in fields.items():
             if number in update:
-                words = f"Field '{number}' cannot appear in both 'fields' and 'update'"
-                self.errors[number] = words
+                message = f"Field '{number}' cannot appear in both 'fields' and 'update'"
+                self.errors[number] = message
             elif self._settable(number):
                 self._set(values, self.screen[number], value)
         for number, verbs in update.items():

@@ -44,8 +44,8 @@ def comment(call: Call) -> Response:
     own = found["author"] == call.user and call.may("comment", issue["project"])
     allowed = own or call.may("administer", issue["project"])
     verb = "edit" if call.request.method == "PUT" else "delete"
-    words = f"You do not have permission to {verb} comment with id: "
-    require(allowed, refusal(400, f"{words}{number}"))
+    message = f"You do not have permission to {verb} comment with id: "
+    require(allowed, refusal(400, f"{message}{number}"))
     if call.request.method == "PUT":
         changed = {**found, "body": _text(call, call.members().get("body")), "updated": call.now()}
         call.store.put("tracker.comment", key, changed)
@@ -58,8 +58,8 @@ def add(call: Call, issue: Issue, given: Any) -> Json:
     """Store a comment by the account of the request."""
     text = _text(call, given.get("body") if isinstance(given, dict) else None)
     if not call.may("comment", issue["project"]):
-        words = f"{call.user}, you do not have the permission to comment on this issue."
-        raise refusal(403, words) if call.cloud else refusal(400, errors={"comment": words})
+        message = f"{call.user}, you do not have the permission to comment on this issue."
+        raise refusal(403, message) if call.cloud else refusal(400, errors={"comment": message})
     number = call.next_id("comment")
     stored = {"id": number, "author": call.user, "body": text, "created": call.now()}
     call.store.put("tracker.comment", f"{issue['id']}/{int(number):012d}", stored)
@@ -75,6 +75,6 @@ def _text(call: Call, body: Any) -> str:
     if not isinstance(body, str) or body.strip() == "":
         raise refusal(400, errors={"comment": "Comment body can not be empty!"})
     if len(body) > LONGEST_TEXT:
-        words = "The entered text is too long. It exceeds the allowed limit of 32,767 characters."
-        raise refusal(400, errors={"comment": words})
+        message = "The entered text is too long. It exceeds the allowed limit of 32,767 characters."
+        raise refusal(400, errors={"comment": message})
     return body

@@ -124,8 +124,10 @@ def edit(call: Call) -> Response:
     issue = call.issue()
     members = call.members()
     if call.query("notifyUsers") == "false" and not call.cloud:
-        words = "To discard the user notification admin or project admin permissions are required."
-        require(call.may("administer", issue["project"]), refusal(403, words))
+        message = (
+            "To discard the user notification admin or project admin permissions are required."
+        )
+        require(call.may("administer", issue["project"]), refusal(403, message))
     changes = Changes(call, issue, editable(call, issue))
     changes.take(members)
     changed = changes.save()
@@ -154,8 +156,8 @@ def assign(call: Call) -> Response:
 def delete(call: Call) -> Response:
     """DELETE /issue/{key}."""
     issue = call.issue()
-    words = "You do not have permission to delete issues in this project."
-    require(call.may("delete", issue["project"]), refusal(403, words))
+    message = "You do not have permission to delete issues in this project."
+    require(call.may("delete", issue["project"]), refusal(403, message))
     links.drop_all(call, issue)
     for kind in ("comment", "history"):
         for key in call.store.keys(f"tracker.{kind}", f"{issue['id']}/"):

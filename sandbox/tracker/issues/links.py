@@ -84,8 +84,8 @@ def _side(call: Call, given: Json, member: str, subject: Issue | None) -> Issue:
 
 
 def _require_right(call: Call, issue: Issue) -> None:
-    words = f"No Link Issue Permission for issue '{issue['key']}'"
-    require(call.may("link", issue["project"]), refusal(403 if call.cloud else 401, words))
+    message = f"No Link Issue Permission for issue '{issue['key']}'"
+    require(call.may("link", issue["project"]), refusal(403 if call.cloud else 401, message))
 
 
 def _exists(call: Call, name: str, source: Issue, target: Issue) -> bool:
@@ -103,8 +103,8 @@ def _keep(call: Call, name: str, source: Issue, target: Issue) -> None:
         (target, source, known["inward"]),
     ):
         call.store.put("tracker.linked", f"{one['id']}/{number}", stored)
-        words = f"This issue {phrase} {other['key']}"
-        note(call, one, [item("Link", (None, None), (other["key"], words))])
+        message = f"This issue {phrase} {other['key']}"
+        note(call, one, [item("Link", (None, None), (other["key"], message))])
 
 
 def _drop(call: Call, stored: Json) -> None:

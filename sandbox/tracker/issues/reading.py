@@ -16,18 +16,18 @@ def issue(call: Call) -> Response:
     if not call.context.real("tracker"):
         return JSONResponse(call.views.written_issue(found, fields))
     expand = call.query_list("expand")
-    answer = call.views.issue(found, fields or [views.ALL], call.query_list("properties"))
-    answer |= call.views.expanded(found, expand)
+    response = call.views.issue(found, fields or [views.ALL], call.query_list("properties"))
+    response |= call.views.expanded(found, expand)
     if "names" in expand:
-        answer["names"] = call.views.catalogue.names()
+        response["names"] = call.views.catalogue.names()
     if "schema" in expand:
-        answer["schema"] = call.views.catalogue.schema()
+        response["schema"] = call.views.catalogue.schema()
     if "editmeta" in expand:
-        answer["editmeta"] = {"fields": meta.edit_fields(call, found)}
+        response["editmeta"] = {"fields": meta.edit_fields(call, found)}
     if "transitions" in expand or "transitions.fields" in expand:
         with_fields = "transitions.fields" in expand
-        answer["transitions"] = workflow.offered(call, found, fields=with_fields)
-    return JSONResponse(answer)
+        response["transitions"] = workflow.offered(call, found, fields=with_fields)
+    return JSONResponse(response)
 
 
 def changelog(call: Call) -> Response:

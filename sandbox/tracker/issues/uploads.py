@@ -22,8 +22,8 @@ def upload(call: Call) -> Response:
         token in ("no-check", "nocheck"), ErrorResponse(PlainTextResponse("XSRF check failed", 403))
     )
     issue = call.issue()
-    words = f"You do not have permission to create attachments for issue {issue['key']}."
-    require(call.may("attach", issue["project"]), refusal(403, words))
+    message = f"You do not have permission to create attachments for issue {issue['key']}."
+    require(call.may("attach", issue["project"]), refusal(403, message))
     files = _files(call)
     stored = [_stored(call, issue, part) for part in files]
     items = [
@@ -44,8 +44,8 @@ def _files(call: Call) -> list[Part]:
     require(files, refusal(400, "No file was sent in the field 'file'"))
     limit = int(call.settings["upload_limit"])
     for part in files:
-        words = f"The file '{part.filename}' exceeds the maximum size of {limit} bytes."
-        require(len(part.content) <= limit, refusal(413, words))
+        message = f"The file '{part.filename}' exceeds the maximum size of {limit} bytes."
+        require(len(part.content) <= limit, refusal(413, message))
         require(
             part.content or call.settings["empty_uploads"],
             refusal(400, f"Cannot attach empty file '{part.filename}'."),
@@ -80,14 +80,14 @@ def attachment(call: Call) -> Response:
     found = call.store.get("tracker.attachment", call.part("id"))
     issue = None if found is None else call.visible.find(found["issue"])
     if found is None or issue is None:
-        words = f"The attachment with id '{call.part('id')}' does not exist"
-        raise refusal(404, words)
+        message = f"The attachment with id '{call.part('id')}' does not exist"
+        raise refusal(404, message)
     if call.request.method == "GET":
         return JSONResponse(call.views.attachment(found))
     own = found["author"] == call.user and call.may("attach", issue["project"])
     allowed = own or call.may("administer", issue["project"])
-    words = f"You do not have permission to delete attachment with id: {found['id']}"
-    require(allowed, refusal(403, words))
+    message = f"You do not have permission to delete attachment with id: {found['id']}"
+    require(allowed, refusal(403, message))
     call.store.delete("tracker.attachment", found["id"])
     kept = [one for one in issue["attachments"] if one["id"] != found["id"]]
     call.store.put("tracker.issue", issue["key"], {**issue, "attachments": kept})

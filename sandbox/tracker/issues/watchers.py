@@ -34,8 +34,8 @@ def remove(call: Call) -> Response:
 def _stored(call: Call, given: object, *, there: bool) -> Response:
     issue, wanted = call.issue(), str(given)
     name = (account_name(wanted) or wanted) if call.cloud else wanted
-    words = f"The user '{wanted}' does not exist."
-    require(call.store.get("tracker.user", name) is not None, refusal(404, words))
+    message = f"The user '{wanted}' does not exist."
+    require(call.store.get("tracker.user", name) is not None, refusal(404, message))
     allowed = name == call.user or call.may("watch", issue["project"])
     require(allowed, refusal(403 if call.cloud else 401, _UNRIGHTFUL))
     others = [watcher for watcher in issue.get("watchers") or [] if watcher != name]

@@ -127,12 +127,12 @@ def _chosen(call: Call, issue: Issue, wanted: str) -> Json:
             return step
     steps = _workflow(call, issue["project"])["transitions"]
     name = next((step["name"] for step in steps if str(step["id"]) == wanted), f"Action {wanted}")
-    words = (
+    message = (
         f"It seems that you have tried to perform a workflow operation ({name}) that is not valid "
         f"for the current state of this issue ({issue['key']}). The likely cause is that somebody "
         "has changed the issue recently, please look at the issue history for details."
     )
-    raise refusal(400, words)
+    raise refusal(400, message)
 
 
 def _speak(call: Call, issue: Issue, verbs: list[Any], *, screen: bool) -> None:

@@ -117,8 +117,8 @@ def remove(call: Call) -> Response:
     for key, member in _MEMBERS.items():
         if call.query(key):
             wanted = _known(call, member, call.query(key))
-            words = f"Actor '{wanted}' is not a member of the role."
-            require(wanted in actors[member], refusal(404, words))
+            message = f"Actor '{wanted}' is not a member of the role."
+            require(wanted in actors[member], refusal(404, message))
             actors[member].remove(wanted)
     call.store.put("tracker.role", f"{project['key']}/{name}", actors)
     return Response(status_code=204)

@@ -76,8 +76,8 @@ def create(call: Call) -> Response:
         None,
     )
     if project is None:
-        words = "either does not exist or you do not have permission to create versions in it."
-        raise refusal(404, f"Project with key '{wanted}' {words}")
+        message = "either does not exist or you do not have permission to create versions in it."
+        raise refusal(404, f"Project with key '{wanted}' {message}")
     number = call.next_id("version")
     entry: Json = {"id": number, "sequence": float(number)}
     entry["name"] = _name(call, project, members.get("name"), None)
@@ -131,16 +131,16 @@ def _take(entry: Json, members: Json, what: str) -> None:
         _take_date(entry, members, name, what)
     start, release = (entry.get(name) for name in _DATES)
     if start and release and start > release:
-        words = "The start date must be before the release date."
-        raise refusal(400, errors={"startDate": words})
+        message = "The start date must be before the release date."
+        raise refusal(400, errors={"startDate": message})
 
 
 def _take_date(entry: Json, members: Json, name: str, what: str) -> None:
     """Set a date from either of its two formats. An empty value clears the date."""
     users = "user" + name[0].upper() + name[1:]
     if name in members and users in members:
-        words = f"Only one of '{name}' and '{users}' can be specified when {what} a version."
-        raise refusal(400, words)
+        message = f"Only one of '{name}' and '{users}' can be specified when {what} a version."
+        raise refusal(400, message)
     try:
         if name in members:
             entry[name] = read_date(members[name]) if members[name] else None
@@ -154,8 +154,8 @@ def _read_user_date(text: Any) -> str:
     try:
         return datetime.strptime(f"{text} +0000", "%d/%b/%y %z").date().isoformat()
     except ValueError:
-        words = f"Please enter the date in the following format: d/MMM/yy, not {text}"
-        raise Unsuitable(words) from None
+        message = f"Please enter the date in the following format: d/MMM/yy, not {text}"
+        raise Unsuitable(message) from None
 
 
 def _by_address(call: Call, project: str, address: Any) -> Json:
@@ -168,8 +168,8 @@ def _by_address(call: Call, project: str, address: Any) -> Json:
 def _administered(call: Call) -> tuple[str, Json]:
     """[tracker-18]: a missing permission is a 401 here, although the login is valid."""
     project, entry = _found(call)
-    words = f"The user {call.user} does not have permission to complete this operation."
-    require(call.administers(project), refusal(401, words))
+    message = f"The user {call.user} does not have permission to complete this operation."
+    require(call.administers(project), refusal(401, message))
     return project, entry
 
 

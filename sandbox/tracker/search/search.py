@@ -36,7 +36,7 @@ _STRICT, _WARN, _NONE = "strict", "warn", "none"
 _VALIDATION = {_STRICT: _STRICT, "true": _STRICT, _WARN: _WARN, "false": _WARN, _NONE: _NONE}
 _DEFAULT_PAGE = 50
 #: Server fact [tracker-11]: maximum number of fields in the order of a query of the cloud.
-_MOST_TERMS = 7
+_MAX_TERMS = 7
 #: Issues that are not in the index yet: `{until: epoch ms, searches: number of searches that still
 #: miss the issue}`.
 UNINDEXED = "tracker.unindexed"
@@ -209,7 +209,7 @@ class Search:
             shown = [self.views.written_issue(issue, asked.fields) for issue in page]
             return JSONResponse({"issues": shown})
         fields = asked.fields or [views.NAVIGABLE]
-        answer: Json = {
+        response: Json = {
             "expand": "schema,names",
             "startAt": start,
             "maxResults": size,
@@ -217,8 +217,8 @@ class Search:
             "issues": [self._shown(issue, fields, asked) for issue in page],
         }
         if found.warnings:
-            answer["warningMessages"] = found.warnings
-        return JSONResponse(answer | self._expansions(asked))
+            response["warningMessages"] = found.warnings
+        return JSONResponse(response | self._expansions(asked))
 
     def _shown(self, issue: Issue, fields: list[str], asked: Asked) -> Json:
         shown = self.views.issue(issue, fields, asked.properties)
@@ -235,19 +235,19 @@ class Search:
                 "Please add a search restriction to your query."
             )
             return refusal([message], syntax=True)
-        if len(query.order) > _MOST_TERMS:
-            return refusal([f"ORDER BY has more than {_MOST_TERMS} fields."], syntax=True)
+        if len(query.order) > _MAX_TERMS:
+            return refusal([f"ORDER BY has more than {_MAX_TERMS} fields."], syntax=True)
         found = self._find(query, _STRICT, asked.reconciled)
         start = _offset(asked)
         end = start + min(self._page_size(asked), int(self.settings["cloud_max_page"]))
         is_last = end >= len(found.issues)
         page = found.issues[start:end]
-        answer: Json = {"issues": [self._by_token(issue, asked) for issue in page]}
+        response: Json = {"issues": [self._by_token(issue, asked) for issue in page]}
         if not is_last:
-            answer["nextPageToken"] = _token(asked.jql, end)
+            response["nextPageToken"] = _token(asked.jql, end)
         if not self.settings["omit_is_last"]:
-            answer["isLast"] = is_last
-        return JSONResponse(answer | self._expansions(asked))
+            response["isLast"] = is_last
+        return JSONResponse(response | self._expansions(asked))
 
     def _by_token(self, issue: Issue, asked: Asked) -> Json:
         if asked.fields is None or asked.fields == ["id"]:

@@ -115,6 +115,6 @@ def _call(method: str, address: str, payload: Any = None) -> Any:
     request = urllib.request.Request(
         address, body, {"Content-Type": "application/json"}, method=method
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        text = answer.read()
+    with urllib.request.urlopen(request, timeout=10) as response:
+        text = response.read()
     return json.loads(text) if text else None

@@ -58,9 +58,9 @@ def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) ->
     run = playbook.run(tmp_path, [play], controls=controls, arguments=arguments)
     assert (run.code == 0) is check, run.output
     named = run.event("delivery.toolchain.ci_baseline : Name what differs from the baseline")
-    told = named.result["msg"]
-    assert told == PLUGINS_AND_JAVA + ["script system message: would change something"] * check
-    assert all(text in run.output for text in told)
+    reported = named.result["msg"]
+    assert reported == PLUGINS_AND_JAVA + ["script system message: would change something"] * check
+    assert all(text in run.output for text in reported)
     assert named.result["changed"] is check
     writes = [write["path"] for event in run.events for write in event.writes]
     assert writes == ([] if check else ["/scriptText"])

@@ -164,5 +164,5 @@ def test_a_loop_variable_that_hides_a_return_value_is_reported(
     play = playbook.play([task], module_defaults=connections.module_defaults(sandbox.urls))
     run = playbook.run(tmp_path, [play], controls={"localhost": sandbox.control})
     assert run.code == 0, run.output
-    words = "loop_var is 'job', which replaces the return value 'job' in the result of the loop"
-    assert words in " ".join(run.output.split())
+    message = "loop_var is 'job', which replaces the return value 'job' in the result of the loop"
+    assert message in " ".join(run.output.split())

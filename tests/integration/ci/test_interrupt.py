@@ -61,20 +61,20 @@ def _interrupted(sandbox: Sandbox, folder: Path, options: dict[str, Any]) -> tup
 
 
 def _is_watched(sandbox: Sandbox) -> bool:
-    looks = [
+    checks = [
         request for request in sandbox.requests("ci") if request["path"] == "/job/slow/1/api/json"
     ]
-    return len(looks) > 1
+    return len(checks) > 1
 
 
 def _build(sandbox: Sandbox) -> dict[str, Any]:
     login = connections.LOGINS["ci"]
-    answer = requests.get(
+    response = requests.get(
         f"{sandbox.urls['ci']}/job/slow/1/api/json",
         auth=(login["username"], login["password"]),
         timeout=10,
     )
-    shown: dict[str, Any] = answer.json()
+    shown: dict[str, Any] = response.json()
     return shown
 
 
@@ -84,9 +84,9 @@ def test_ctrl_c_says_what_goes_on_or_stops_it(fresh: Fresh, tmp_path: Path, stop
     code, output = _interrupted(sandbox, tmp_path, {"stop_on_timeout": stop})
     assert code != 0
     url = f"{sandbox.urls['ci']}/job/slow/1/"
-    words = f"build #1 was asked to stop ({url})" if stop else f"build #1 is running ({url})"
+    message = f"build #1 was asked to stop ({url})" if stop else f"build #1 is running ({url})"
     (line,) = [line for line in output.splitlines() if line.startswith("interrupted; ")]
-    assert words in line, output
+    assert message in line, output
     assert _build(sandbox)["result"] == ("ABORTED" if stop else None)
     # the next item of the loop does not start
     posts = [write["path"] for write in sandbox.requests("ci", writes=True)]

@@ -440,10 +440,10 @@ def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
     address = f"{sandbox.urls['wiki']}/rest/api/content/1002/child/attachment"
     login = ("reporter", "reporter-password")
     header = {"X-Atlassian-Token": "no-check"}
-    answer = requests.post(
+    response = requests.post(
         address, files={"file": (name, content)}, auth=login, headers=header, timeout=10
     )
-    assert answer.status_code == 200, answer.text
+    assert response.status_code == 200, response.text
 
 
 def test_a_service_that_cannot_be_read_does_not_hide_the_others(

@@ -279,10 +279,10 @@ def test_stats_have_the_findings_with_both_sides(fresh: Fresh, tmp_path: Path) -
         {**CONFIG},
         settings={"ANSIBLE_SHOW_CUSTOM_STATS": "true"},
     )
-    told = run.output.split("CUSTOM STATS")[1]
-    assert '"drift_findings"' in told
-    assert '"name": "quality"' in told
-    assert '"status": "drift"' in told
+    reported = run.output.split("CUSTOM STATS")[1]
+    assert '"drift_findings"' in reported
+    assert '"name": "quality"' in reported
+    assert '"status": "drift"' in reported
 
 
 def test_the_playbook_alone_needs_no_configuration(fresh: Fresh, tmp_path: Path) -> None:
@@ -361,23 +361,23 @@ def test_two_nights_tell_what_is_new_still_there_mended_and_ignored(
     ]
     assert [one["name"] for one in report["mended"]] == ["eve"]
     assert "0 new, 1 still, 1 mended." in run.output
-    told = json.loads(run.output.split("RUN: ")[1].split("\n\n")[0])
-    assert [finding["id"] for finding in told["drift_findings"]] == [
+    reported = json.loads(run.output.split("RUN: ")[1].split("\n\n")[0])
+    assert [finding["id"] for finding in reported["drift_findings"]] == [
         finding["id"] for finding in report["findings"]
     ]
-    assert [one["name"] for one in told["drift_mended"]] == ["eve"]
-    assert told["drift_result"] == report["result"] == "differs"
+    assert [one["name"] for one in reported["drift_mended"]] == ["eve"]
+    assert reported["drift_result"] == report["result"] == "differs"
     fine = {**variables, "drift_ignore": [*accept, {"kind": "group"}]}
     assert "Result: as wanted" in _run(sandbox, tmp_path, "drift", fine).output
 
 
 def test_the_answers_of_a_survey_reach_the_report(fresh: Fresh, tmp_path: Path) -> None:
-    answers = {
+    responses = {
         "survey_drift_ignore": "- kind: user\n  until: 2999-12-31\n",
         "survey_drift_report": "told",
         "survey_drift_output": "github",
     }
-    run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, **answers})
+    run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, **responses})
     assert _read(tmp_path / "told")["counts"]["ignored"] == 1
     assert "(ignored until 2999-12-31: no reason given)" in run.output
     assert "::warning title=analysis" in run.output

@@ -121,10 +121,10 @@ def test_a_changed_server_is_a_conflict_before_the_first_write(
     _version(sandbox, tmp_path, "8.1")
     run = _run(sandbox, tmp_path, "enforce", PLAN, code=2)
     assert _writes(run) == []
-    told = " ".join(run.output.split())
-    assert "conflict: the servers differ from the sealed plan, and nothing was written" in told
-    assert "different: version REL/8.2" in told
-    assert "gone: version REL/8.1" in told
+    reported = " ".join(run.output.split())
+    assert "conflict: the servers differ from the sealed plan, and nothing was written" in reported
+    assert "different: version REL/8.2" in reported
+    assert "gone: version REL/8.1" in reported
     skipped = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_rest": "skip"})
     assert "different: version REL/8.2" in " ".join(skipped.output.split())
     assert "Applied: 2 created, 1 updated, 0 deleted; failed: 0, skipped: 1." in skipped.output
@@ -136,9 +136,9 @@ def test_another_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> No
     _sealed(sandbox, tmp_path)
     users = [{"name": "eve", "password": f"{PASSWORD}-2"}, {"name": "adam", "password": PASSWORD}]
     run = _run(sandbox, tmp_path, "enforce", {**PLAN, "analysis_config_users": users}, code=2)
-    told = " ".join(run.output.split())
-    assert "different: user eve" in told
-    assert "new: user adam" in told
+    reported = " ".join(run.output.split())
+    assert "different: user eve" in reported
+    assert "new: user adam" in reported
     assert _writes(run) == []
     skip = {**PLAN, "enforce_plan_rest": "skip", "analysis_config_users": users}
     run = _run(sandbox, tmp_path, "enforce", {**skip, "analysis_config_groups": []})

@@ -129,8 +129,8 @@ def _expect_workflow(store: Store) -> None:
     workflow = "delivery.toolchain drift and enforce"
     for when in ("approvals", "error"):
         part = f"notification_templates_{when}"
-        told = linked(store, "workflow_job_templates", workflow, part)
-        assert told == ["delivery.toolchain drift"]
+        reported = linked(store, "workflow_job_templates", workflow, part)
+        assert reported == ["delivery.toolchain drift"]
     enabled = {each["name"]: each["enabled"] for each in store.objects["schedules"].values()}
     assert enabled == {
         "delivery.toolchain drift every day": False,
@@ -247,9 +247,9 @@ def test_slices_enforce_the_plans_of_all_slices(
     for hosts in (["a", "b"], ["c"]):
         run = _slice(sandbox, tmp_path, drift, hosts)
         assert run.code == 0, run.output
-        told = run.output.split("CUSTOM STATS")[1]
+        reported = run.output.split("CUSTOM STATS")[1]
         # the controller merges the statistics of slices
-        artifacts.update(json.loads(told[told.index("{") : told.rindex("}") + 1]))
+        artifacts.update(json.loads(reported[reported.index("{") : reported.rindex("}") + 1]))
     plans = {name: each for name, each in artifacts.items() if "plan" in name}
     assert sorted(each["hosts"] for each in plans.values()) == [["a", "b"], ["c"]]
     for hosts in (["a", "c"], ["b"]):
@@ -273,7 +273,7 @@ def test_a_misspelt_variable_is_named_before_anything_is_made(
 
 def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    answers = {
+    responses = {
         "survey_repo_housekeeping_retention": "- build_name: nightly\n  count: 3\n",
         "survey_repo_housekeeping_max_deletions": 5,
         "survey_repo_housekeeping_rules": "",
@@ -283,7 +283,7 @@ def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> 
         "import_playbook": "delivery.toolchain.housekeeping",
         "vars": {"housekeeping_connection": login},
     }
-    arguments = ["--check", "-e", json.dumps(answers)]
+    arguments = ["--check", "-e", json.dumps(responses)]
     run = playbook.run(tmp_path, [play], arguments=arguments)
     assert run.code == 0, run.output
     event = run.event("delivery.toolchain.repo_housekeeping : Discard old builds")

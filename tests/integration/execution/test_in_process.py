@@ -126,9 +126,9 @@ def test_everything_else_runs_in_the_ordinary_way(ways: playbook.Run, way: str) 
 
 
 def test_another_interpreter_is_said_once_a_task(ways: playbook.Run) -> None:
-    told = [line for line in ways.output.splitlines() if "in a process of its own" in line]
-    assert len(told) == 1, told
-    assert "ansible_python_interpreter is " in told[0]
+    reported = [line for line in ways.output.splitlines() if "in a process of its own" in line]
+    assert len(reported) == 1, reported
+    assert "ansible_python_interpreter is " in reported[0]
 
 
 @pytest.mark.parametrize("way", [*IN_WORKER, *IN_PROCESSES])
@@ -348,15 +348,15 @@ def test_an_older_python_is_named(tmp_path: Path, older: str, named: bool) -> No
     If the interpreter is outdated, a single sentence replaces the traceback.
     """
     thrown = "Traceback (most recent call last):\\nSyntaxError: oh\\n"
-    answers = f'case "$1" in -c) echo {older};; *) printf "{thrown}" >&2; exit 1;; esac'
-    python = _script(tmp_path / "python", f"#!/bin/sh\n{answers}\n")
+    responses = f'case "$1" in -c) echo {older};; *) printf "{thrown}" >&2; exit 1;; esac'
+    python = _script(tmp_path / "python", f"#!/bin/sh\n{responses}\n")
     task = playbook.task("analysis_role", {"name": "x", "url": "http://127.0.0.1:9"}, "role")
     play = playbook.play([task], vars={"ansible_python_interpreter": python})
     run = playbook.run(tmp_path, [play])
     event = run.event("role")
-    said = f"need Python 3.10 or newer where they run, and {python} is older"
+    message = f"need Python 3.10 or newer where they run, and {python} is older"
     assert event.status == "failed"
-    assert (said in event.result["msg"]) is named, event.result
+    assert (message in event.result["msg"]) is named, event.result
     assert ("SyntaxError" not in run.output + run.recorded) is named, run.output
 
 
@@ -503,8 +503,8 @@ def test_a_large_result_is_masked_in_both_ways_alike(tmp_path: Path) -> None:
         {"id": str(number), "key": f"REL-{number}", "fields": {"summary": f"Summary {number}"}}
         for number in range(300)
     ]
-    told = [*issues, {"id": "300", "key": "REL-300", "fields": {"summary": f"Leaked: {token}"}}]
-    pages = {"/base/clean": issues, "/base/leaked": told}
+    reported = [*issues, {"id": "300", "key": "REL-300", "fields": {"summary": f"Leaked: {token}"}}]
+    pages = {"/base/clean": issues, "/base/leaked": reported}
 
     def answer(seen: Seen) -> Reply:
         page = pages[seen.path.removesuffix("/rest/api/2/search")]

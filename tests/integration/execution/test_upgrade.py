@@ -102,7 +102,7 @@ def test_the_pages_of_a_tree_are_known_again(fresh: Fresh, state: Path) -> None:
 
 def _post(address: str, content: dict[str, Any]) -> dict[str, Any]:
     login = ("reporter", "reporter-password")
-    answer = requests.post(address, json=content, auth=login, timeout=10)
-    assert answer.status_code == 200, answer.text
-    made: dict[str, Any] = answer.json()
+    response = requests.post(address, json=content, auth=login, timeout=10)
+    assert response.status_code == 200, response.text
+    made: dict[str, Any] = response.json()
     return made

@@ -18,13 +18,13 @@ Fresh = Callable[[str], Sandbox]
 
 def published(sandbox: Sandbox, title: str) -> str:
     """Return the body of a page in the space REL."""
-    answer = requests.get(
+    response = requests.get(
         f"{sandbox.urls['wiki']}/rest/api/content",
         params={"spaceKey": "REL", "title": title, "expand": "body.storage"},
         headers={"Authorization": f"Bearer {connections.LOGINS['wiki']['token']}"},
         timeout=5,
     )
-    (page,) = answer.json()["results"]
+    (page,) = response.json()["results"]
     body: str = page["body"]["storage"]["value"]
     return body
 

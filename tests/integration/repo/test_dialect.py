@@ -19,16 +19,16 @@ MODULES_OF_REPO = [name for name in MODULES if CASES[name]["service"] == "repo"]
 def _tasks(flavour: str, module: str) -> list[dict[str, Any]]:
     fresh = {"sandbox_reset": settings(module), "sandbox_seed": seed(module)}
     given = {**first_arguments(module), **CASES[module].get("login", {})}
-    told, auto = (
+    reported, auto = (
         playbook.task(
             module, {**given, "dialect": dialect}, f"{module} {dialect}", vars=fresh, diff=True
         )
         for dialect in (FLAVOURS[flavour], "auto")
     )
     if "dest" not in given:
-        return [told, auto]
+        return [reported, auto]
     path = {"path": f"{{{{ playbook_dir }}}}/{given['dest']}", "state": "absent"}
-    return [told, {"name": f"take away {module}", "ansible.builtin.file": path}, auto]
+    return [reported, {"name": f"take away {module}", "ansible.builtin.file": path}, auto]
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -44,13 +44,13 @@ def test_auto_is_as_good_as_told(
     folder = tmp_path_factory.mktemp(flavour)
     run = playbook.run(folder, [play], controls={"localhost": sandbox.control})
     for module in modules:
-        told, auto = (run.event(f"{module} {one}") for one in (FLAVOURS[flavour], "auto"))
+        reported, auto = (run.event(f"{module} {one}") for one in (FLAVOURS[flavour], "auto"))
         assert auto.status == "ok", auto.result.get("msg")
         assert (auto.result["changed"], auto.result["diff"]) == (
-            told.result["changed"],
-            told.result["diff"],
+            reported.result["changed"],
+            reported.result["diff"],
         ), module
         probes = [request for request in auto.requests if request["path"] == "/api/system/version"]
-        assert len(auto.requests) == len(told.requests) + len(probes), module
+        assert len(auto.requests) == len(reported.requests) + len(probes), module
         assert len(probes) <= 1, module
         assert flavour == "written" or auto.requests[:1] == probes or not probes, module

@@ -28,20 +28,20 @@ class Api:
         return requests.post(self.address, data=form, allow_redirects=False, timeout=10)
 
     def read(self, action: str, **parameters: str) -> list[dict[str, Any]]:
-        answer = self.post(action, **parameters)
-        assert answer.status_code == 200, answer.text
-        return [json.loads(line) for line in answer.text.splitlines()]
+        response = self.post(action, **parameters)
+        assert response.status_code == 200, response.text
+        return [json.loads(line) for line in response.text.splitlines()]
 
     def change(self, action: str, **parameters: str) -> None:
-        answer = self.post(action, **parameters)
-        assert (answer.status_code, answer.content) == (200, b""), answer.text
+        response = self.post(action, **parameters)
+        assert (response.status_code, response.content) == (200, b""), response.text
 
     def refused(self, action: str, **parameters: str) -> tuple[int, str]:
         """Verify that the error object agrees with the HTTP status. Return status and message."""
-        answer = self.post(action, **parameters)
-        found = answer.json()
+        response = self.post(action, **parameters)
+        found = response.json()
         assert set(found) == {"status", "message"}
-        assert found["status"] == answer.status_code
+        assert found["status"] == response.status_code
         return found["status"], found["message"]
 
 
@@ -150,9 +150,9 @@ def test_login(sandbox: Sandbox) -> None:
 
 
 def test_get_is_the_reference_page(api: Api) -> None:
-    answer = requests.get(api.address, timeout=10)
-    assert answer.status_code == 200
-    assert answer.headers["Content-Type"].startswith("text/html")
+    response = requests.get(api.address, timeout=10)
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith("text/html")
 
 
 def test_modules_are_created_changed_renamed_and_deleted(either: Api) -> None:
@@ -357,9 +357,9 @@ def test_the_status_of_issues_and_their_history(sandbox: Sandbox, api: Api) -> N
 
 def test_reports(sandbox: Sandbox, api: Api) -> None:
     form = {"project": "toolchain", "x": "State", "y": "Severity"}
-    answer = api.post("report", **form, build="build_10", filterQuery="code:ABV.GENERAL")
-    assert answer.text.startswith("{\n")
-    assert answer.json() == {
+    response = api.post("report", **form, build="build_10", filterQuery="code:ABV.GENERAL")
+    assert response.text.startswith("{\n")
+    assert response.json() == {
         "rows": [{"id": -1, "name": "Critical"}],
         "columns": [{"id": -1, "name": "Existing"}],
         "data": [[1]],

@@ -80,8 +80,8 @@ def _get(session: requests.Session, address: str, **query: str) -> requests.Resp
 
 def _finished(session: requests.Session, build: str) -> dict[str, Any]:
     def look() -> dict[str, Any] | None:
-        answer = _get(session, f"{build}/api/json")
-        data: dict[str, Any] = answer.json() if answer.status_code == 200 else {}
+        response = _get(session, f"{build}/api/json")
+        data: dict[str, Any] = response.json() if response.status_code == 200 else {}
         return data if data.get("inProgress") is False else None
 
     return _until(look)
@@ -216,22 +216,22 @@ def test_python_jenkins_waits_in_a_folded_item(server: jenkins.Jenkins) -> None:
 
 
 def test_wrong_basic_credentials_are_challenged(url: str) -> None:
-    answer = _get(_session(USER, "wrong"), f"{url}/login")
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == 'Basic realm="Jenkins"'
+    response = _get(_session(USER, "wrong"), f"{url}/login")
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == 'Basic realm="Jenkins"'
 
 
 def test_anonymous_requests_name_the_missing_permission(url: str) -> None:
-    answer = requests.get(f"{url}/api/json", timeout=10)
-    assert answer.status_code == 403
-    assert "WWW-Authenticate" not in answer.headers
-    assert answer.headers["X-Required-Permission"] == "hudson.model.Hudson.Read"
-    assert answer.headers["X-You-Are-Authenticated-As"] == "anonymous"
-    assert "Authentication required" in answer.text
+    response = requests.get(f"{url}/api/json", timeout=10)
+    assert response.status_code == 403
+    assert "WWW-Authenticate" not in response.headers
+    assert response.headers["X-Required-Permission"] == "hudson.model.Hudson.Read"
+    assert response.headers["X-You-Are-Authenticated-As"] == "anonymous"
+    assert "Authentication required" in response.text
     login = requests.get(f"{url}/login", timeout=10)
     assert login.status_code == 200
     assert login.headers["X-Jenkins"] == "2.479.3"
-    assert login.headers["X-Jenkins-Session"] == answer.headers["X-Jenkins-Session"]
+    assert login.headers["X-Jenkins-Session"] == response.headers["X-Jenkins-Session"]
 
 
 @pytest.mark.parametrize(
@@ -247,10 +247,10 @@ def test_anonymous_requests_name_the_missing_permission(url: str) -> None:
 def test_missing_permissions(
     url: str, login: tuple[str, str], method: str, path: str, permission: str
 ) -> None:
-    answer = _session(*login).request(method, url + path, timeout=10)
-    assert answer.status_code == 403
-    assert answer.headers["X-Required-Permission"] == permission
-    assert "No valid crumb" not in answer.text
+    response = _session(*login).request(method, url + path, timeout=10)
+    assert response.status_code == 403
+    assert response.headers["X-Required-Permission"] == permission
+    assert "No valid crumb" not in response.text
 
 
 def test_a_post_with_a_password_needs_the_crumb_of_its_session(
@@ -334,9 +334,11 @@ def test_statuses_of_build_with_parameters(
     def build(job: str, form: Any) -> requests.Response:
         return _post(session, f"{url}/job/{job}/buildWithParameters", data=form)
 
-    answer = build("delivery/job/toolchain", {"VERSION": "5", "NOPE": "ignored", "PUBLISH": "yes"})
-    assert answer.status_code == 201
-    item = _queue_item(session, answer)
+    response = build(
+        "delivery/job/toolchain", {"VERSION": "5", "NOPE": "ignored", "PUBLISH": "yes"}
+    )
+    assert response.status_code == 201
+    item = _queue_item(session, response)
     assert item["params"] == "\nVERSION=5\nPUBLISH=false\nCHANNEL=stable"
     repeated = [("VERSION", "5"), ("VERSION", "6")]
     assert build("delivery/job/toolchain", repeated).status_code == 500
@@ -507,8 +509,8 @@ def test_the_log_grows(url: str, session: requests.Session) -> None:
     log = f"{url}/job/slow/1/logText/progressiveText"
 
     def first() -> requests.Response | None:
-        answer = _get(session, log, start="0")
-        return answer if answer.status_code == 200 else None
+        response = _get(session, log, start="0")
+        return response if response.status_code == 200 else None
 
     begun = _until(first)
     assert begun.headers["X-More-Data"] == "true"
@@ -530,12 +532,12 @@ def test_a_successful_build_fills_the_repository(
 
     def published() -> requests.Response | None:
         # poll the repository only; do not send requests to the CI server
-        answer = requests.get(
+        response = requests.get(
             f"{sandbox.urls['repo']}/api/build/toolchain",
             auth=("deployer", "deployer-password"),
             timeout=10,
         )
-        return answer if answer.status_code == 200 and "/1" in answer.text else None
+        return response if response.status_code == 200 and "/1" in response.text else None
 
     builds = _until(published).json()["buildsNumbers"]
     assert [build["uri"] for build in builds].count("/1") == 1
@@ -555,18 +557,18 @@ def _wrapper(script: str, check_mode: bool = False, **args: Any) -> dict[str, st
 
 def _played(url: str, session: requests.Session, form: dict[str, str]) -> tuple[str, str, Any]:
     """Run a wrapped script. Return its output, `OK` or `FAIL`, and the data of the marker line."""
-    answer = _post(session, f"{url}/scriptText", data=form)
-    assert answer.status_code == 200
-    printed, _marker, last = answer.text.removesuffix("\n").rpartition(f"{MARKER}:")
+    response = _post(session, f"{url}/scriptText", data=form)
+    assert response.status_code == 200
+    printed, _marker, last = response.text.removesuffix("\n").rpartition(f"{MARKER}:")
     word, _colon, coded = last.partition(":")
     return printed, word, json.loads(base64.b64decode(coded))
 
 
 def test_raw_scripts_answer_200_whatever_happens(url: str, session: requests.Session) -> None:
     def run(script: str) -> str:
-        answer = _post(session, f"{url}/scriptText", data={"script": script})
-        assert answer.status_code == 200
-        return answer.text
+        response = _post(session, f"{url}/scriptText", data={"script": script})
+        assert response.status_code == 200
+        return response.text
 
     assert run("println 'a' + 1\nreturn [x: 1]") == "a1\nResult: {x=1}\n"
     assert run("throw new RuntimeException('boom')").startswith(
@@ -668,13 +670,13 @@ def test_a_safe_restart_shows_all_its_phases(
 
     def back() -> requests.Response | None:
         try:
-            answer = _get(session, f"{url}/login")
+            response = _get(session, f"{url}/login")
         except requests.ConnectionError:
             seen.append("no answer")
             return None
-        words = "restarting" if "restarting" in answer.text else "getting ready"
-        seen.append(words if answer.status_code == 503 else str(answer.status_code))
-        return answer if answer.headers["X-Jenkins-Session"] != before else None
+        message = "restarting" if "restarting" in response.text else "getting ready"
+        seen.append(message if response.status_code == 503 else str(response.status_code))
+        return response if response.headers["X-Jenkins-Session"] != before else None
 
     assert _until(back).status_code == 200
     assert list(dict.fromkeys(seen)) == ["200", "restarting", "no answer", "getting ready"]
@@ -736,10 +738,10 @@ def test_what_waits_for_a_restart_is_done_by_it(
 
     def back() -> bool | None:
         try:
-            answer = _get(session, f"{url}/login")
+            response = _get(session, f"{url}/login")
         except requests.ConnectionError:
             return None
-        return answer.headers["X-Jenkins-Session"] != mark or None
+        return response.headers["X-Jenkins-Session"] != mark or None
 
     _until(back)
     after = plugins()

@@ -136,14 +136,14 @@ def test_operation_times_permission(running: Sandbox, ask: Ask, name: str) -> No
     before = ask(_user(ADMINISTER), "GET", f"{JOB}/config.xml").text
     for permission in PERMISSIONS:
         if not operation.allows(permission):
-            answer = ask(_user(permission), operation.method, operation.path, **operation.options)
-            assert answer.status_code == 403, (permission, answer.text)
-            assert answer.headers["X-Required-Permission"] == operation.permission
+            response = ask(_user(permission), operation.method, operation.path, **operation.options)
+            assert response.status_code == 403, (permission, response.text)
+            assert response.headers["X-Required-Permission"] == operation.permission
     assert ask(_user(ADMINISTER), "GET", f"{JOB}/config.xml").text == before
     for permission in PERMISSIONS:
         if operation.allows(permission):
-            answer = ask(_user(permission), operation.method, operation.path, **operation.options)
-            assert answer.status_code < 400, (permission, answer.text)
+            response = ask(_user(permission), operation.method, operation.path, **operation.options)
+            assert response.status_code < 400, (permission, response.text)
             if operation.method != "GET":
                 _fill(running)
 
@@ -151,8 +151,8 @@ def test_operation_times_permission(running: Sandbox, ask: Ask, name: str) -> No
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if JOB in OPERATIONS[name].path])
 def test_what_may_not_be_read_is_not_there(ask: Ask, name: str) -> None:
     operation = OPERATIONS[name]
-    answer = ask("blind", operation.method, operation.path, **operation.options)
-    assert answer.status_code == 404
+    response = ask("blind", operation.method, operation.path, **operation.options)
+    assert response.status_code == 404
 
 
 def test_permissions_of_single_jobs(ask: Ask) -> None:
@@ -171,8 +171,8 @@ def test_the_queue_shows_what_may_be_read(ask: Ask) -> None:
     items = {}
     for job in ("long-history", "offline"):
         way = "buildWithParameters" if job == "long-history" else "build"
-        answer = ask(admin, "POST", f"/job/{job}/{way}?delay=60sec")
-        items[job] = answer.headers["Location"].rstrip("/").rpartition("/")[2]
+        response = ask(admin, "POST", f"/job/{job}/{way}?delay=60sec")
+        items[job] = response.headers["Location"].rstrip("/").rpartition("/")[2]
     shown = ask("own", "GET", "/queue/api/json").json()["items"]
     assert [str(item["id"]) for item in shown] == [items["long-history"]]
     assert ask("own", "GET", f"/queue/item/{items['offline']}/api/json").status_code == 404

@@ -78,9 +78,9 @@ class Ci:
         )
 
     def data(self, path: str, **query: str) -> dict[str, Any]:
-        answer = self("GET", f"{path}/api/json", params=query)
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
+        response = self("GET", f"{path}/api/json", params=query)
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
         return found
 
     def create(self, name: str, text: str = CONFIG, folder: str = "") -> requests.Response:
@@ -99,8 +99,8 @@ class Ci:
         """Wait until a build has finished, and return it."""
 
         def look() -> dict[str, Any] | None:
-            answer = self("GET", f"{job}/{number}/api/json")
-            found: dict[str, Any] = answer.json() if answer.status_code == 200 else {}
+            response = self("GET", f"{job}/{number}/api/json")
+            found: dict[str, Any] = response.json() if response.status_code == 200 else {}
             return found if found.get("inProgress") is False else None
 
         return until(look)
@@ -368,8 +368,8 @@ def test_deleting_takes_everything_below(ci: Ci) -> None:
 def package(ci: Ci) -> str:
     """Return the path of a finished build with artifacts."""
     form = {"VERSION": (None, "3.0"), "SETTINGS": ("dir\\s.ini", b"0123456789")}
-    answer = ci("POST", "/job/delivery/job/package/buildWithParameters", files=form)
-    assert answer.status_code == 201
+    response = ci("POST", "/job/delivery/job/package/buildWithParameters", files=form)
+    assert response.status_code == 201
     ci.built("/job/delivery/job/package")
     return "/job/delivery/job/package/1"
 
@@ -411,10 +411,10 @@ def test_artifacts_are_fetched(
     expected: tuple[int, bytes | None],
 ) -> None:
     status, content = expected
-    answer = ci("GET", f"{package}/artifact/{path}", headers=headers)
-    assert answer.status_code == status
-    assert content is None or answer.content == content
-    assert "ETag" not in answer.headers
+    response = ci("GET", f"{package}/artifact/{path}", headers=headers)
+    assert response.status_code == status
+    assert content is None or response.content == content
+    assert "ETag" not in response.headers
 
 
 def test_artifacts_by_head_as_archive_and_from_a_store(
@@ -458,24 +458,24 @@ def test_file_parameters(ci: Ci, package: str) -> None:
 def test_builds_with_files_are_never_folded(ci: Ci) -> None:
     places = set()
     for _trigger in range(2):
-        answer = ci(
+        response = ci(
             "POST",
             "/job/delivery/job/package/buildWithParameters?delay=60sec",
             files={"SETTINGS": ("s.ini", b"x")},
         )
-        assert answer.status_code == 201
-        places.add(answer.headers["Location"])
+        assert response.status_code == 201
+        places.add(response.headers["Location"])
     assert len(places) == 2
 
 
 def test_large_files_are_taken_as_they_come(sandbox: Sandbox, ci: Ci) -> None:
     content = bytes(range(256)) * 40_000
-    answer = ci(
+    response = ci(
         "POST",
         "/job/delivery/job/package/buildWithParameters",
         files={"SETTINGS": ("large", content)},
     )
-    assert answer.status_code == 201
+    assert response.status_code == 201
     ci.built("/job/delivery/job/package")
     fetched = ci("GET", "/job/delivery/job/package/1/artifact/settings.ini")
     assert hashlib.sha256(fetched.content).digest() == hashlib.sha256(content).digest()
@@ -532,9 +532,9 @@ def _plugins(ci: Ci) -> dict[str, dict[str, Any]]:
 
 
 def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
-    answer = _install(ci, "slack@0", "unheard-of@1", "timestamper@99", "ant@1.0")
+    response = _install(ci, "slack@0", "unheard-of@1", "timestamper@99", "ant@1.0")
     updates = f"{ci.url}/pluginManager/updates/"
-    assert (answer.status_code, answer.headers["Location"]) == (302, updates)
+    assert (response.status_code, response.headers["Location"]) == (302, updates)
     # the server does not report unknown names, or versions newer than the update site has
     assert _ended(ci) == {"plain-credentials": ("Success", None), "slack": ("Success", None)}
     assert _plugins(ci)["slack"]["active"] is True
@@ -605,8 +605,8 @@ def test_what_the_site_offers(sandbox: Sandbox, ci: Ci) -> None:
 def test_what_would_be_installed_is_no_write(sandbox: Sandbox, ci: Ci) -> None:
     mark = sandbox.mark()
     text = '<x><y plugin="git@5.6"/><z plugin="nope@1"/><z plugin="ant@1.13"/></x>'
-    answer = ci("POST", "/pluginManager/prevalidateConfig", data=text)
-    assert answer.json() == [
+    response = ci("POST", "/pluginManager/prevalidateConfig", data=text)
+    assert response.json() == [
         {"name": "git", "version": "5.6", "mode": "old"},
         {"name": "nope", "version": "1", "mode": "missing"},
     ]

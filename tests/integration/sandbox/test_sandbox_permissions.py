@@ -198,9 +198,9 @@ def test_operation_needs_its_permission(sandbox: Sandbox, operation: Operation) 
     everything = list(PERMISSIONS[operation.service])
     others = [one for one in everything if one != operation.right]
     allow(sandbox, operation.service, others)
-    answer = send(sandbox, operation)
-    assert (answer.status_code, operation.words in answer.text) == (operation.refused, True), (
-        answer.text
+    response = send(sandbox, operation)
+    assert (response.status_code, operation.words in response.text) == (operation.refused, True), (
+        response.text
     )
     sandbox.reset()
     allow(sandbox, operation.service, everything)
@@ -215,8 +215,8 @@ def test_operation_needs_its_permission_in_the_cloud(
     sandbox.settings(operation.service, deployment="Cloud")
     everything = list(PERMISSIONS[operation.service])
     allow(sandbox, operation.service, [one for one in everything if one != operation.right])
-    answer = send(sandbox, operation)
-    assert (answer.status_code, operation.cloud[1] in answer.text) == (operation.cloud[0], True)
+    response = send(sandbox, operation)
+    assert (response.status_code, operation.cloud[1] in response.text) == (operation.cloud[0], True)
 
 
 def test_every_permission_stands_in_the_table() -> None:
@@ -264,9 +264,9 @@ def test_versions_are_administered_without_being_browsed(sandbox: Sandbox) -> No
 
 def test_missing_right_to_a_version_is_no_trouble_of_the_login(sandbox: Sandbox) -> None:
     delete = tracker("administer", "DELETE", f"{VERSION}/{VERSION_ID}", 204, 401)
-    answer = send(sandbox, delete, "reader")
-    assert (answer.status_code, answer.headers["X-AUSERNAME"]) == (401, "reader")
-    assert answer.headers["X-Seraph-LoginReason"] == "OK"
+    response = send(sandbox, delete, "reader")
+    assert (response.status_code, response.headers["X-AUSERNAME"]) == (401, "reader")
+    assert response.headers["X-Seraph-LoginReason"] == "OK"
 
 
 def test_what_is_offered_depends_on_the_account(sandbox: Sandbox) -> None:

@@ -65,9 +65,9 @@ class Repo:
         return self._session.request(method, self.url + path, timeout=10, **options)
 
     def listing(self, path: str, **query: Any) -> list[str]:
-        answer = self("GET", f"/api/storage/{path}", params={"list": "", **query})
-        assert answer.status_code == 200, answer.text
-        return sorted(entry["uri"] for entry in answer.json()["files"])
+        response = self("GET", f"/api/storage/{path}", params={"list": "", **query})
+        assert response.status_code == 200, response.text
+        return sorted(entry["uri"] for entry in response.json()["files"])
 
 
 def path_of(sandbox: Sandbox, path: str) -> ArtifactoryPath:
@@ -249,11 +249,11 @@ def test_client_promotes_an_image(real: Sandbox) -> None:
 def test_login(running: Sandbox, flavour: str, headers: dict[str, str], status: int) -> None:
     running.reset()
     running.settings("repo", flavour=flavour)
-    answer = Repo(running, login=None)("GET", "/api/repositories", headers=headers)
-    assert answer.status_code == status
-    assert ("WWW-Authenticate" in answer.headers) is (status == 401)
+    response = Repo(running, login=None)("GET", "/api/repositories", headers=headers)
+    assert response.status_code == status
+    assert ("WWW-Authenticate" in response.headers) is (status == 401)
     if status != 200:
-        assert answer.json()["errors"][0]["status"] == status
+        assert response.json()["errors"][0]["status"] == status
 
 
 def test_a_reader_may_not_write(real: Sandbox) -> None:
@@ -294,9 +294,9 @@ def test_written_server_tells_no_checksums(written: Sandbox) -> None:
 
 def test_wrong_checksum_is_refused_and_nothing_stored(real: Sandbox) -> None:
     repo = Repo(real)
-    answer = repo("PUT", f"/{STAGING}/a.txt", data=b"abc", headers={"X-Checksum-Sha1": "0" * 40})
-    assert answer.status_code == 409
-    assert "rejected the artifact" in answer.json()["errors"][0]["message"]
+    response = repo("PUT", f"/{STAGING}/a.txt", data=b"abc", headers={"X-Checksum-Sha1": "0" * 40})
+    assert response.status_code == 409
+    assert "rejected the artifact" in response.json()["errors"][0]["message"]
     assert repo("HEAD", f"/{STAGING}/a.txt").status_code == 404
 
 
@@ -327,8 +327,8 @@ def test_deploying_to_what_is_no_local_repository(real: Sandbox) -> None:
 def test_real_server_expands_below_the_folder(real: Sandbox, kind: str) -> None:
     repo = Repo(real)
     headers = {"X-Explode-Archive-Atomic": "true"}
-    answer = repo("PUT", f"/{STAGING}/x/files.{kind}", data=archive(kind), headers=headers)
-    assert answer.status_code == 200
+    response = repo("PUT", f"/{STAGING}/x/files.{kind}", data=archive(kind), headers=headers)
+    assert response.status_code == 200
     assert repo.listing(f"{STAGING}/x", deep=1) == ["/b.txt", "/doc/a.txt"]
     slash = repo("PUT", f"/{STAGING}/y/", data=archive(kind), headers=headers)
     assert slash.status_code == 201
@@ -391,8 +391,8 @@ def test_large_upload_is_not_held_in_memory(real: Sandbox) -> None:
     block = bytes(1024 * 1024)
     before = peak_memory(real.pid)
     blocks = (block for _index in range(size // len(block)))
-    answer = Repo(real)("PUT", f"/{STAGING}/large.bin", data=blocks)
-    assert answer.json()["size"] == str(size)
+    response = Repo(real)("PUT", f"/{STAGING}/large.bin", data=blocks)
+    assert response.json()["size"] == str(size)
     assert peak_memory(real.pid) - before < size // 4
 
 
@@ -414,8 +414,8 @@ def test_listing_flags(real: Sandbox) -> None:
     assert repo.listing(f"{STAGING}/r", deep=1, depth=2) == ["/a.txt", "/s/b.txt"]
     assert repo.listing(f"{STAGING}/r", listFolders=1) == ["/a.txt", "/s"]
     assert repo.listing("generic/r", includeRootPath=1) == ["/", "/a.txt"]
-    answer = repo("GET", f"/api/storage/{STAGING}/r?list&deep=1&listFolders=1").json()
-    folder = next(entry for entry in answer["files"] if entry["uri"] == "/s")
+    response = repo("GET", f"/api/storage/{STAGING}/r?list&deep=1&listFolders=1").json()
+    folder = next(entry for entry in response["files"] if entry["uri"] == "/s")
     assert (folder["size"], folder["folder"], "sha1" in folder) == (-1, True, False)
     assert repo("GET", f"/api/storage/{STAGING}/r/a.txt?list").status_code == 400
     assert repo("GET", f"/api/storage/{STAGING}/q?list").status_code == 404
@@ -427,8 +427,8 @@ def test_listing_flags(real: Sandbox) -> None:
 def test_written_listing_names_only_addresses(written: Sandbox) -> None:
     repo = Repo(written)
     repo("PUT", f"/{STAGING}/r/a.txt", data=b"x")
-    answer = repo("GET", f"/api/storage/{STAGING}/r?list=1")
-    assert answer.json() == {"files": [{"uri": "/a.txt"}]}
+    response = repo("GET", f"/api/storage/{STAGING}/r?list=1")
+    assert response.json() == {"files": [{"uri": "/a.txt"}]}
 
 
 @pytest.mark.parametrize(
@@ -498,11 +498,11 @@ def test_storage_summary(real: Sandbox) -> None:
     Repo(real)("PUT", f"/{STAGING}/d/a.txt", data=bytes(2048))
     Repo(real)("PUT", f"/{STAGING}/d/copy.txt", data=bytes(2048))
     assert Repo(real)("GET", "/api/storageinfo").status_code == 403
-    answer = admin("GET", "/api/storageinfo").json()
-    summary = answer["binariesSummary"]
+    response = admin("GET", "/api/storageinfo").json()
+    summary = response["binariesSummary"]
     assert int(summary["binariesCount"]) == int(seeded["binariesCount"]) + 1
     assert int(summary["artifactsCount"]) == int(seeded["artifactsCount"]) + 2
-    spaces = {row["repoKey"]: row["usedSpace"] for row in answer["repositoriesSummaryList"]}
+    spaces = {row["repoKey"]: row["usedSpace"] for row in response["repositoriesSummaryList"]}
     assert spaces[STAGING] == "4.00 KB"
     assert list(spaces)[-1] == "TOTAL"
     assert spaces["TOTAL"] == summary["artifactsSize"]
@@ -512,8 +512,8 @@ def test_pattern_search(written: Sandbox) -> None:
     repo = Repo(written)
     for name in ("l/a.jar", "l/b.txt", "l/m/c.jar"):
         repo("PUT", f"/{STAGING}/{name}", data=b"x")
-    answer = repo("GET", "/search/pattern", params={"pattern": f"{STAGING}:l/*.jar"})
-    assert answer.json()["files"] == ["l/a.jar"]
+    response = repo("GET", "/search/pattern", params={"pattern": f"{STAGING}:l/*.jar"})
+    assert response.json()["files"] == ["l/a.jar"]
     assert repo("GET", "/search/pattern").status_code == 400
 
 
@@ -580,17 +580,17 @@ def test_promotion_to_a_virtual_repository_copies(built: Repo) -> None:
 
 def test_promotion_that_reports_errors_with_200(built: Repo, real: Sandbox) -> None:
     real.settings("repo", promote_errors=["disk full"])
-    answer = promote(built, status="x", targetRepo=RELEASE, failFast=True)
-    assert answer.status_code == 200
-    assert {"level": "ERROR", "message": "disk full"} in answer.json()["messages"]
+    response = promote(built, status="x", targetRepo=RELEASE, failFast=True)
+    assert response.status_code == 200
+    assert {"level": "ERROR", "message": "disk full"} in response.json()["messages"]
     assert built("HEAD", f"/{RELEASE}/app/app.bin").status_code == 404
 
 
 def test_two_records_of_a_number_cannot_be_relocated(built: Repo) -> None:
     publish(built, "app", "7")
-    answer = promote(built, status="x", targetRepo=RELEASE)
-    assert answer.status_code == 400
-    assert "Unable to find artifacts of build" in answer.json()["errors"][0]["message"]
+    response = promote(built, status="x", targetRepo=RELEASE)
+    assert response.status_code == 400
+    assert "Unable to find artifacts of build" in response.json()["errors"][0]["message"]
 
 
 def test_builds_are_read_and_deleted(built: Repo) -> None:
@@ -650,8 +650,8 @@ def test_written_containers(written: Sandbox) -> None:
     repo = Repo(written)
     base = "/api/container/docker-staging-local/v2"
     body = {"targetRepo": "docker-release-local", "dockerRepository": "app"}
-    answer = repo("POST", f"{base}/promote", json=body)
-    assert (answer.status_code, answer.text) == (200, "Promotion ended successfully")
+    response = repo("POST", f"{base}/promote", json=body)
+    assert (response.status_code, response.text) == (200, "Promotion ended successfully")
     assert repo("GET", "/api/container/docker-release-local/v2/app/tags/list").json() == {
         "tags": ["1", "2"]
     }
@@ -688,8 +688,11 @@ def test_query_failures(real: Sandbox) -> None:
         "items.find({}).x()",
     ):
         repo("PUT", f"/{STAGING}/a.txt", data=b"x")
-        answer = repo("POST", "/api/search/aql", data=text)
-        assert (answer.status_code, answer.text.startswith("Failed to parse query")) == (400, True)
+        response = repo("POST", "/api/search/aql", data=text)
+        assert (response.status_code, response.text.startswith("Failed to parse query")) == (
+            400,
+            True,
+        )
     limited = repo("POST", "/api/search/aql", data='items.find({}).include("name")')
     assert limited.status_code == 400
 
@@ -712,10 +715,10 @@ def test_old_files_and_their_ages(real: Sandbox) -> None:
 def test_a_query_that_the_server_trims(real: Sandbox) -> None:
     real.settings("repo", query_limit=2)
     text = 'items.find({"repo": "generic-snapshot-local"}).include("repo", "path", "name")'
-    answer = Repo(real)("POST", "/api/search/aql", data=text)
-    assert len(answer.json()["results"]) == 2
-    assert "trimmed" in answer.json()["range"]["notification"]
-    assert answer.headers["Date"].endswith("GMT")
+    response = Repo(real)("POST", "/api/search/aql", data=text)
+    assert len(response.json()["results"]) == 2
+    assert "trimmed" in response.json()["range"]["notification"]
+    assert response.headers["Date"].endswith("GMT")
 
 
 def test_build_query_pages(written: Sandbox) -> None:
@@ -726,7 +729,7 @@ def test_build_query_pages(written: Sandbox) -> None:
         '.sort({"$desc": ["created"]}).offset(1).limit(2)'
     )
     mark = written.mark()
-    answer = Repo(written)("POST", "/api/search/aql", data=text).json()
-    assert [row["number"] for row in answer["results"]] == ["2", "1"]
-    assert answer["range"] == {"start_pos": 1, "end_pos": 2, "total": 2, "limit": 2}
+    response = Repo(written)("POST", "/api/search/aql", data=text).json()
+    assert [row["number"] for row in response["results"]] == ["2", "1"]
+    assert response["range"] == {"start_pos": 1, "end_pos": 2, "total": 2, "limit": 2}
     assert [entry["write"] for entry in written.requests("repo", since=mark)] == [False]

@@ -186,15 +186,15 @@ def test_operation_times_permission(
     operation = OPERATIONS[name]
     sent = {"json": operation.json, "data": operation.data}
     for user in sorted(ALL - operation.allowed):
-        answer = ask(user, operation.method, operation.path, **sent)
+        response = ask(user, operation.method, operation.path, **sent)
         # a copy or move over an existing target is 401
-        assert answer.status_code in (operation.refusal, 401, 403), (user, answer.text)
+        assert response.status_code in (operation.refusal, 401, 403), (user, response.text)
     after = ask(ADMIN, "GET", f"/{SOURCE}/d/a.txt")
     assert (after.status_code, after.content) == (200, b"a")
     assert "statuses" not in ask(ADMIN, "GET", "/api/build/app/7").json()["buildInfo"]
     for user in sorted(operation.allowed):
-        answer = ask(user, operation.method, operation.path, **sent)
-        assert answer.status_code < 300, (user, answer.text)
+        response = ask(user, operation.method, operation.path, **sent)
+        assert response.status_code < 300, (user, response.text)
         if operation.method not in ("GET", "HEAD"):
             _fill(running)
 
@@ -252,6 +252,6 @@ def test_properties_in_the_path_are_dropped_in_silence(
 
 
 def test_over_a_file_that_is_there_a_copy_is_401(ask: Callable[..., requests.Response]) -> None:
-    answer = ask("deploy", "POST", f"/api/copy/{SOURCE}/d/a.txt?to=/{TARGET}/taken/a.txt")
-    assert answer.status_code == 401
-    assert "Needs delete permissions" in answer.json()["messages"][0]["message"]
+    response = ask("deploy", "POST", f"/api/copy/{SOURCE}/d/a.txt?to=/{TARGET}/taken/a.txt")
+    assert response.status_code == 401
+    assert "Needs delete permissions" in response.json()["messages"][0]["message"]

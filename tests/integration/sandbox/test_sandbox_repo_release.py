@@ -93,9 +93,9 @@ class Repo:
 
     def messages(self, method: str, path: str) -> tuple[int, str, str]:
         """Return status code, level and message of a response with a single message."""
-        answer = self(method, path)
-        (message,) = answer.json()["messages"]
-        return answer.status_code, message["level"], message["message"]
+        response = self(method, path)
+        (message,) = response.json()["messages"]
+        return response.status_code, message["level"], message["message"]
 
 
 @pytest.fixture
@@ -251,9 +251,9 @@ def test_conditions_of_a_download(
     repo: Repo, headers: dict[str, str], status: int, content: bytes | None
 ) -> None:
     repo.put(f"/{STAGING}/a.bin")
-    answer = repo("GET", f"/{STAGING}/a.bin", headers=headers)
-    assert answer.status_code == status
-    assert content is None or answer.content == content
+    response = repo("GET", f"/{STAGING}/a.bin", headers=headers)
+    assert response.status_code == status
+    assert content is None or response.content == content
 
 
 def test_headers_of_a_download(repo: Repo) -> None:
@@ -276,8 +276,8 @@ def test_what_is_no_file(real: Sandbox, repo: Repo) -> None:
     real.settings("repo", folder_index=False)
     assert repo("GET", f"/{STAGING}/d/").status_code == 404
     for path in (f"/{STAGING}/missing", "/nowhere/a.bin"):
-        answer = repo("GET", path)
-        assert (answer.status_code, answer.json()["errors"][0]["status"]) == (404, 404)
+        response = repo("GET", path)
+        assert (response.status_code, response.json()["errors"][0]["status"]) == (404, 404)
 
 
 def operate(sandbox: Sandbox, operation: Callable[..., Operation], **given: Any) -> bool:
@@ -351,10 +351,10 @@ def test_large_files_come_from_an_object_store(real: Sandbox, repo: Repo) -> Non
     address = first.headers["Location"]
     refused = repo("GET", address)
     assert (refused.status_code, "Only one auth mechanism" in refused.text) == (400, True)
-    answer = requests.get(address, timeout=10)
-    assert answer.content == CONTENT
-    assert "X-Checksum-Sha256" not in answer.headers
-    assert answer.headers["ETag"] != hashlib.sha1(CONTENT).hexdigest()
+    response = requests.get(address, timeout=10)
+    assert response.content == CONTENT
+    assert "X-Checksum-Sha256" not in response.headers
+    assert response.headers["ETag"] != hashlib.sha1(CONTENT).hexdigest()
     assert requests.head(address, timeout=10).status_code == 403
     assert requests.get(address + "0", timeout=10).status_code == 403
     assert repo("HEAD", f"/{STAGING}/large.bin").status_code == 200
@@ -367,11 +367,11 @@ def test_a_folder_that_exists_nests_the_next_one(repo: Repo) -> None:
     repo.put(f"/{STAGING}/app/1.0/a.txt")
     repo.put(f"/{STAGING}/app/1.0/d/b.txt")
     call = f"/api/copy/{STAGING}/app/1.0?to=/{RELEASE}/app/1.0"
-    told = f"copying {STAGING}:app/1.0 to {RELEASE}:app/1.0 completed successfully, "
+    reported = f"copying {STAGING}:app/1.0 to {RELEASE}:app/1.0 completed successfully, "
     assert repo.messages("POST", call) == (
         200,
         "INFO",
-        f"{told}2 artifacts and 2 folders were copied",
+        f"{reported}2 artifacts and 2 folders were copied",
     )
     assert repo.files(RELEASE) == ["/app/1.0/a.txt", "/app/1.0/d/b.txt"]
     assert repo("POST", call).status_code == 200
@@ -383,8 +383,8 @@ def test_a_folder_that_exists_nests_the_next_one(repo: Repo) -> None:
 
 def test_a_moved_folder_is_gone(repo: Repo) -> None:
     repo.put(f"/{STAGING}/app/1.0/d/b.txt")
-    answer = repo("POST", f"/api/move/{STAGING}/app/1.0?to=/{RELEASE}/app/1.0")
-    assert answer.headers["Content-Type"].startswith("application/vnd.org.jfrog.artifactory")
+    response = repo("POST", f"/api/move/{STAGING}/app/1.0?to=/{RELEASE}/app/1.0")
+    assert response.headers["Content-Type"].startswith("application/vnd.org.jfrog.artifactory")
     assert (repo.files(STAGING), repo.files(RELEASE)) == ([], ["/app/1.0/d/b.txt"])
     assert repo("GET", f"/api/storage/{STAGING}/app/1.0").status_code == 404
 
@@ -400,8 +400,8 @@ def test_what_copying_refuses(repo: Repo) -> None:
     assert repo.messages("POST", f"{copy}/generic-remote/x")[0] == 400
     same = repo.messages("POST", f"{copy}/{STAGING}/d/a.txt")
     ways = f"{STAGING}:d/a.txt to {STAGING}:d/a.txt"
-    words = f"Skipping copying {ways}: Destination and source are the same"
-    assert same == (200, "ERROR", words)
+    message = f"Skipping copying {ways}: Destination and source are the same"
+    assert same == (200, "ERROR", message)
     assert repo.messages("POST", f"/api/copy/{STAGING}/d?to=/{STAGING}/d/a.txt")[0] == 400
     assert repo("POST", copy).status_code == 400
 
@@ -486,8 +486,8 @@ def test_a_record_is_read_back_as_the_server_has_it(repo: Repo) -> None:
     ],
 )
 def test_records_that_are_refused(repo: Repo, record: Any, words: str) -> None:
-    answer = repo("PUT", "/api/build", json=record)
-    assert (answer.status_code, words in answer.text) == (400, True)
+    response = repo("PUT", "/api/build", json=record)
+    assert (response.status_code, words in response.text) == (400, True)
     typed = {"Content-Type": "text/plain"}
     assert repo("PUT", "/api/build", data="{}", headers=typed).status_code == 415
 
@@ -530,9 +530,9 @@ def test_files_of_a_build_are_found_by_content_or_by_mark(repo: Repo) -> None:
 
 
 def _found(repo: Repo, path: str, **headers: str) -> list[Any]:
-    answer = repo("GET", path, headers={name.replace("_", "-"): v for name, v in headers.items()})
-    assert answer.status_code == 200, answer.text
-    found: list[Any] = answer.json()["results"]
+    response = repo("GET", path, headers={name.replace("_", "-"): v for name, v in headers.items()})
+    assert response.status_code == 200, response.text
+    found: list[Any] = response.json()["results"]
     return found
 
 

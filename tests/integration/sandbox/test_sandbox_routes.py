@@ -536,8 +536,8 @@ def _made(answer: requests.Response) -> str:
     """Return the id of the object that a request created."""
     assert answer.status_code < 400, answer.text
     if answer.headers.get("content-type", "").startswith("application/json"):
-        told = answer.json()
-        first = (told.get("results") or [told])[0]
+        reported = answer.json()
+        first = (reported.get("results") or [reported])[0]
         return str(first.get("id", first.get("created_millis", "")))
     return answer.headers.get("Location", "").rpartition("/")[2]
 
@@ -578,5 +578,5 @@ def test_an_upload_goes_on_in_its_own_repository(
     login = LOGINS["repo"]
     made = _made(_send(session, sandbox, row, login, method="POST", path=row.path, sent=None))
     other = f"{BLOBS}/uploads/{made}".replace("docker-staging-local", "docker-release-local")
-    answer = _send(session, sandbox, row, login, method="DELETE", path=other, sent=None)
-    assert answer.status_code == 404
+    response = _send(session, sandbox, row, login, method="DELETE", path=other, sent=None)
+    assert response.status_code == 404

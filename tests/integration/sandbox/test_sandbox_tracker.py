@@ -240,10 +240,10 @@ def test_query(sandbox: Sandbox, jql: str, expected: list[str]) -> None:
 )
 def test_query_that_does_not_parse(sandbox: Sandbox, jql: str, words: str) -> None:
     for validate in ("strict", "none"):
-        answer = get(sandbox, SEARCH, jql=jql, validateQuery=validate)
-        assert answer.status_code == 400
-        assert answer.json()["errors"] == {}
-        message = answer.json()["errorMessages"][0]
+        response = get(sandbox, SEARCH, jql=jql, validateQuery=validate)
+        assert response.status_code == 400
+        assert response.json()["errors"] == {}
+        message = response.json()["errorMessages"][0]
         assert message.startswith("Error in the JQL Query: ")
         assert words in message
 
@@ -295,10 +295,10 @@ def test_order_is_stable_only_where_it_is_unique(sandbox: Sandbox) -> None:
 
 
 def test_window_has_an_end(sandbox: Sandbox) -> None:
-    answer = get(sandbox, SEARCH, jql="", startAt=9990, maxResults=50)
-    assert answer.status_code == 500
-    assert answer.headers["content-type"].startswith("application/xml")
-    assert "Search limit exceeded" in answer.text
+    response = get(sandbox, SEARCH, jql="", startAt=9990, maxResults=50)
+    assert response.status_code == 500
+    assert response.headers["content-type"].startswith("application/xml")
+    assert "Search limit exceeded" in response.text
 
 
 def test_long_query_needs_post(sandbox: Sandbox) -> None:
@@ -321,13 +321,13 @@ def test_post_with_members_that_the_server_does_not_know(sandbox: Sandbox) -> No
 
 def test_search_shows_what_was_asked_for(sandbox: Sandbox) -> None:
     query = {"jql": "key = REL-1", "fields": "*all,-comment", "expand": "names,schema"}
-    answer = get(sandbox, SEARCH, **query, properties="release").json()
-    fields = answer["issues"][0]["fields"]
+    response = get(sandbox, SEARCH, **query, properties="release").json()
+    fields = response["issues"][0]["fields"]
     assert "attachment" in fields
     assert "comment" not in fields
-    assert answer["issues"][0]["properties"] == {"release": {"train": "spring", "weight": 3}}
-    assert answer["names"]["issuetype"] == "Issue Type"
-    assert answer["schema"]["labels"]["type"] == "array"
+    assert response["issues"][0]["properties"] == {"release": {"train": "spring", "weight": 3}}
+    assert response["names"]["issuetype"] == "Issue Type"
+    assert response["schema"]["labels"]["type"] == "array"
     default = get(sandbox, SEARCH, jql="key = REL-1").json()["issues"][0]["fields"]
     assert "attachment" not in default
     assert default["status"]["statusCategory"]["key"] == "done"
@@ -364,11 +364,11 @@ def test_refused_logins(sandbox: Sandbox) -> None:
         ("empty", 200, ""),
     ):
         sandbox.settings("tracker", refusal=shape)
-        answer = requests.get(address, auth=wrong, timeout=10)
-        assert answer.status_code == status
-        assert answer.text.startswith(start)
-        assert answer.headers["X-Seraph-LoginReason"] == "AUTHENTICATED_FAILED"
-    assert answer.content == b""
+        response = requests.get(address, auth=wrong, timeout=10)
+        assert response.status_code == status
+        assert response.text.startswith(start)
+        assert response.headers["X-Seraph-LoginReason"] == "AUTHENTICATED_FAILED"
+    assert response.content == b""
 
 
 def test_wrong_login_counts_as_anonymous(sandbox: Sandbox) -> None:
@@ -388,17 +388,17 @@ def test_wrong_login_counts_as_anonymous(sandbox: Sandbox) -> None:
 
 def test_captcha_locks_even_the_right_password(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", captcha=True)
-    answer = get(sandbox, "/rest/api/2/project")
-    assert answer.status_code == 403
-    assert answer.headers["X-Seraph-LoginReason"] == "AUTHENTICATION_DENIED"
-    assert answer.headers["X-Authentication-Denied-Reason"].startswith("CAPTCHA_CHALLENGE")
+    response = get(sandbox, "/rest/api/2/project")
+    assert response.status_code == 403
+    assert response.headers["X-Seraph-LoginReason"] == "AUTHENTICATION_DENIED"
+    assert response.headers["X-Authentication-Denied-Reason"].startswith("CAPTCHA_CHALLENGE")
 
 
 def test_answers_name_the_account(sandbox: Sandbox) -> None:
-    answer = get(sandbox, "/rest/api/2/serverInfo")
-    assert answer.json()["deploymentType"] == "Server"
-    assert answer.headers["X-AUSERNAME"] == "reporter"
-    assert answer.headers["X-AREQUESTID"]
+    response = get(sandbox, "/rest/api/2/serverInfo")
+    assert response.json()["deploymentType"] == "Server"
+    assert response.headers["X-AUSERNAME"] == "reporter"
+    assert response.headers["X-AREQUESTID"]
 
 
 # -- attachments ---------------------------------------------------------------------------------

@@ -207,13 +207,13 @@ def test_versions_that_are_refused(sandbox: Sandbox) -> None:
     assert "before the release date" in error(create(name="n", **later), "startDate")
     assert "31.12.26" in error(create(name="n", releaseDate="31.12.26"), "releaseDate")
     both = create(name="n", releaseDate="2026-01-01", userReleaseDate="01/Jan/26")
-    words = "Only one of 'releaseDate' and 'userReleaseDate' can be specified when creating"
-    assert words in refused(both, 400)["errorMessages"][0]
+    message = "Only one of 'releaseDate' and 'userReleaseDate' can be specified when creating"
+    assert message in refused(both, 400)["errorMessages"][0]
     nowhere = ask(sandbox, "POST", "/version", {"name": "n"})
-    words = "Project must be specified to create a version."
-    assert refused(nowhere, 400)["errorMessages"] == [words]
-    words = "Could not find version for id 'x9'"
-    assert refused(ask(sandbox, "GET", "/version/x9"), 404)["errorMessages"] == [words]
+    message = "Project must be specified to create a version."
+    assert refused(nowhere, 400)["errorMessages"] == [message]
+    message = "Could not find version for id 'x9'"
+    assert refused(ask(sandbox, "GET", "/version/x9"), 404)["errorMessages"] == [message]
 
 
 def test_targets_of_a_deletion(sandbox: Sandbox) -> None:
@@ -226,8 +226,8 @@ def test_targets_of_a_deletion(sandbox: Sandbox) -> None:
         (int(other), f"The fix version with id {other} does not exist."),
         (number, "Can not deserialize 'moveFixIssuesTo': a number is expected"),
     ):
-        answer = refused(ask(sandbox, "POST", path, {"moveFixIssuesTo": target}), 400)
-        assert answer["errorMessages"] == [words]
+        response = refused(ask(sandbox, "POST", path, {"moveFixIssuesTo": target}), 400)
+        assert response["errorMessages"] == [words]
     assert fix_versions(sandbox, "REL-1") == ["1.0.0"]
     target = version_id(sandbox, "1.1.0")
     swap = {"moveFixIssuesTo": int(target)}
@@ -269,8 +269,8 @@ def test_jira_assigns_and_asks_what_it_may(client: Any) -> None:
     for given, found in (("boris", "boris"), (-1, "reporter"), (None, None)):
         assert client.assign_issue("REL-19", given)
         assert getattr(client.issue("REL-19").fields.assignee, "name", None) == found
-    told = client.my_permissions(projectKey="REL")["permissions"]
-    assert told["ASSIGN_ISSUES"]["havePermission"] is True
+    reported = client.my_permissions(projectKey="REL")["permissions"]
+    assert reported["ASSIGN_ISSUES"]["havePermission"] is True
     assert {transition["name"] for transition in client.transitions("REL-19")} == {"Start", "Close"}
     assert client.issue_link_types()[0].name == "Blocks"
     assert client.search_assignable_users_for_issues("boris", issueKey="REL-19")[0].name == "boris"
@@ -443,8 +443,8 @@ def edit(sandbox: Sandbox, **members: Any) -> requests.Response:
 )
 def test_one_bad_field_refuses_all(sandbox: Sandbox, fields: dict[str, Any], words: str) -> None:
     sandbox.seed({"tracker": {"fields": FIELDS}})
-    answer = refused(edit(sandbox, fields={"duedate": "2026-06-01", **fields}), 400)
-    ((field, text),) = answer["errors"].items()
+    response = refused(edit(sandbox, fields={"duedate": "2026-06-01", **fields}), 400)
+    ((field, text),) = response["errors"].items()
     assert field in fields
     assert words in text
     assert ask(sandbox, "GET", "/issue/REL-19").json()["fields"]["duedate"] is None
@@ -461,8 +461,8 @@ def test_fields_and_verbs(sandbox: Sandbox) -> None:
         "issuelinks": [{"add": {"type": {"name": "Blocks"}, "outwardIssue": {"key": "REL-1"}}}],
         "fixVersions": [{"add": {"name": "1.1.0"}}, {"remove": {"name": "2.0.0"}}],
     }
-    answer = edit(sandbox, fields={AREA: {"id": "1010101"}, TEAMS: ["x"]}, update=steps)
-    assert (answer.status_code, answer.content) == (204, b"")
+    response = edit(sandbox, fields={AREA: {"id": "1010101"}, TEAMS: ["x"]}, update=steps)
+    assert (response.status_code, response.content) == (204, b"")
     fields = ask(sandbox, "GET", "/issue/REL-19").json()["fields"]
     assert (fields[AREA]["value"], fields[TEAMS]) == ("Server", ["x"])
     assert [version["name"] for version in fields["fixVersions"]] == ["1.1.0"]
@@ -475,11 +475,11 @@ def test_screens_and_closed_statuses(sandbox: Sandbox) -> None:
     project = {"key": "REL", "name": "Releases", "screens": screens, "required": ["labels"]}
     sandbox.seed({"tracker": {"projects": [project]}})
     fields: dict[str, Any] = {"project": {"key": "REL"}, "issuetype": {"name": "Task"}}
-    answer = refused(
+    response = refused(
         ask(sandbox, "POST", "/issue", {"fields": {**fields, "duedate": "2026-01-01"}}), 400
     )
     nowhere = "It is not on the appropriate screen, or unknown."
-    assert answer["errors"] == {
+    assert response["errors"] == {
         "duedate": f"Field 'duedate' cannot be set. {nowhere}",
         "labels": "Labels is required.",
         "summary": "You must specify a summary of the issue.",
@@ -523,8 +523,8 @@ def test_transitions_that_are_refused(sandbox: Sandbox) -> None:
         in refused(ask(sandbox, "POST", "/issue/REL-19/transitions", {}), 400)["errorMessages"][0]
     )
     fixed = {"resolution": {"name": "Fixed"}}
-    answer = refused(move(sandbox, "REL-19", "11", fields=fixed), 400)
-    assert "not on the appropriate screen" in answer["errors"]["resolution"]
+    response = refused(move(sandbox, "REL-19", "11", fields=fixed), 400)
+    assert "not on the appropriate screen" in response["errors"]["resolution"]
     sandbox.settings("tracker", transition_fields_ignored=True)
     spoken = {"comment": [{"add": {"body": "started"}}]}
     assert move(sandbox, "REL-19", "11", fields=fixed, update=spoken).status_code == 204
@@ -619,11 +619,11 @@ def test_cloud_texts_are_documents_in_version_3(sandbox: Sandbox) -> None:
 
 def test_cloud_people_have_account_ids(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", deployment="Cloud")
-    words = "'accountId' must be the only user identifying query parameter in GDPR strict mode."
+    message = "'accountId' must be the only user identifying query parameter in GDPR strict mode."
     by_name = edit(sandbox, fields={"assignee": {"name": "alice"}})
-    assert refused(by_name, 400)["errors"]["assignee"] == words
+    assert refused(by_name, 400)["errors"]["assignee"] == message
     assert refused(ask(sandbox, "GET", "/user/search", username="a"), 400)["errorMessages"] == [
-        words
+        message
     ]
     (boris,) = ask(sandbox, "GET", "/user/search", query="Beispiel").json()
     assert edit(sandbox, fields={"assignee": {"accountId": boris["accountId"]}}).status_code == 204

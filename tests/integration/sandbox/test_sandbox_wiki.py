@@ -169,9 +169,9 @@ def test_update_needs_the_next_version(sandbox: Sandbox) -> None:
     for number in (3, 5):
         words = refused(send(sandbox, "PUT", HANDBOOK, update(number)), 409)
         assert words.endswith("Version must be incremented on update. Current version is: 3")
-    answer = send(sandbox, "PUT", HANDBOOK, update(4), expand="body.storage,version")
-    assert answer.json()["version"]["number"] == 4
-    assert answer.json()["body"]["storage"]["value"].endswith(">new</p>")
+    response = send(sandbox, "PUT", HANDBOOK, update(4), expand="body.storage,version")
+    assert response.json()["version"]["number"] == 4
+    assert response.json()["body"]["storage"]["value"].endswith(">new</p>")
     assert "body" not in send(sandbox, "PUT", HANDBOOK, update(5)).json()
 
 
@@ -215,8 +215,8 @@ def test_body_that_is_not_well_formed(sandbox: Sandbox, body: str, words: str, p
 def test_writes_need_the_anti_forgery_header(sandbox: Sandbox) -> None:
     address = sandbox.urls["wiki"] + HANDBOOK
     sandbox.settings("wiki", require_xsrf=True)
-    answer = requests.put(address, json=update(4), auth=LOGIN, timeout=10)
-    assert (answer.status_code, answer.text) == (403, "XSRF check failed")
+    response = requests.put(address, json=update(4), auth=LOGIN, timeout=10)
+    assert (response.status_code, response.text) == (403, "XSRF check failed")
     # most set-ups need no header for requests that a browser form cannot send
     sandbox.settings("wiki", require_xsrf=None)
     assert requests.put(address, json=update(4), auth=LOGIN, timeout=10).status_code == 200
@@ -478,8 +478,8 @@ def test_a_listing_of_attachments_comes_in_parts(sandbox: Sandbox) -> None:
     sandbox.settings("wiki", downloads_refuse_tokens=True)
     bearer = {"Authorization": "Bearer wiki-token-1234567890"}
     address = sandbox.urls["wiki"] + link
-    answer = requests.get(address, headers=bearer, allow_redirects=False, timeout=10)
-    assert "login.action" in answer.headers["location"]
+    response = requests.get(address, headers=bearer, allow_redirects=False, timeout=10)
+    assert "login.action" in response.headers["location"]
 
 
 def test_client_sets_and_clears_restrictions(client: Any) -> None:

@@ -44,9 +44,9 @@ def new(title: str, parent: str = "1003", body: str = "<p>x</p>", **more: Any) -
 
 
 def made(sandbox: Sandbox, title: str, parent: str = "1003", **more: Any) -> str:
-    answer = ask(sandbox, "POST", CONTENT, new(title, parent, **more))
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["id"])
+    response = ask(sandbox, "POST", CONTENT, new(title, parent, **more))
+    assert response.status_code == 200, response.text
+    return str(response.json()["id"])
 
 
 def titles(answer: requests.Response) -> list[str]:

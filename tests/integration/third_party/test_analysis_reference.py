@@ -151,9 +151,9 @@ def test_the_sandbox_wants_what_the_page_wants(sandbox: Sandbox) -> None:
             given["project"] = "not there yet"
         for missing in given:
             form = {name: value for name, value in given.items() if name != missing}
-            answer = _post(sandbox, action, **form)
+            response = _post(sandbox, action, **form)
             wanted = (400, f"Missing required parameter: {missing}")
-            assert (answer.status_code, answer.json()["message"]) == wanted, action
+            assert (response.status_code, response.json()["message"]) == wanted, action
 
 
 def _is_known(record: Mapping[str, Any], members: Mapping[str, str]) -> bool:
@@ -167,8 +167,8 @@ def test_records_of_the_sandbox_are_those_that_clients_unpack(
     sandbox: Sandbox, action: str
 ) -> None:
     form = {"project": "toolchain"} if "project" in LISTED[action].get("needs", []) else {}
-    answer = _post(sandbox, action, **form)
-    records: list[dict[str, Any]] = [json.loads(line) for line in answer.text.splitlines()]
+    response = _post(sandbox, action, **form)
+    records: list[dict[str, Any]] = [json.loads(line) for line in response.text.splitlines()]
     assert records
     for record in records:
         assert _is_known(record, RECORDS[action]), record

@@ -66,14 +66,14 @@ def test_inputs_are_given_as_a_client_gives_them(
     assert fields.get("json", [None]) == [form.get("json")]
 
     address = f"{login['url']}/{place}/{request_name}".replace("/1/", "/2/")
-    answer = requests.post(
+    response = requests.post(
         address,
         data=form,
         auth=(login["username"], login["password"]),
         timeout=10,
         allow_redirects=False,
     )
-    assert answer.status_code in (200, 302)
+    assert response.status_code in (200, 302)
 
 
 def test_a_scan_is_started_as_a_client_starts_it(sandbox: Sandbox) -> None:
@@ -90,5 +90,7 @@ def test_a_scan_is_started_as_a_client_starts_it(sandbox: Sandbox) -> None:
     address = f"{login['url']}/job/delivery/job/service"
     log = requests.get(f"{address}/indexing/consoleText", auth=auth, timeout=10)
     assert log.text == result["scan"]["log"]
-    answer = requests.post(f"{address}/build?delay=0", auth=auth, timeout=10, allow_redirects=False)
-    assert answer.status_code == 302
+    response = requests.post(
+        f"{address}/build?delay=0", auth=auth, timeout=10, allow_redirects=False
+    )
+    assert response.status_code == 302

@@ -155,11 +155,11 @@ def _push(registry: Registry, sandbox: Sandbox) -> dict[str, dict[str, bytes]]:
 
 
 def test_the_catalog_is_paged_alike(both: Both) -> None:
-    answers = both.ask("GET", "_catalog?n=3")
-    assert answers["registry"].json() == answers["sandbox"].json()
+    responses = both.ask("GET", "_catalog?n=3")
+    assert responses["registry"].json() == responses["sandbox"].json()
     links = {
-        which: urlsplit(requests.utils.parse_header_links(answer.headers["Link"])[0]["url"])
-        for which, answer in answers.items()
+        which: urlsplit(requests.utils.parse_header_links(response.headers["Link"])[0]["url"])
+        for which, response in responses.items()
     }
     assert links["registry"].netloc == links["sandbox"].netloc == ""
     assert parse_qs(links["registry"].query) == parse_qs(links["sandbox"].query)
@@ -175,10 +175,10 @@ def test_the_client_reads_all_images(both: Both, which: str, page: int) -> None:
 
 
 def test_tags_are_the_same_in_another_order(both: Both) -> None:
-    answers = both.ask("GET", "team/app/tags/list")
-    read = {which: answer.json() for which, answer in answers.items()}
-    for answer in read.values():
-        answer["tags"].sort()
+    responses = both.ask("GET", "team/app/tags/list")
+    read = {which: response.json() for which, response in responses.items()}
+    for response in read.values():
+        response["tags"].sort()
     assert (
         read["registry"]
         == read["sandbox"]
@@ -188,7 +188,7 @@ def test_tags_are_the_same_in_another_order(both: Both) -> None:
         }
     )
     version = "Docker-Distribution-Api-Version"
-    assert answers["registry"].headers[version] == answers["sandbox"].headers[version]
+    assert responses["registry"].headers[version] == responses["sandbox"].headers[version]
 
 
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
@@ -203,9 +203,9 @@ def test_the_client_reads_all_tags(both: Both, which: str, page: int) -> None:
 
 
 def test_an_image_that_is_not_there(both: Both) -> None:
-    answers = both.ask("GET", "team/nothing/tags/list")
-    assert {answer.status_code for answer in answers.values()} == {404}
-    codes = [answer.json()["errors"][0]["code"] for answer in answers.values()]
+    responses = both.ask("GET", "team/nothing/tags/list")
+    assert {response.status_code for response in responses.values()} == {404}
+    codes = [response.json()["errors"][0]["code"] for response in responses.values()]
     assert codes == ["NAME_UNKNOWN", "NAME_UNKNOWN"]
     for which in ("registry", "sandbox"):
         assert containers.tags(RepoClient(both.task(which)), REPO, "team/nothing") is None
@@ -218,17 +218,17 @@ def test_manifests_have_the_same_digests(both: Both, name: str, tag: str) -> Non
     architecture.
     """
     pushed = both.tags[name][tag]
-    answers = both.ask("HEAD", f"{name}/manifests/{tag}")
-    for which, answer in answers.items():
-        assert answer.headers["Docker-Content-Digest"] == digest_of(pushed), which
-        assert answer.headers["Content-Type"] == json.loads(pushed)["mediaType"], which
+    responses = both.ask("HEAD", f"{name}/manifests/{tag}")
+    for which, response in responses.items():
+        assert response.headers["Docker-Content-Digest"] == digest_of(pushed), which
+        assert response.headers["Content-Type"] == json.loads(pushed)["mediaType"], which
         found = containers.manifest(RepoClient(both.task(which)), REPO, name, tag)
         assert found == digest_of(pushed), which
 
 
 def test_a_tag_that_is_not_there(both: Both) -> None:
-    answers = both.ask("HEAD", "team/app/manifests/nothing")
-    assert {answer.status_code for answer in answers.values()} == {404}
+    responses = both.ask("HEAD", "team/app/manifests/nothing")
+    assert {response.status_code for response in responses.values()} == {404}
     for which in ("registry", "sandbox"):
         assert (
             containers.manifest(RepoClient(both.task(which)), REPO, "team/app", "nothing") is None

@@ -408,8 +408,8 @@ Ask = Callable[[str, str, str], requests.Response]
 def _wait(ask: Ask, build: str) -> None:
     """Poll a build until it has finished."""
     for _look in range(10_000):
-        answer = ask("GET", build, "")
-        if answer.status_code == 200 and answer.json()["result"] is not None:
+        response = ask("GET", build, "")
+        if response.status_code == 200 and response.json()["result"] is not None:
             return
     raise AssertionError(f"{build} does not end")
 
@@ -419,8 +419,8 @@ def _answers(ask: Ask) -> list[tuple[int, str]]:
     found = []
     for each in RAW["requests"]:
         method, _blank, path = each["ask"].partition(" ")
-        answer = ask(method, path, RAW["bodies"].get(each.get("send"), ""))
-        found.append((answer.status_code, urlsplit(answer.headers.get("Location", "")).path))
+        response = ask(method, path, RAW["bodies"].get(each.get("send"), ""))
+        found.append((response.status_code, urlsplit(response.headers.get("Location", "")).path))
         if "until" in each:
             _wait(ask, each["until"])
     return found

@@ -32,14 +32,14 @@ class Server:
 
     def __call__(self, seen: Seen) -> Reply:
         _empty, _base, number, rest = seen.path.split("/", 3)
-        answers, asked = FOUND[int(number)]["answers"], self.asked[int(number)]
+        responses, asked = FOUND[int(number)]["answers"], self.asked[int(number)]
         if rest == "review/api":
             # a record per line, and an empty line at the end
             action = f"action {seen.form['action']}"
             asked.add(action)
-            return Reply(200, "".join(f"{json.dumps(one)}\n" for one in answers[action]) + "\n")
+            return Reply(200, "".join(f"{json.dumps(one)}\n" for one in responses[action]) + "\n")
         asked.add(f"{seen.method} /{rest}")
-        found = answers.get(f"{seen.method} /{rest}")
+        found = responses.get(f"{seen.method} /{rest}")
         if found is None:
             return Reply(404, "{}", {"X-Jenkins": "2.0"})
         if not isinstance(found, dict) or not isinstance(found.get("status"), int):

@@ -44,8 +44,8 @@ def test_what_a_client_confirms_can_be_seen_in_the_log() -> None:
 
 
 def entry(method: str, path: str, *, served: int = 200) -> dict[str, Any]:
-    told: dict[str, Any] = {"query": "", "headers": {}, "body": None, "write": method != "GET"}
-    return {"method": method, "path": path, "served": served, **told}
+    reported: dict[str, Any] = {"query": "", "headers": {}, "body": None, "write": method != "GET"}
+    return {"method": method, "path": path, "served": served, **reported}
 
 
 LIST, GIT = entry("GET", "/pluginManager/api/json"), "/pluginManager/plugin/git"
@@ -72,5 +72,5 @@ SWITCH, REMOVE = entry("POST", f"{GIT}/makeDisabled"), entry("POST", f"{GIT}/doU
 def test_a_claim_is_held_against_the_log(
     operation: str, log: list[dict[str, Any]], said: str
 ) -> None:
-    told = [f"{operation}: {said}"] if said else []
-    assert list(witnessed.unasked(log, [operation])) == told
+    reported = [f"{operation}: {said}"] if said else []
+    assert list(witnessed.unasked(log, [operation])) == reported

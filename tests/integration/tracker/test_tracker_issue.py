@@ -177,8 +177,8 @@ def test_lists_are_exact_and_add_only_adds(tracker: Tracker) -> None:
 def test_a_field_of_another_screen_is_refused_before_it_is_sent(tracker: Tracker) -> None:
     project = {"key": "REL", "name": "Releases", "screens": {"edit": ["summary", "labels"]}}
     tracker.sandbox.seed({"tracker": {"projects": [project]}})
-    words = "the field priority cannot be set"
-    tracker.refused("rejected", words, issue="REL-22", priority="Medium", check=True)
+    message = "the field priority cannot be set"
+    tracker.refused("rejected", message, issue="REL-22", priority="Medium", check=True)
     thrice(tracker, issue="REL-22", labels=["ok"])
 
 
@@ -221,8 +221,8 @@ def test_the_way_is_named(tracker: Tracker, transition: str) -> None:
 
 @each_mode
 def test_what_the_screen_of_a_transition_wants(tracker: Tracker, check: bool) -> None:
-    words = "the transition 'Close' of the issue 'REL-22' wants Resolution"
-    tracker.refused("rejected", words, issue="REL-22", status="Done", check=check)
+    message = "the transition 'Close' of the issue 'REL-22' wants Resolution"
+    tracker.refused("rejected", message, issue="REL-22", status="Done", check=check)
     steps = [
         {
             "id": "1",
@@ -236,9 +236,9 @@ def test_what_the_screen_of_a_transition_wants(tracker: Tracker, check: bool) ->
         {"tracker": {"workflows": {"REL": {"initial": "Open", "transitions": steps}}}}
     )
     assert tracker(issue="REL-23", status="Done", fix_versions=["2.0.0"], check=check).changed
-    words = "has no screen: transition_fields cannot be set"
+    message = "has no screen: transition_fields cannot be set"
     given = {"status": "Done", "transition": "Finish", "transition_fields": {"resolution": "Done"}}
-    tracker.refused("rejected", words, issue="OPS-2", check=check, **given)
+    tracker.refused("rejected", message, issue="OPS-2", check=check, **given)
 
 
 def test_a_workflow_that_moves_the_issue_on(tracker: Tracker) -> None:
@@ -529,8 +529,8 @@ def test_a_lost_creation_is_looked_for_until_the_index_has_it(tracker: Tracker) 
 
 def test_a_lost_creation_that_is_not_found_is_not_sent_again(tracker: Tracker) -> None:
     tracker.sandbox.fault(service="tracker", method="POST", path="/issue$", cut=True)
-    words = "whether it was done is not known"
-    tracker.refused("network", words, **NEW, retry_max_wait=0.01)
+    message = "whether it was done is not known"
+    tracker.refused("network", message, **NEW, retry_max_wait=0.01)
     assert len(tracker.sandbox.requests("tracker", writes=True)) == 1
 
 
@@ -737,6 +737,6 @@ def test_names_in_another_language_are_the_same_status(tracker: Tracker) -> None
 
 def test_a_server_that_knows_the_written_interface_alone(fresh: Callable[[str], Sandbox]) -> None:
     tracker = Tracker(fresh("written"), TrackerIssueOperation, TrackerIssueOptions)
-    words = "does not know this request: the written interface has none to change something"
-    tracker.refused("not_found", words, issue="REL-1", labels=["x"])
+    message = "does not know this request: the written interface has none to change something"
+    tracker.refused("not_found", message, issue="REL-1", labels=["x"])
     assert not tracker(issue="REL-1", status="Done").changed

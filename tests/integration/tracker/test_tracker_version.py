@@ -332,8 +332,8 @@ def test_an_unknown_project_is_named(tracker: Tracker) -> None:
 
 def test_the_written_interface_has_no_versions(fresh: Callable[[str], Sandbox]) -> None:
     tracker = Tracker(fresh("written"), TrackerVersionOperation, TrackerVersionOptions)
-    words = "the written interface of the tracker knows no versions"
-    tracker.refused("not_found", words, project="REL", name="1.0")
+    message = "the written interface of the tracker knows no versions"
+    tracker.refused("not_found", message, project="REL", name="1.0")
 
 
 REFUSED: list[dict[str, Any]] = [
@@ -366,9 +366,9 @@ def test_a_version_that_another_host_made_counts_as_found(tracker: Tracker) -> N
 
 
 def test_a_server_that_does_not_keep_a_value_is_not_believed(tracker: Tracker) -> None:
-    answer = '{"self": "x", "id": "10002", "name": "1.1.0", "archived": false, "released": false}'
+    response = '{"self": "x", "id": "10002", "name": "1.1.0", "archived": false, "released": false}'
     tracker.sandbox.fault(
-        service="tracker", method="PUT", path="/version/", status=200, body=answer
+        service="tracker", method="PUT", path="/version/", status=200, body=response
     )
-    words = "does not show what was set: description"
-    tracker.refused("rejected", words, project="REL", name="1.1.0", description="kept")
+    message = "does not show what was set: description"
+    tracker.refused("rejected", message, project="REL", name="1.1.0", description="kept")

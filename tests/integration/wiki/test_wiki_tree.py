@@ -101,9 +101,9 @@ class Tree:
 
     def send(self, method: str, path: str, members: Any = None) -> Any:
         address = f"{self.sandbox.urls['wiki']}{CONTENT}{path}"
-        answer = requests.request(method, address, json=members, auth=LOGIN, timeout=10)
-        assert answer.ok, answer.text
-        return answer.json() if answer.content else None
+        response = requests.request(method, address, json=members, auth=LOGIN, timeout=10)
+        assert response.ok, response.text
+        return response.json() if response.content else None
 
     def make(self, title: str, parent: str = "1003", body: str = "<p>own</p>") -> str:
         """Create a page outside of the tree, like another user."""

@@ -182,8 +182,8 @@ def plugins() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("kind", "name"), plugins())
 def test_a_plugin_sends_the_actions_that_the_documentation_says(kind: str, name: str) -> None:
-    told = {action for action, users in documented().items() if (kind, name) in users}
-    assert told == sent_by(kind, name)
+    reported = {action for action, users in documented().items() if (kind, name) in users}
+    assert reported == sent_by(kind, name)
 
 
 def test_the_documentation_names_plugins_that_there_are() -> None:

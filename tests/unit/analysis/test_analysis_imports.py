@@ -42,8 +42,8 @@ def follow(
     waits = Waits()
     with Stub(*replies) as stub, progress.progress_to(said.append):
         task, _warnings = task_for(stub)
-        pace = PollInterval(timeout, 5, now=lambda: sum(waits), sleep=waits)
-        following = ImportPolling(AnalysisClient(task), wanted, pace)
+        polling = PollInterval(timeout, 5, now=lambda: sum(waits), sleep=waits)
+        following = ImportPolling(AnalysisClient(task), wanted, polling)
         following.start()
         found = following.finish()
         assert stub.replies == []
@@ -254,8 +254,8 @@ class Listing:
 def run_against(server: Listing, wanted: Import) -> list[dict[str, Any]]:
     waits = Waits()
     with Stub(answer=server) as stub:
-        pace = PollInterval(3600, 5, now=lambda: sum(waits), sleep=waits)
-        following = ImportPolling(AnalysisClient(task_for(stub)[0]), wanted, pace)
+        polling = PollInterval(3600, 5, now=lambda: sum(waits), sleep=waits)
+        following = ImportPolling(AnalysisClient(task_for(stub)[0]), wanted, polling)
         following.start()
         return following.finish()
 

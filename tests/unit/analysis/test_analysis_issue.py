@@ -46,8 +46,8 @@ class Server:
 
     def __call__(self, seen: Seen) -> Reply:
         form = seen.form
-        answer: Reply = getattr(self, form["action"])(form)
-        return answer
+        response: Reply = getattr(self, form["action"])(form)
+        return response
 
     def search(self, form: Mapping[str, str]) -> Reply:
         wanted = re.fullmatch(r"""status:['"]?(.*?)['"]?""", form["query"])
@@ -348,8 +348,8 @@ def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(shows_histor
     server = Server(1, lost=Reply(cut=True), deaf=shows_history, shows_history=shows_history)
     error = failure(server, ids=[1], status="Fix", comment="look")
     assert (error.kind, error.outcome_unknown, server.writes) == ("network", True, 1)
-    said = "nothing was changed" if shows_history else "whether it was done is not known"
-    assert str(error).endswith(f"; {said}")
+    message = "nothing was changed" if shows_history else "whether it was done is not known"
+    assert str(error).endswith(f"; {message}")
 
 
 def test_a_refused_write_is_told_as_it_is() -> None:

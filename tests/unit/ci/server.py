@@ -154,7 +154,7 @@ class Clock:
         self.pauses.append(seconds)
         self.time += seconds
 
-    def pace(self, timeout: float, interval: float) -> PollInterval:
+    def polling(self, timeout: float, interval: float) -> PollInterval:
         return PollInterval(timeout, interval, now=lambda: self.time, sleep=self.sleep)
 
 
@@ -194,7 +194,7 @@ class Played:
         secrets.shown(self.options)
         hidden.add(*secrets.found)
         options = build_options(CiJobBuildOptions, **{**OPTIONS, **self.options})
-        return CiJobBuildOperation(task, options, self.clock.pace)
+        return CiJobBuildOperation(task, options, self.clock.polling)
 
     def run(self, make: Callable[[Task], Operation] | None = None) -> dict[str, Any]:
         """Plan, and apply if something changes and check mode is off, as a module does."""

@@ -26,7 +26,7 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.time += seconds
 
-    def pace(self, timeout: float, interval: float) -> PollInterval:
+    def polling(self, timeout: float, interval: float) -> PollInterval:
         return PollInterval(timeout, interval, now=lambda: self.time, sleep=self.sleep)
 
 

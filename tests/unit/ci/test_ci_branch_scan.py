@@ -56,7 +56,7 @@ def play(scans: Scans, *, read_only: bool = False, **given: Any) -> tuple[dict[s
     options = options_of(CiBranchScanOptions, **{"job": "app", **given})
     with Stub(answer=scans) as stub:
         played = Played(stub, given, read_only)
-        made = lambda task: CiBranchScanOperation(task, options, played.clock.pace)  # noqa: E731
+        made = lambda task: CiBranchScanOperation(task, options, played.clock.polling)  # noqa: E731
         return played.run(made), played
 
 

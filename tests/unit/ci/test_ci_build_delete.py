@@ -70,7 +70,9 @@ def play(served: Builds, *, read_only: bool = False, **given: Any) -> tuple[dict
     options = options_of(CiBuildDeleteOptions, **{"job": "app", **given})
     with Stub(answer=served) as stub:
         played = Played(stub, given, read_only)
-        values = played.run(lambda task: CiBuildDeleteOperation(task, options, played.clock.pace))
+        values = played.run(
+            lambda task: CiBuildDeleteOperation(task, options, played.clock.polling)
+        )
         return values, played
 
 

@@ -37,9 +37,9 @@ class Runs:
             return Reply(404)
         if seen.method == "POST":
             method = seen.path.rpartition("/")[2]
-            answer = self.answers.get(method, BACK)
-            self.told = self.told or (method in self.ends_by and answer.status < 400)
-            return answer
+            response = self.answers.get(method, BACK)
+            self.told = self.told or (method in self.ends_by and response.status < 400)
+            return response
         if self.told:
             self.looks -= 1
         if self.looks <= 0:
@@ -51,7 +51,7 @@ def stop(played: Played) -> dict[str, Any]:
     """Run the module with the options of the task, on build 7 by default."""
     given = {"job": "folder/job", "build": "7", **played.options}
     options = options_of(CiBuildStopOptions, **given)
-    return played.run(lambda task: CiBuildStopOperation(task, options, played.clock.pace))
+    return played.run(lambda task: CiBuildStopOperation(task, options, played.clock.polling))
 
 
 def play(runs: Any, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:

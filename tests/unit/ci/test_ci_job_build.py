@@ -523,8 +523,8 @@ def test_an_interrupt_stops_the_own_build_where_that_is_wanted(stop: bool) -> No
                 raise KeyboardInterrupt
 
         played.clock.sleep = interrupted  # type: ignore[method-assign]
-        words = "asked to stop" if stop else "is running"
-        with pytest.raises(ToolchainError, match=rf"interrupted; .*build #7 .*{words}"):
+        message = "asked to stop" if stop else "is running"
+        with pytest.raises(ToolchainError, match=rf"interrupted; .*build #7 .*{message}"):
             played.run()
     assert len(played.posts) == 1 + int(stop)
 

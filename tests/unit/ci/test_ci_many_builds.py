@@ -82,10 +82,10 @@ class Farm:
         self.triggers += 1
         if not self.lost.get(self.triggers, True):
             return self.lost_as
-        answer = self.queued(name, version)
+        response = self.queued(name, version)
         if self.triggers in self.lost:
             return self.lost_as
-        return Reply(201) if self.unnamed else answer
+        return Reply(201) if self.unnamed else response
 
     def queued(self, name: str, version: str) -> Reply:
         same = [entry for entry in self.queue if entry["key"] == (name, version)]

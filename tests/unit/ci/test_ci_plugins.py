@@ -65,8 +65,8 @@ LOCK = "ant:1.13\nbroken:1.0-beta\ngit:5.2.2\n"
 
 
 def run(options: dict[str, Any], *, read_only: bool = False, reply: Reply | None = None) -> Run:
-    answer = Reply(body={"plugins": SERVER}) if reply is None else reply
-    with Stub(answer=lambda seen: answer) as stub:
+    response = Reply(body={"plugins": SERVER}) if reply is None else reply
+    with Stub(answer=lambda seen: response) as stub:
         played = Run(stub.url, read_only)
         chosen = options_of(CiPluginInfoOptions, **options)
         values.clear()
@@ -322,13 +322,13 @@ def test_who_may_change_plugins_is_told_by_a_rehearsal(reply: Reply, kind: str) 
     def answer(seen: Seen) -> Reply:
         return Reply(404) if "crumbIssuer" in seen.path else reply
 
-    told = ""
+    reported = ""
     with Stub(answer=answer) as stub:
         try:
             update_centre.require_right(server_of(Run(stub.url, read_only=True).task))
         except ToolchainError as error:
-            told = error.kind
-    assert told == kind
+            reported = error.kind
+    assert reported == kind
     assert (stub.seen[-1].method, stub.seen[-1].body) == ("POST", b"<jenkins/>")
 
 

@@ -89,7 +89,7 @@ def play(server: Server, *, read_only: bool = False, **options: Any) -> Played:
         run = Run(stub.url, read_only, {"retries": 3, "timeout": 10})
         played = Played(server, run, clock)
         try:
-            played.values = run.play(lambda task: CiRestartOperation(task, chosen, clock.pace))
+            played.values = run.play(lambda task: CiRestartOperation(task, chosen, clock.polling))
         except ToolchainError as error:
             played.error = error
     return played
@@ -101,8 +101,8 @@ def failed(played: Played) -> ToolchainError:
 
 
 def test_all_phases_are_waited_out() -> None:
-    looks = [up(), up(quieting=True), DOWN, CUT, GATEWAY, LOADING, up(NEW, version="2.492.1")]
-    played = play(Server(looks))
+    checks = [up(), up(quieting=True), DOWN, CUT, GATEWAY, LOADING, up(NEW, version="2.492.1")]
+    played = play(Server(checks))
     assert played.values["changed"] is True
     assert played.values["version"] == "2.492.1"
     # state requests at 0, 0.5, 1.25, 2.375, 4.0625 (pauses grow to poll_interval), 6.0625
@@ -120,8 +120,8 @@ def test_a_whole_answer_with_the_old_mark_is_not_the_end() -> None:
     """Verify this for the first response after the request, and for a server that is up briefly
     between two failures.
     """
-    looks = [up(), up(), DOWN, up(quieting=True), DOWN, DOWN, up(NEW)]
-    played = play(Server(looks), poll_interval=1.0)
+    checks = [up(), up(), DOWN, up(quieting=True), DOWN, DOWN, up(NEW)]
+    played = play(Server(checks), poll_interval=1.0)
     # the failure before the old mark was temporary: state requests at 0, 0.5, 1.25, 2.25, 3.25,
     # 4.25
     assert played.values["downtime"] == pytest.approx(2.0)
@@ -138,8 +138,8 @@ def test_a_server_without_marks_has_restarted_once_it_was_down() -> None:
 
 
 def test_the_written_interface_is_enough() -> None:
-    looks = [up(quieting=None), up(quieting=None), DOWN, up(NEW, quieting=None)]
-    played = play(Server(looks, running=Reply(404), written=True))
+    checks = [up(quieting=None), up(quieting=None), DOWN, up(NEW, quieting=None)]
+    played = play(Server(checks, running=Reply(404), written=True))
     assert played.values["version"] == "2.479.3"
     asked = [seen.path for seen in played.server.seen if "computer" in seen.path]
     assert len(asked) == 1
@@ -175,8 +175,8 @@ def test_the_user_sees_the_builds_that_are_waited_for() -> None:
         {"executors": [None, {"currentExecutable": "x"}]},
     ]
     running = Reply(body={"computer": [node, *odd]})
-    looks = [up(), up(quieting=True), up(quieting=True), DOWN, up(NEW)]
-    lines = play(Server(looks, running=running)).run.lines
+    checks = [up(), up(quieting=True), up(quieting=True), DOWN, up(NEW)]
+    lines = play(Server(checks, running=running)).run.lines
     assert lines[0] == (
         "restarting the CI server: the server waits for 4 running builds: deploy #4, nightly #2,"
         " release #1 and 1 more"
@@ -189,9 +189,9 @@ def test_crumb_and_cookie_are_renewed_after_the_restart() -> None:
     clock = Clock()
     with Stub(answer=server) as stub:
         run, options = Run(stub.url), options_of(CiRestartOptions)
-        run.play(lambda task: CiRestartOperation(task, options, clock.pace))
+        run.play(lambda task: CiRestartOperation(task, options, clock.polling))
         server.looks = [up(NEW), DOWN, up("mark3")]
-        run.play(lambda task: CiRestartOperation(task, options, clock.pace))
+        run.play(lambda task: CiRestartOperation(task, options, clock.polling))
     crumbs = [seen.headers["Jenkins-Crumb"] for seen in server.seen if seen.method == "POST"]
     cookies = [seen.headers["Cookie"] for seen in server.seen if seen.method == "POST"]
     assert crumbs == ["crumb1", "crumb2"]
@@ -267,8 +267,8 @@ def test_a_refusal_is_said_at_once(answer: Reply, kind: str, words: str) -> None
     "location", [".", "/base/", "/base", "http://inner:8080/base/", "http://inner:8080/", "/"]
 )
 def test_the_start_page_may_go_by_another_address(location: str) -> None:
-    answer = Reply(302, headers={"Location": location})
-    assert play(Server([up(), DOWN, up(NEW)], answer)).values["changed"] is True
+    response = Reply(302, headers={"Location": location})
+    assert play(Server([up(), DOWN, up(NEW)], response)).values["changed"] is True
 
 
 @pytest.mark.parametrize("answer", [CUT, GATEWAY, Reply(504)])
@@ -291,8 +291,8 @@ def test_a_lost_answer_of_a_server_that_does_not_act_is_said_at_once() -> None:
 
 
 def test_after_a_lost_answer_the_session_mark_decides_where_nothing_else_does() -> None:
-    looks = [up(quieting=None), CUT, up(quieting=None), DOWN, up(NEW, quieting=None)]
-    played = play(Server(looks, CUT, written=True))
+    checks = [up(quieting=None), CUT, up(quieting=None), DOWN, up(NEW, quieting=None)]
+    played = play(Server(checks, CUT, written=True))
     assert played.values["changed"] is True
     never = play(Server([up(quieting=None)], CUT, written=True), wait_timeout=30.0)
     assert failed(never).kind == "network"

@@ -39,8 +39,8 @@ TRACE = (
 
 def payload_of(program: str) -> dict[str, Any]:
     """Return the data that the program passes to the script, joined as Groovy joins it."""
-    pieces = re.findall(r"^(?:def payload =|payload \+=) '([A-Za-z0-9+/=]*)'$", program, re.M)
-    found: dict[str, Any] = json.loads(b64decode("".join(pieces)))
+    chunks = re.findall(r"^(?:def payload =|payload \+=) '([A-Za-z0-9+/=]*)'$", program, re.M)
+    found: dict[str, Any] = json.loads(b64decode("".join(chunks)))
     return found
 
 
@@ -75,8 +75,8 @@ class Console:
         assert seen.path == "/base/scriptText"
         program = seen.form["script"]
         self.calls.append(payload_of(program))
-        printed, word, told = self.say(self.calls[-1])
-        return Reply(body=printed + line(marker_of(program), word, told))
+        printed, word, reported = self.say(self.calls[-1])
+        return Reply(body=printed + line(marker_of(program), word, reported))
 
 
 def ok(printed: str = "", result: Any = None, text: str | None = None) -> Console:
@@ -233,9 +233,9 @@ def test_a_script_that_has_dry_run_tells_first_what_it_would_change(
 
 
 def test_a_script_that_throws_in_check_mode_has_changed_nothing() -> None:
-    told = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
+    reported = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
     with pytest.raises(ToolchainError, match="check mode") as caught:
-        run(Console(lambda call: ("", "FAIL", told)), has_dry_run=True)
+        run(Console(lambda call: ("", "FAIL", reported)), has_dry_run=True)
     assert "changed" not in caught.value.result
 
 
@@ -249,9 +249,9 @@ def test_the_output_tells_a_change(pattern: str, changed: bool) -> None:
 
 
 def test_a_script_that_throws_fails_with_its_line_and_a_short_trace() -> None:
-    told = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
+    reported = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
     with pytest.raises(ToolchainError) as caught:
-        run(Console(lambda call: ("before\n", "FAIL", told)))
+        run(Console(lambda call: ("before\n", "FAIL", reported)))
     error = caught.value
     assert error.kind == "failed"
     assert "java.lang.IllegalStateException: no (line 2)" in error.message

@@ -174,7 +174,7 @@ def test_a_stream_is_unpacked_in_small_pieces() -> None:
     with Stub(Reply(200, gzip.compress(bytes(size)), GZIP)) as stub:
         transport = transport_to(stub.url)
         with transport.stream("reading", "x") as response:
-            sizes = [len(piece) for piece in response.iter_content()]
+            sizes = [len(chunk) for chunk in response.iter_content()]
     assert sum(sizes) == transport.accounting.as_dict()["bytes_received"] == size
     assert max(sizes) <= 1024 * 1024
 

@@ -65,10 +65,10 @@ def test_the_rest_of_a_stream_is_never_the_next_answer(*, taken: bool, connectio
     with Stub(Reply(body=b"x" * 3_000_000), Reply(body=b"next")) as stub:
         transport = transport_to(stub.url)
         with transport.stream("reading", "x") as response:
-            pieces = response.iter_content()
-            next(pieces)
+            chunks = response.iter_content()
+            next(chunks)
             if taken:
-                assert sum(map(len, pieces)) > 0
+                assert sum(map(len, chunks)) > 0
         assert transport.read("reading", "y").text == "next"
         assert stub.connections == connections
 
@@ -150,8 +150,8 @@ def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
         assert transport.read("reading", "after").status == 200
         assert stub.connections == 2  # late data on the first connection is not the next response
         error = caught.value
-        said = error.message.replace(stub.url, "")
-    return error.kind, error.outcome_unknown, said
+        message = error.message.replace(stub.url, "")
+    return error.kind, error.outcome_unknown, message
 
 
 @pytest.mark.parametrize("reply", TROUBLE.values(), ids=TROUBLE)

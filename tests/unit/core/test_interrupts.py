@@ -79,16 +79,16 @@ def test_a_process_of_its_own_goes_on_to_tell_its_result(
     number: signal.Signals, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = signal.getsignal(number)
-    told = []
+    reported = []
     with interruptible() as say:
         try:
             os.kill(os.getpid(), number)
             signal.pause()
         except KeyboardInterrupt:
             os.kill(os.getpid(), number)  # the second interrupt is ignored
-            told.append("interrupted")
+            reported.append("interrupted")
             say("nobody hears it")
-    assert told == ["interrupted"]
+    assert reported == ["interrupted"]
     assert signal.getsignal(number) is before
     assert capfd.readouterr().err == ""
 

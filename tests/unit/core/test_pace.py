@@ -26,25 +26,25 @@ class Clock:
         self.time += seconds
 
 
-def pace_of(clock: Clock, timeout: float, interval: float) -> PollInterval:
+def polling_of(clock: Clock, timeout: float, interval: float) -> PollInterval:
     return PollInterval(timeout, interval, now=clock.now, sleep=clock.sleep)
 
 
 def test_pauses_grow_to_the_interval_and_end_with_the_time() -> None:
     clock = Clock()
-    pace = pace_of(clock, 6.0, 2.0)
+    polling = polling_of(clock, 6.0, 2.0)
     for _number in range(5):
-        pace.pause("it goes on")
+        polling.pause("it goes on")
     with pytest.raises(PollTimeout, match=r"it goes on, and wait_timeout \(6 s\) is over"):
-        pace.pause("it goes on")
+        polling.pause("it goes on")
     assert clock.pauses == pytest.approx([0.5, 0.75, 1.125, 1.6875, 1.9375])
-    assert (pace.passed, pace.left) == (6.0, 0.0)
+    assert (polling.passed, polling.left) == (6.0, 0.0)
 
 
 def test_an_end_that_is_expected_is_not_slept_through() -> None:
     clock = Clock()
-    pace = pace_of(clock, 60.0, 10.0)
+    polling = polling_of(clock, 60.0, 10.0)
     for expected in (None, 0.6, 0.1, -3.0):
-        pace.pause("it goes on", expected)
+        polling.pause("it goes on", expected)
     # not shorter than the first pause; an expected end in the past has no effect
     assert clock.pauses == pytest.approx([0.5, 0.6, 0.5, 1.6875])

@@ -70,8 +70,8 @@ def test_the_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> N
         for _number in range(2):  # on a reused connection, too
             transport.read("reading", "x")
     basic = base64.b64encode(b"me:s3cret").decode()
-    told = [seen.headers.get("Proxy-Authorization") for seen in proxy.seen]
-    assert told == [f"Basic {basic}"] * 2
+    reported = [seen.headers.get("Proxy-Authorization") for seen in proxy.seen]
+    assert reported == [f"Basic {basic}"] * 2
     assert not any("Authorization" in seen.headers for seen in proxy.seen)
     assert proxy.connections == 1
 

@@ -161,20 +161,20 @@ def test_what_stands_before_the_at_sign_is_in_no_result(
 def test_secrets_of_options_are_masked_in_every_spelling(
     *, fails: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text, told = 'pass/wörd "1', "told/by <server>"
+    text, reported = 'pass/wörd "1', "told/by <server>"
     spelt = [
         spelling(secret)
-        for secret in (text, told)
+        for secret in (text, reported)
         for spelling in (str, quote_plus, html.escape, lambda one: json.dumps(one)[1:-1])
     ]
 
     def operation(task: Task, options: SourcePassword) -> Known:
-        task.hide(told)
+        task.hide(reported)
         for each in spelt:
             task.warn(f"warned of {each}\x1b[31m")
         if fails:
             raise ToolchainError(
-                "failed", f"said {' '.join(spelt)}", detail="x" * 3990 + told + "x" * 99
+                "failed", f"said {' '.join(spelt)}", detail="x" * 3990 + reported + "x" * 99
             )
         return Known(Plan({}, {}, result={"said": spelt}))
 

@@ -71,7 +71,7 @@ def test_no_piece_of_a_secret_shows(
     hidden.add(secret)
     body = page.replace("{}", f"{'a' * before} {form(secret)} {'b' * after}")
     for shown in (errors.error_text(body), errors.shorten(body), errors.printable(body)):
-        assert not [piece for piece in pieces(secret, form) if piece in shown], shown
+        assert not [chunk for chunk in pieces(secret, form) if chunk in shown], shown
 
 
 @pytest.mark.parametrize("middle", ["<x>", "  ", " \t ", "&nbsp;", "<!-- -->", "</h1>"])
@@ -88,4 +88,4 @@ def test_no_piece_of_a_secret_in_json_shows(secret: str, form: Any, before: int)
     text = f"{'a' * before} {form(secret)}"
     for body in ({"errorMessages": [text]}, {"errors": [{"status": 400, "message": text}]}):
         shown = errors.error_text(json.dumps(body))
-        assert not [piece for piece in pieces(secret, form) if piece in shown], shown
+        assert not [chunk for chunk in pieces(secret, form) if chunk in shown], shown

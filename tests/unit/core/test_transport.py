@@ -53,11 +53,11 @@ def fails(call: Any, *args: Any, **kwargs: Any) -> ToolchainError:
 
 def test_a_read_gives_the_whole_answer() -> None:
     with Stub(OK) as stub:
-        answer = transport_to(stub.url).read("reading x", "a/b", query={"q": "x y"})
+        response = transport_to(stub.url).read("reading x", "a/b", query={"q": "x y"})
     (seen,) = stub.seen
     assert (seen.method, seen.target) == ("GET", "/base/a/b?q=x%20y")
-    assert (answer.status, answer.json()) == (200, {"ok": True})
-    assert answer.url == f"{stub.url}/a/b?q=x%20y"
+    assert (response.status, response.json()) == (200, {"ok": True})
+    assert response.url == f"{stub.url}/a/b?q=x%20y"
     assert seen.headers["User-Agent"] == "delivery.toolchain"
     assert "Authorization" not in seen.headers
 
@@ -409,10 +409,10 @@ def test_the_environment_is_searched_for_proxies_once(monkeypatch: pytest.Monkey
 def test_a_read_follows_its_own_server(status: int) -> None:
     with Stub(Reply(status, b"moved", {"Location": "/other?x=1"}), OK) as stub:
         transport = transport_to(stub.url, login=Basic("u", Secret("p")))
-        answer = transport.read("reading", "x")
+        response = transport.read("reading", "x")
     assert [seen.target for seen in stub.seen] == ["/base/x", "/other?x=1"]
     assert stub.seen[1].headers["Authorization"] == stub.seen[0].headers["Authorization"]
-    assert answer.url.endswith("/other?x=1")
+    assert response.url.endswith("/other?x=1")
     assert transport.accounting.requests == 2
 
 
@@ -508,8 +508,10 @@ def test_a_credential_goes_to_its_own_origin_alone(before: str, *, foreign: bool
 def test_a_token_on_the_cut_of_a_long_answer_is_masked() -> None:
     token = "token-abcdefghijklmnop"
     for before in range(870, 905):
-        said = f"{'.' * before}{token} and more {'x' * 5000}"
-        with Stub(Reply(400, f"<html><pre>{said}</pre></html>" if before % 2 else said)) as stub:
+        message = f"{'.' * before}{token} and more {'x' * 5000}"
+        with Stub(
+            Reply(400, f"<html><pre>{message}</pre></html>" if before % 2 else message)
+        ) as stub:
             login = Header("Authorization", secret=Secret(token), prefix="Bearer ")
             connection = connection_to(stub.url, token=Secret(token))
             transport = Transport(connection, login, read_only=False)

@@ -83,10 +83,10 @@ def test_a_write_that_was_put_off_is_repeated_where_that_does_no_harm(
 def test_what_is_done_is_not_done_again(reply: Reply, repeatable: bool) -> None:
     with Stub(reply) as stub:
         transport = transport_to(stub.url)
-        answer = transport.write(
+        response = transport.write(
             "creating", "POST", "x", validate=refuse_page, verify=looks(True), repeatable=repeatable
         )
-    assert (len(stub.seen), answer.body, transport.accounting.acknowledged) == (1, b"", 1)
+    assert (len(stub.seen), response.body, transport.accounting.acknowledged) == (1, b"", 1)
 
 
 @pytest.mark.parametrize(("reply", "late"), DOUBTFUL)
@@ -165,8 +165,8 @@ def test_another_host_may_have_created_the_same(*, done: bool | None) -> None:
     with Stub(Reply(409, "it exists")) as stub:
         transport = transport_to(stub.url)
         if done:
-            answer = transport.write("creating x", "POST", "x", verify=looks(done))
-            assert (answer.status, answer.body) == (204, b"")
+            response = transport.write("creating x", "POST", "x", verify=looks(done))
+            assert (response.status, response.body) == (204, b"")
         else:
             error = fails(transport, verify=looks(done))
             assert (error.kind, NOTHING in str(error)) == ("conflict", False)

@@ -197,8 +197,8 @@ def test_a_refusal_after_a_part_tells_what_went(server: Server, after: Reply) ->
     server.on |= {LIST: [listed("1", "2", "3"), after], RETAIN: Reply(400, refusal)}
     error = server.fails(BuildRetentionOperation, retention(count=1))
     assert "1 is in use" in error.message
-    told = {"changed": True, "discarded": ["1"], "kept": ["3", "2"], "verified": True}
-    assert error.result == (told if after.status == 200 else {})
+    reported = {"changed": True, "discarded": ["1"], "kept": ["3", "2"], "verified": True}
+    assert error.result == (reported if after.status == 200 else {})
 
 
 @pytest.mark.parametrize(

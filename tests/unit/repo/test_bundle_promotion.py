@@ -193,8 +193,8 @@ def test_a_promotion_that_fails_on_the_server(server: Server) -> None:
 
     def failing(_seen: Seen) -> Reply:
         millis = server_side.add()
-        told = {"status": "FAILED", "messages": [{"text": "no rights"}]}
-        server.on[f"{STATUS}/{millis}"] = Reply(body=told)
+        reported = {"status": "FAILED", "messages": [{"text": "no rights"}]}
+        server.on[f"{STATUS}/{millis}"] = Reply(body=reported)
         return Reply(202, {"created_millis": millis})
 
     server.on[PROMOTE] = failing

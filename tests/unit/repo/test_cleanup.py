@@ -71,11 +71,11 @@ def repository(server: Server) -> None:
 @pytest.fixture
 def deleting(server: Server) -> Server:
     """Return a server that carries out every deletion."""
-    answer = server.answer
+    response = server.answer
     server.stub.answer = lambda seen: (
         Reply(204)
         if seen.method == "DELETE" and server.name(seen) not in server.on
-        else answer(seen)
+        else response(seen)
     )
     return server
 
@@ -339,12 +339,12 @@ def test_a_long_cleanup_tells_how_far_it_is(
 ) -> None:
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     deleting.on[QUERY] = [rows(row("a")), rows(row("b"))]
-    told: list[str] = []
-    with progress.progress_to(told.append):
+    reported: list[str] = []
+    with progress.progress_to(reported.append):
         deleting.run(
             ArtifactCleanupOperation, {**params({"name": "a"}, {"name": "b"}), "parallel": 1}
         )
-    assert told == [
+    assert reported == [
         *(f"searching for items of the rules: {done} of 2" for done in (1, 2)),
         *(f"deleting items: {done} of 2" for done in (1, 2)),
     ]

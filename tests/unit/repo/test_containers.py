@@ -174,7 +174,7 @@ def test_a_list_that_is_none_is_a_failure(server: Server, body: dict[str, Any]) 
 
 
 def test_a_list_without_an_end_is_left(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pagination, "_MOST_PAGES", 5)
+    monkeypatch.setattr(pagination, "_MAX_PAGES", 5)
 
     def answer(seen: Seen) -> Reply:
         link = f'</v2/x?n=1&last={len(server.asked)}>; rel="next"'

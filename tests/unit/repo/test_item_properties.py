@@ -101,8 +101,8 @@ def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
     else:
         error = server.fails(ArtifactPropertiesOperation, params())
         assert error.outcome_unknown
-        said = "nothing was changed" if after is NONE else "whether it was done is not known"
-        assert error.message.endswith(said)
+        message = "nothing was changed" if after is NONE else "whether it was done is not known"
+        assert error.message.endswith(message)
     assert server.asked[:3] == [READ, PUT, READ]
     assert server.asked.count(PUT) == 1
 

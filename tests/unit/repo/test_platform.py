@@ -102,8 +102,8 @@ def test_a_missing_interface_while_writing(server: Server) -> None:
 
 
 def test_the_words_of_an_error(server: Server) -> None:
-    told = {"code": "BAD", "title": "Wrong name", "detail": "x is reserved", "message": "no"}
-    server.on[GROUP] = Reply(400, {"errors": [told]})
+    reported = {"code": "BAD", "title": "Wrong name", "detail": "x is reserved", "message": "no"}
+    server.on[GROUP] = Reply(400, {"errors": [reported]})
     with pytest.raises(ToolchainError, match="no; Wrong name; x is reserved") as caught:
         read(server)
     assert caught.value.kind == "rejected"

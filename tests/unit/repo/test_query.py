@@ -94,11 +94,11 @@ def test_too_many_queries_at_once_are_waited_for(server: Server) -> None:
 
 
 def test_the_hard_limit_of_the_server(server: Server) -> None:
-    words = "AQL query reached the search hard limit, results are trimmed."
-    server.on[QUERY] = found(notification=words)
+    message = "AQL query reached the search hard limit, results are trimmed."
+    server.on[QUERY] = found(notification=message)
     _plan, values = server.run(ArtifactQueryOperation, {"aql": TEXT})
     assert values["complete"] is False
-    assert words in server.warnings[0]
+    assert message in server.warnings[0]
 
 
 def test_digests_fit_into_a_query() -> None:

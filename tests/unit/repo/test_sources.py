@@ -307,7 +307,7 @@ def test_a_small_file_is_sent_as_it_was_when_its_digests_were_made(tmp_path: Pat
 def test_small_files_are_held_as_long_as_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "_MOST_HELD", 25)
+    monkeypatch.setattr(sources, "_MAX_HELD", 25)
     files = [tmp_path / name for name in "abcd"]
     for file, size in zip(files, (10, 10, 10, 5), strict=True):
         file.write_bytes(os.urandom(size))

@@ -294,17 +294,20 @@ def test_textual_body_is_logged(sandbox: Sandbox, session: requests.Session) -> 
 def test_fault_answers_instead_of_the_service(sandbox: Sandbox, session: requests.Session) -> None:
     sandbox.fault(service="repo", status=503, headers={"Retry-After": "1"}, body={"a": 1})
     url = sandbox.urls["repo"] + FILE
-    answer = session.put(url, data=b"x")
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert answer.json() == {"a": 1}
+    response = session.put(url, data=b"x")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+    assert response.json() == {"a": 1}
     assert session.get(url).status_code == 404
     assert sandbox.pending_faults() == []
 
 
 def test_redirect_fault(sandbox: Sandbox, session: requests.Session) -> None:
     sandbox.fault(service="repo", redirect="http://127.0.0.1:1/elsewhere")
-    answer = session.get(sandbox.urls["repo"] + FILE, allow_redirects=False)
-    assert (answer.status_code, answer.headers["Location"]) == (302, "http://127.0.0.1:1/elsewhere")
+    response = session.get(sandbox.urls["repo"] + FILE, allow_redirects=False)
+    assert (response.status_code, response.headers["Location"]) == (
+        302,
+        "http://127.0.0.1:1/elsewhere",
+    )
 
 
 @pytest.mark.parametrize(("after", "status"), [(False, 404), (True, 200)])
@@ -353,10 +356,10 @@ def test_truncated_answer(sandbox: Sandbox, session: requests.Session) -> None:
     url = sandbox.urls["repo"] + FILE
     session.put(url, data=b"0123456789")
     sandbox.fault(service="repo", method="GET", truncate=4)
-    answer = session.get(url, stream=True)
-    assert (answer.status_code, answer.headers["Content-Length"]) == (200, "10")
+    response = session.get(url, stream=True)
+    assert (response.status_code, response.headers["Content-Length"]) == (200, "10")
     with pytest.raises(requests.exceptions.ChunkedEncodingError):
-        list(answer.iter_content())
+        list(response.iter_content())
     assert session.get(url).content == b"0123456789"
 
 
@@ -426,9 +429,9 @@ def test_control_refuses_what_it_does_not_know(sandbox: Sandbox) -> None:
 def test_control_names_what_it_cannot_read(
     sandbox: Sandbox, session: requests.Session, method: str, path: str, body: str
 ) -> None:
-    answer = session.request(method, sandbox.control + path, data=body)
-    assert answer.status_code == 400
-    assert answer.json()["error"]
+    response = session.request(method, sandbox.control + path, data=body)
+    assert response.status_code == 400
+    assert response.json()["error"]
 
 
 # at the second reset there is a snapshot
@@ -465,8 +468,8 @@ def test_answer_leaves_in_one_segment(sandbox: Sandbox) -> None:
     with socket.create_connection(("127.0.0.1", sandbox.port), timeout=10) as connection:
         for _request in range(5):
             connection.sendall(request)
-            answer = connection.recv(65536)
-            head, _blank_line, body = answer.partition(b"\r\n\r\n")
+            response = connection.recv(65536)
+            head, _blank_line, body = response.partition(b"\r\n\r\n")
             length = re.search(rb"content-length: (\d+)", head)
             assert length is not None
             assert len(body) == int(length[1]) > 0

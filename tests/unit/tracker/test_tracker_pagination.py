@@ -60,10 +60,10 @@ class Server:
             page = min(size, self.cap)
             if len(self.asked) > 1 and page > 1:
                 page = max(1, page - self.short)
-            answer: dict[str, Any] = {"issues": issues_of(*self.matches[start : start + page])}
+            response: dict[str, Any] = {"issues": issues_of(*self.matches[start : start + page])}
             if self.totals:
-                answer |= {"startAt": start, "maxResults": page, "total": len(self.matches)}
-            return answer
+                response |= {"startAt": start, "maxResults": page, "total": len(self.matches)}
+            return response
 
 
 def read_pages(

@@ -302,10 +302,10 @@ def test_pages_come_over_as_many_connections_as_are_allowed() -> None:
 def test_a_long_search_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     pages = [Reply(body={"issues": [{"key": f"REL-{n}"}], "total": 2}) for n in (1, 2)]
-    told: list[str] = []
-    with Stub(*pages) as stub, progress.progress_to(told.append):
+    reported: list[str] = []
+    with Stub(*pages) as stub, progress.progress_to(reported.append):
         Run(stub, page_size=1, parallel=1)()
-    assert told == ["reading the issues: 1", "reading the issues: 2"]
+    assert reported == ["reading the issues: 1", "reading the issues: 2"]
 
 
 SEVEN = ", ".join(f"field{number}" for number in range(7))

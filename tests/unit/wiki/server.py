@@ -81,8 +81,8 @@ class Wiki:
             return Reply(body={"results": self._children(one)})
         if below:
             hanging = self._labels if below == "label" else self._files
-            answer = hanging(one, seen, query)
-            return self._after_hanging(seen, answer)
+            response = hanging(one, seen, query)
+            return self._after_hanging(seen, response)
         if seen.method == "DELETE":
             one["status"] = "trashed"
             return self._after(None, query)
@@ -137,13 +137,13 @@ class Wiki:
 
     def _put(self, one: dict[str, Any], content: dict[str, Any], query: dict[str, str]) -> Reply:
         self.written.append(content)
-        answer = self.puts.pop(0)(self) if self.puts else None
-        if answer is not None:
-            return answer
+        response = self.puts.pop(0)(self) if self.puts else None
+        if response is not None:
+            return response
         if content["version"]["number"] != one["version"] + 1:
             current = one["version"]
-            words = "Version must be incremented on update. Current version is: "
-            return Reply(409, {"statusCode": 409, "message": f"{words}{current}"})
+            message = "Version must be incremented on update. Current version is: "
+            return Reply(409, {"statusCode": 409, "message": f"{message}{current}"})
         self._store(one, content)
         return self._after(one, query)
 

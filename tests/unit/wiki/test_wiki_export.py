@@ -270,8 +270,8 @@ def test_a_listed_file_that_is_not_in_the_folder_is_named(tmp_path: Path, path: 
     (tmp_path / "out.png").write_bytes(b"not of the folder")
     text = f"---\ntitle: Home\nattachments:\n  a.png: {path}\n  b.png: null\n---\n<p>x</p>"
     (folder / "index.xml").write_text(text, encoding="utf-8")
-    told = f"index.xml:1: attachments: the file '{path}' does not exist"
-    with pytest.raises(ToolchainError, match=re.escape(told)):
+    reported = f"index.xml:1: attachments: the file '{path}' does not exist"
+    with pytest.raises(ToolchainError, match=re.escape(reported)):
         WantedPages(read_folder(str(folder), []), "", None, lambda text: None).all()
     left = WantedPages(
         read_folder(str(folder), []), "", None, lambda text: None, attachments=False

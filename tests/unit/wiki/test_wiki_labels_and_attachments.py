@@ -274,8 +274,8 @@ def test_a_file_that_another_host_has_just_attached_is_no_failure(
         reply = wiki(seen)
         if seen.method != "POST":
             return reply
-        said = "Cannot add a new attachment with same file name as an existing attachment"
-        return Reply(400, {"statusCode": 400, "message": said})
+        message = "Cannot add a new attachment with same file name as an existing attachment"
+        return Reply(400, {"statusCode": 400, "message": message})
 
     stub.answer = answer
     assert Run(stub, page_id="7", attachments=file(source))()[0].changed

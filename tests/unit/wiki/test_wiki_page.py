@@ -230,8 +230,8 @@ def test_a_page_that_another_host_has_just_made_is_no_failure(stub: Stub, wiki: 
         if seen.method != "POST":
             return wiki(seen)
         wiki.pages["50"] = other
-        said = "A page with this title already exists: A page already exists with the title New"
-        return Reply(400, {"statusCode": 400, "message": said})
+        message = "A page with this title already exists: A page already exists with the title New"
+        return Reply(400, {"statusCode": 400, "message": message})
 
     stub.answer = answer
     assert Run(stub, **options)()[1]["page"]["id"] == "50"
@@ -647,18 +647,18 @@ def test_a_save_that_may_yet_take_place_is_not_repeated(
 
 @pytest.mark.parametrize("status", [400, 409, 500])
 def test_a_title_that_is_in_use_is_a_conflict(stub: Stub, wiki: Wiki, status: int) -> None:
-    words = "A page with this title already exists: Other in the space with key REL"
-    wiki.puts = [lambda wiki: Reply(status, {"message": words})] * 2
+    message = "A page with this title already exists: Other in the space with key REL"
+    wiki.puts = [lambda wiki: Reply(status, {"message": message})] * 2
     error = Run(stub, page_id="7", title="Other").fails()
     assert error.kind == "conflict"
     assert methods(stub) == ["GET", "PUT", *(["GET"] if status == 500 else [])]
     stub.seen.clear()
-    told = [
+    reported = [
         Run(stub, read_only=True, page_id="7", title="other").fails(),
         Run(stub, read_only=True, pages=[{"page_id": "7", "title": "Other"}]).fails(),
     ]
-    assert [each.kind for each in told] == ["conflict", "conflict"]
-    assert "the page 8 in the space REL has the title 'Other' already" in told[0].message
+    assert [each.kind for each in reported] == ["conflict", "conflict"]
+    assert "the page 8 in the space REL has the title 'Other' already" in reported[0].message
     assert methods(stub) == ["GET", "GET"] * 2
 
 

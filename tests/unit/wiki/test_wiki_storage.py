@@ -88,10 +88,10 @@ def test_every_element_knows_its_place_in_the_source(
     for element in root.walk():
         if element is root:
             continue
-        piece = source[element.begin : element.end].decode()
-        assert piece.startswith(f"<{element.name}")
-        assert piece.endswith(">")
-        (again,) = parse(piece).elements
+        chunk = source[element.begin : element.end].decode()
+        assert chunk.startswith(f"<{element.name}")
+        assert chunk.endswith(">")
+        (again,) = parse(chunk).elements
         assert _shape(again) == _shape(element)
         inside = parse(source[element.inner : element.outer].decode())
         assert _shape(inside)[2] == _shape(element)[2]

@@ -249,8 +249,10 @@ def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | No
 
 def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:
     """Return `changed` after a failure, as far as verification reads show it."""
-    told = [item.write.error is None or item.write.error.result.get("changed") for item in items]
-    return {} if True not in told and None in told else {"changed": True in told}
+    reported = [
+        item.write.error is None or item.write.error.result.get("changed") for item in items
+    ]
+    return {} if True not in reported and None in reported else {"changed": True in reported}
 
 
 def _applied(item: PlannedObject) -> dict[str, Any]:

@@ -88,11 +88,11 @@ class Protection:
         self.read(places)
         names = [pattern for pattern in self.patterns.unused if not has_wildcards(pattern)]
         if names:
-            said = ", ".join(f"'{name}'" for name in names)
+            named = ", ".join(f"'{name}'" for name in names)
             raise ToolchainError(
                 "not_found",
-                f"protect: nothing is called {said}, so that nothing is deleted; correct the name,"
-                " or take it out",
+                f"protect: nothing is called {named}, so that nothing is deleted; correct the"
+                " name, or remove it",
             )
         if self.patterns.hints:
             raise invalid(f"{self.patterns.hints[0]}; nothing is deleted")

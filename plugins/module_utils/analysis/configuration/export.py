@@ -65,9 +65,9 @@ def read_lists(
     doubts: dict[str, list[str]] = {}
     for option, found in places.items():
         config[option] = [entry for place in found for entry in catalogue.entries(*place)]
-        told = dict.fromkeys(catalogue.listed(*place).doubt for place in found)
-        if any(told):
-            doubts[option] = [doubt for doubt in told if doubt is not None]
+        reported = dict.fromkeys(catalogue.listed(*place).doubt for place in found)
+        if any(reported):
+            doubts[option] = [doubt for doubt in reported if doubt is not None]
     if projects is not None:
         config[PROJECTS.option] = [{"name": name} for name in chosen]
         config[ROLE_ASSIGNMENTS.option] = [
@@ -96,6 +96,6 @@ def _chosen(catalogue: Catalogue, projects: Sequence[str] | None) -> list[str]:
         return there
     missing = [name for name in projects if name not in there]
     if missing:
-        words = f"exporting: there is no project {', '.join(missing)}"
-        raise ToolchainError("not_found", shorten(words))
+        message = f"exporting: there is no project {', '.join(missing)}"
+        raise ToolchainError("not_found", shorten(message))
     return list(dict.fromkeys(projects))

@@ -107,8 +107,8 @@ class AnalysisIssueInfoOperation(ReadOnly):
         known = [str(type_.get("code")).lower() for type_ in types]
         for word in unknown:
             if not word.is_among(known):
-                said = f"no defect type of the project '{project}' has such a code"
-                self._task.warn(f"{word.place} is '{word.text}': {said}, check its spelling")
+                message = f"no defect type of the project '{project}' has such a code"
+                self._task.warn(f"{word.place} is '{word.text}': {message}, check its spelling")
 
     def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
         """Return the counts of the gate. Raises `failed` if they exceed a threshold or
@@ -119,16 +119,16 @@ class AnalysisIssueInfoOperation(ReadOnly):
             "thresholds": [threshold.as_dict() for threshold in judged],
             "offenders": quality_gate.offenders(judged, self._options.max_offenders),
         }
-        told = {**counted, "summary": found.summary, "complete": found.complete}
+        reported = {**counted, "summary": found.summary, "complete": found.complete}
         exceeded = [threshold for threshold in judged if threshold.exceeded]
         if exceeded:
             too_many = ", ".join(threshold.words for threshold in exceeded)
             first = "; ".join(
                 quality_gate.line(offender) for offender in counted["offenders"][:_TOLD]
             )
-            raise self._failed(f"{too_many}; the first: {first}", told)
+            raise self._failed(f"{too_many}; the first: {first}", reported)
         if not found.complete:
-            raise self._failed(f"it cannot be passed; {cut(found)}", told)
+            raise self._failed(f"it cannot be passed; {cut(found)}", reported)
         return counted
 
     def _failed(self, reason: str, result: Mapping[str, Any]) -> ToolchainError:

@@ -92,8 +92,8 @@ class SearchResult:
     @property
     def total(self) -> int | None:
         """Return the number of matches; `None` if the server omits it."""
-        told = (str((self.summary or {}).get(name)) for name in _TOTALS)
-        return next((int(text) for text in told if text.isdecimal()), None)
+        reported = (str((self.summary or {}).get(name)) for name in _TOTALS)
+        return next((int(text) for text in reported if text.isdecimal()), None)
 
     @property
     def complete(self) -> bool:

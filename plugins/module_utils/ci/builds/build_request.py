@@ -13,7 +13,7 @@ from ...core.module.task import Task
 from ...core.polling import PollInterval, PollTimeout
 from .. import stopping
 from ..job_address import JobName, build_path, build_segment, job_of
-from ..waiting import PaceFactory, WaitOptions, require_at_least
+from ..waiting import PollingFactory, WaitOptions, require_at_least
 from . import build_watcher, parameters, records
 from .followed_build import FollowedBuild, OnInput
 from .parameters import Files, ListStyle, Parameters
@@ -87,7 +87,7 @@ class BuildOptions(WaitOptions):
 class BuildRequest:
     """A build of a job with certain parameters.
 
-    :param make_pace: makes the polling interval; tests replace it
+    :param make_polling: makes the polling interval; tests replace it
     :param claims: builds that belong to other requests of the task
     """
 
@@ -96,11 +96,16 @@ class BuildRequest:
         task: Task,
         server: Transport,
         options: BuildOptions,
-        make_pace: PaceFactory = PollInterval,
+        make_polling: PollingFactory = PollInterval,
         claims: BuildClaims | None = None,
     ) -> None:
         options.check()
-        self._task, self._server, self._options, self._make_pace = task, server, options, make_pace
+        self._task, self._server, self._options, self._make_polling = (
+            task,
+            server,
+            options,
+            make_polling,
+        )
         self._claims = BuildClaims() if claims is None else claims
         self._search: Callable[[], TriggeredBuild] | None = None
         self.job = job_of(options.job, task.connection.url)
@@ -112,7 +117,7 @@ class BuildRequest:
         self.finished: Mapping[str, Any] | None = None
         self.running: TriggeredBuild | None = None
         self.asked = self.started = self.joined = False
-        self.followed = FollowedBuild(server, self.job, make_pace(0, 1), options.console_lines)
+        self.followed = FollowedBuild(server, self.job, make_polling(0, 1), options.console_lines)
         self.followed.on_input = options.on_input
 
     @property
@@ -166,7 +171,7 @@ class BuildRequest:
         if self._options.queue_id is not None:
             item = QueueItem(self._server, self.job, self._options.queue_id, what)
             self.followed.item = item.number
-            number = item.build_number(self._short_pace(_UNKNOWN))
+            number = item.build_number(self._short_polling(_UNKNOWN))
             if number is None:
                 self.running, self.joined = TriggeredBuild(item.number), True
             else:
@@ -230,7 +235,7 @@ class BuildRequest:
         )
         self.followed.find = trigger.number
         limit = self._options.wait_timeout if wait else None
-        answered = trigger.send(self._options.delay, self._short_pace, wait=limit)
+        answered = trigger.send(self._options.delay, self._short_polling, wait=limit)
         if isinstance(answered, TriggeredBuild):
             self._take_started(answered)
         else:
@@ -320,8 +325,8 @@ class BuildRequest:
         self.started, self.joined = True, triggered.folded
         self._take(triggered)
 
-    def _short_pace(self, timeout: float) -> PollInterval:
-        return self._make_pace(timeout, self._options.poll_interval)
+    def _short_polling(self, timeout: float) -> PollInterval:
+        return self._make_polling(timeout, self._options.poll_interval)
 
     def _warn(self, state: records.JobState) -> None:
         if state.definitions is not None and self.wanted.repeated:
@@ -387,8 +392,8 @@ class BuildRequest:
     def _ended(self) -> str:
         number = self.followed.number
         try:
-            pace = self._short_pace(_STOPPING)
-            build_watcher.follow(self._server, self.followed, pace, lambda line: None)
+            polling = self._short_polling(_STOPPING)
+            build_watcher.follow(self._server, self.followed, polling, lambda line: None)
         except PollTimeout:
             return f"build #{number} was asked to stop, but is still running"
         return f"build #{number} was stopped"

@@ -46,10 +46,10 @@ class _JobBuilds:
 
 
 def follow(
-    server: Transport, build: FollowedBuild, pace: PollInterval, say: Callable[[str], None]
+    server: Transport, build: FollowedBuild, polling: PollInterval, say: Callable[[str], None]
 ) -> None:
     """Follow a single build to its end; `say` receives each of its states. Raises its error."""
-    BuildWatcher(server, [build], pace, say, each_state=True).follow()
+    BuildWatcher(server, [build], polling, say, each_state=True).follow()
     if build.error is not None:
         raise build.error
 
@@ -66,19 +66,19 @@ class BuildWatcher:
         self,
         server: Transport,
         builds: Sequence[FollowedBuild],
-        pace: PollInterval,
+        polling: PollInterval,
         say: Callable[[str], None],
         *,
         each_state: bool = False,
         parallel: int = 1,
     ) -> None:
-        self._server, self._pace, self._say, self._parallel = server, pace, say, parallel
-        self._progress = ProgressLines(say, pace)
+        self._server, self._polling, self._say, self._parallel = server, polling, say, parallel
+        self._progress = ProgressLines(say, polling)
         self._builds, self._each_state = list(builds), each_state
         self._ended: list[FollowedBuild] = []
         groups: dict[str, _JobBuilds] = {}
         for build in builds:
-            build.report_to(pace, say if each_state else lambda line: None)
+            build.report_to(polling, say if each_state else lambda line: None)
             groups.setdefault(build.job.path, _JobBuilds(build.job)).builds.append(build)
         self._groups = list(groups.values())
 
@@ -89,7 +89,7 @@ class BuildWatcher:
         at_once = self._each_state and all(build.number is not None for build in self._builds)
         while self._open:
             if not at_once:
-                self._pace.pause(self._running(), self._expected())
+                self._polling.pause(self._running(), self._expected())
             at_once = False
             if self._each_state:
                 for build in self._open:
@@ -146,7 +146,7 @@ class BuildWatcher:
                 f"{group.job.path}/api/json",
                 query={"tree": group.tree()},
                 expect=(200, 404),
-                patience=patience(self._pace),
+                patience=patience(self._polling),
             )
             return response, object_of(response) if response.status == 200 else {}
         except ToolchainError as error:
@@ -175,7 +175,7 @@ class BuildWatcher:
 
     def _queue(self) -> Mapping[int | None, Mapping[str, Any]]:
         try:
-            items = records.queue(self._server, _WHAT, _ITEM_FIELDS, patience(self._pace))
+            items = records.queue(self._server, _WHAT, _ITEM_FIELDS, patience(self._polling))
         except ToolchainError:
             return {}
         return {item.get("id"): item for item in items or []}

@@ -16,7 +16,7 @@ from .. import stopping
 from ..client import server_of
 from ..job_address import Job, JobName, build_path, build_segment, job_of
 from ..permissions import CANCEL, SEES_JOB
-from ..waiting import PaceFactory, WaitOptions, require_at_least
+from ..waiting import PollingFactory, WaitOptions, require_at_least
 from . import build_watcher, records
 from .followed_build import FollowedBuild
 from .queue_item import ItemCancellation
@@ -45,7 +45,7 @@ class CiBuildStopOptions(WaitOptions):
 
 
 class CiBuildStopOperation:
-    """Operation for a build, or a queue item; `make_pace` makes the polling interval."""
+    """Operation for a build, or a queue item; `make_polling` makes the polling interval."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -58,7 +58,7 @@ class CiBuildStopOperation:
     )
 
     def __init__(
-        self, task: Task, options: CiBuildStopOptions, make_pace: PaceFactory = PollInterval
+        self, task: Task, options: CiBuildStopOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
         options.check()
         require_at_least("grace", options.grace, 0)
@@ -67,7 +67,7 @@ class CiBuildStopOperation:
         job = job_of(options.job, task.connection.url)
         self._stopped: _RunningBuild | ItemCancellation
         if options.queue_id is None:
-            self._stopped = _RunningBuild(task, options, job, make_pace)
+            self._stopped = _RunningBuild(task, options, job, make_polling)
         else:
             self._stopped = ItemCancellation(server_of(task), job, options.queue_id)
 
@@ -82,15 +82,15 @@ class _RunningBuild:
     """Stops a build and waits for its end."""
 
     def __init__(
-        self, task: Task, options: CiBuildStopOptions, job: Job, make_pace: PaceFactory
+        self, task: Task, options: CiBuildStopOptions, job: Job, make_polling: PollingFactory
     ) -> None:
-        self._task, self._options, self._make_pace = task, options, make_pace
+        self._task, self._options, self._make_polling = task, options, make_polling
         self._job = job
         self._segment = build_segment(options.build or "")
         self._what = f"stopping build {self._segment} of the job '{self._job.name}'"
         self._server = server_of(task)
-        pace = make_pace(options.wait_timeout, options.poll_interval)
-        self._build = FollowedBuild(self._server, job, pace, 0)
+        polling = make_polling(options.wait_timeout, options.poll_interval)
+        self._build = FollowedBuild(self._server, job, polling, 0)
 
     def plan(self) -> Plan:
         build, response = records.read_build(self._server, self._what, self._job, self._segment)
@@ -102,7 +102,7 @@ class _RunningBuild:
         return Plan(before, after, "run").with_result(**self._values())
 
     def apply(self) -> Mapping[str, Any]:
-        started = self._make_pace(self._options.wait_timeout, 1)
+        started = self._make_polling(self._options.wait_timeout, 1)
         *first, last = self._methods()
         told = False
         for method in (*first, last):
@@ -144,9 +144,9 @@ class _RunningBuild:
         return self._ends_within(_READING_BACK)
 
     def _ends_within(self, seconds: float) -> bool:
-        pace = self._make_pace(seconds, self._options.poll_interval)
+        polling = self._make_polling(seconds, self._options.poll_interval)
         try:
-            build_watcher.follow(self._server, self._build, pace, self._task.progress)
+            build_watcher.follow(self._server, self._build, polling, self._task.progress)
         except PollTimeout:
             return False
         return True

@@ -15,7 +15,7 @@ from ...core.plan import Operation, Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..permissions import BUILD, SEES_JOB
-from ..waiting import PaceFactory
+from ..waiting import PollingFactory
 from . import build_watcher, records
 from .build_request import BuildOptions, BuildRequest
 from .many_builds import BuildEntry, ManyBuilds
@@ -37,7 +37,7 @@ class CiJobBuildOptions(BuildOptions):
 
 
 class CiJobBuildOperation:
-    """Operation for a single build, or for those of `builds`; `make_pace` makes the polling
+    """Operation for a single build, or for those of `builds`; `make_polling` makes the polling
     interval.
     """
 
@@ -54,13 +54,13 @@ class CiJobBuildOperation:
     )
 
     def __init__(
-        self, task: Task, options: CiJobBuildOptions, make_pace: PaceFactory = PollInterval
+        self, task: Task, options: CiJobBuildOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
         self._task = task
         self._builds: Operation = (
-            OneBuild(task, options, make_pace)
+            OneBuild(task, options, make_polling)
             if options.builds is None
-            else ManyBuilds(task, options, options.builds, options.parallel, make_pace)
+            else ManyBuilds(task, options, options.builds, options.parallel, make_polling)
         )
 
     def plan(self) -> Plan:
@@ -78,10 +78,10 @@ class CiJobBuildOperation:
 class OneBuild:
     """Starts a build of a job, or joins an existing build, and follows it."""
 
-    def __init__(self, task: Task, options: BuildOptions, make_pace: PaceFactory) -> None:
-        self._task, self._options, self._make_pace = task, options, make_pace
+    def __init__(self, task: Task, options: BuildOptions, make_polling: PollingFactory) -> None:
+        self._task, self._options, self._make_polling = task, options, make_polling
         self._server = server_of(task)
-        self._request = BuildRequest(task, self._server, options, make_pace)
+        self._request = BuildRequest(task, self._server, options, make_polling)
 
     def plan(self) -> Plan:
         request = self._request
@@ -115,24 +115,24 @@ class OneBuild:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         """Start the build if none exists, and wait for its end if requested."""
         request, wait = self._request, self._options.wait
-        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
+        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         with interruptible() as say:
             try:
                 if request.outstanding:
                     request.begin(wait=wait)
                 if wait:
-                    self._follow(pace)
+                    self._follow(polling)
             except KeyboardInterrupt:
                 error = ToolchainError("failed", f"interrupted; {request.abandon(at_once=True)}")
                 say(error.message)
                 raise self._telling(error) from None
         return request.values()
 
-    def _follow(self, pace: PollInterval) -> None:
+    def _follow(self, polling: PollInterval) -> None:
         """Follow the build; every failure includes its state."""
         request = self._request
         try:
-            build_watcher.follow(self._server, request.followed, pace, self._task.progress)
+            build_watcher.follow(self._server, request.followed, polling, self._task.progress)
             request.followed.finish()
             request.validate()
         except PollTimeout:

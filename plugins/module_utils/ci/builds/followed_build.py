@@ -48,11 +48,11 @@ _ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
 _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
-def patience(pace: PollInterval) -> float:
+def patience(polling: PollInterval) -> float:
     """Return the maximum seconds for a poll with its retries: never more than the
     remaining time.
     """
-    return max(_SHORTEST_POLL, pace.left)
+    return max(_SHORTEST_POLL, polling.left)
 
 
 def is_passing(error: ToolchainError) -> bool:
@@ -63,8 +63,8 @@ def is_passing(error: ToolchainError) -> bool:
 class ProgressLines:
     """Reports every change of state once, and a running build once per interval."""
 
-    def __init__(self, say: Callable[[str], None], pace: PollInterval) -> None:
-        self.say, self._pace = say, pace
+    def __init__(self, say: Callable[[str], None], polling: PollInterval) -> None:
+        self.say, self._polling = say, polling
         self._last, self._last_time = "", float("-inf")
 
     def state(self, line: str) -> None:
@@ -74,27 +74,27 @@ class ProgressLines:
 
     def due(self) -> bool:
         """Return whether the next line about a running build is due."""
-        return self._pace.now() - self._last_time >= self._pace.interval
+        return self._polling.now() - self._last_time >= self._polling.interval
 
     def running(self, line: str) -> None:
         if line != self._last:
             self._report(line)
 
     def _report(self, line: str) -> None:
-        self._last, self._last_time = line, self._pace.now()
+        self._last, self._last_time = line, self._polling.now()
         self.say(line)
 
 
 class FollowedBuild:
     """A build or its queue item. `BuildWatcher` polls it.
 
-    :param pace: the clock, and the time that is left for a poll
+    :param polling: the clock, and the time that is left for a poll
     :param keep: number of log lines to keep
     """
 
-    def __init__(self, server: Transport, job: Job, pace: PollInterval, keep: int) -> None:
-        self._server, self.job, self._pace = server, job, pace
-        self._progress = ProgressLines(lambda line: None, pace)
+    def __init__(self, server: Transport, job: Job, polling: PollInterval, keep: int) -> None:
+        self._server, self.job, self._polling = server, job, polling
+        self._progress = ProgressLines(lambda line: None, polling)
         self._keep = keep
         self._missing_since: float | None = None
         self._idle_since: float | None = None
@@ -116,9 +116,9 @@ class FollowedBuild:
         #: Why it is no longer followed.
         self.error: ToolchainError | None = None
 
-    def report_to(self, pace: PollInterval, say: Callable[[str], None]) -> None:
+    def report_to(self, polling: PollInterval, say: Callable[[str], None]) -> None:
         """Set the polling interval, and the function that receives progress lines."""
-        self._pace, self._progress = pace, ProgressLines(say, pace)
+        self._polling, self._progress = polling, ProgressLines(say, polling)
 
     @property
     def number(self) -> int | None:
@@ -127,7 +127,7 @@ class FollowedBuild:
     @property
     def over(self) -> bool:
         """Return whether the build has ended, usually with a result."""
-        if self._idle_since is not None and self._pace.now() - self._idle_since >= _RESULT_GRACE:
+        if self._idle_since is not None and self._polling.now() - self._idle_since >= _RESULT_GRACE:
             return True
         return self.build is not None and is_over(self.build)
 
@@ -176,7 +176,7 @@ class FollowedBuild:
         if not is_idle(self.build):
             self._idle_since = None
         elif self._idle_since is None:
-            self._idle_since = self._pace.now()
+            self._idle_since = self._polling.now()
         self._estimate = None if self.over else _estimate(response, self.build)
         self.input = None if self.over else next(iter(pending_inputs(shown)), None)
         if self.input is not None and self.on_input == "fail":
@@ -265,7 +265,7 @@ class FollowedBuild:
         self._progress.say(f"{self.job.name} #{number}: started ({self.url})")
 
     def _missing(self, reason: str) -> None:
-        now = self._pace.now()
+        now = self._polling.now()
         if self._missing_since is None:
             self._missing_since = now
         elif now - self._missing_since >= _GRACE:
@@ -279,7 +279,7 @@ class FollowedBuild:
                 path,
                 query={"tree": tree},
                 expect=(200, 404),
-                patience=patience(self._pace),
+                patience=patience(self._polling),
             )
         except ToolchainError as error:
             if not is_passing(error):
@@ -300,7 +300,7 @@ class FollowedBuild:
             line = f"{self.job.name} #{self.number}: waits for {described(self.input)}"
         console = self._log()
         if console is not None:
-            console.read(patience(self._pace))
+            console.read(patience(self._polling))
             words = console.last_words()
             line += f": {words}" if words else ""
         self._progress.running(line)

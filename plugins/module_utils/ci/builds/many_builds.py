@@ -15,7 +15,7 @@ from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..job_address import JobName
-from ..waiting import PaceFactory, require_at_least
+from ..waiting import PollingFactory, require_at_least
 from . import records
 from .build_request import BuildOptions, BuildRequest, Result, State, TriggerRule
 from .build_watcher import BuildWatcher
@@ -92,10 +92,10 @@ class ManyBuilds:
         options: BuildOptions,
         builds: Sequence[BuildEntry],
         parallel: int,
-        make_pace: PaceFactory = PollInterval,
+        make_polling: PollingFactory = PollInterval,
     ) -> None:
         require_at_least("parallel", parallel, 1)
-        self._task, self._options, self._make_pace = task, options, make_pace
+        self._task, self._options, self._make_polling = task, options, make_polling
         self._parallel = parallel
         self._server = server_of(task)
         claims = BuildClaims()
@@ -103,7 +103,7 @@ class ManyBuilds:
         for place, entry in enumerate(builds):
             try:
                 own = entry.over(options)
-                request = BuildRequest(task, self._server, own, make_pace, claims)
+                request = BuildRequest(task, self._server, own, make_polling, claims)
             except ToolchainError as error:
                 error.message = f"builds[{place}]: {error.message}"
                 raise
@@ -168,12 +168,12 @@ class ManyBuilds:
     def _carried_out(self, begun: Sequence[_ListedBuild]) -> dict[str, Any]:
         """Start builds, wait for all, and evaluate them. Raises if a build failed."""
         wait = self._options.wait
-        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
+        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         with interruptible() as say:
             try:
                 self._begin(begun, wait)
                 if wait:
-                    self._follow(pace)
+                    self._follow(polling)
             except KeyboardInterrupt:
                 self._interrupted(say)
         failure = self._failure(changed=any(entry.request.started for entry in self._entries))
@@ -194,7 +194,7 @@ class ManyBuilds:
         for _done in bounded(self._parallel, lambda one: one.attempt(one.request.settle), asked):
             pass
 
-    def _follow(self, pace: PollInterval) -> None:
+    def _follow(self, polling: PollInterval) -> None:
         watched = {
             entry: entry.request.followed
             for entry in self._entries
@@ -205,7 +205,7 @@ class ManyBuilds:
         watcher = BuildWatcher(
             self._server,
             list(watched.values()),
-            pace,
+            polling,
             self._task.progress,
             parallel=self._parallel,
         )

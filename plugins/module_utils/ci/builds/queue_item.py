@@ -59,23 +59,23 @@ class QueueItem:
         cancelled = item.get("cancelled") is True
         return ItemState(number is None and not cancelled, cancelled, number)
 
-    def build_number(self, pace: PollInterval) -> int | None:
+    def build_number(self, polling: PollInterval) -> int | None:
         """Return the number of its build, `None` while it waits. Raises `failed` if it was
         cancelled.
 
-        :param pace: for an item that is not known yet [ci-8]
+        :param polling: for an item that is not known yet [ci-8]
         """
         while True:
             try:
                 state = self.read()
                 break
             except ToolchainError as error:
-                if error.kind != "not_found" or pace.left <= 0:
+                if error.kind != "not_found" or polling.left <= 0:
                     raise
-            pace.pause(self.what)
+            polling.pause(self.what)
         if state.cancelled:
-            words = f"queue item {self.number} was cancelled before it was built"
-            raise ToolchainError("failed", f"{self.what}: {words}")
+            message = f"queue item {self.number} was cancelled before it was built"
+            raise ToolchainError("failed", f"{self.what}: {message}")
         return state.number
 
     def _among_builds(self) -> int:

@@ -125,13 +125,13 @@ class Trigger:
         self._seen: TriggeredBuild | None = None
 
     def send(
-        self, delay: int | None, pace: Callable[[float], PollInterval], *, wait: float | None
+        self, delay: int | None, polling: Callable[[float], PollInterval], *, wait: float | None
     ) -> TriggeredBuild | Callable[[], TriggeredBuild]:
         """Start the build. Return it if the response names it, otherwise a function that searches
         it. Call that function when no other trigger of the task is running.
 
         :param delay: quiet period in seconds, `None` for the job's own
-        :param pace: makes the polling interval of a search, given its maximum duration
+        :param polling: makes the polling interval of a search, given its maximum duration
         :param wait: maximum seconds until the build is known, which a server need not name; `None`:
             it need not be known
         """
@@ -141,7 +141,7 @@ class Trigger:
             refused = self._refusal(error)
             if error.outcome_unknown and not (error.verified_undone and error.kind in _ANSWERED):
                 looks = _MAX_CHECKS if self._state.queue_known else _MAX_CHECKS_WITHOUT_QUEUE
-                return partial(self._found_or, refused, lambda: pace(_LOOKING), looks)
+                return partial(self._found_or, refused, lambda: polling(_LOOKING), looks)
             raise refused from None
         if self._seen is not None:
             return self._seen
@@ -155,12 +155,14 @@ class Trigger:
         if response.status == 302:
             refused = self._refused(response, location)
             self._claims = BuildClaims()  # the item may belong to another trigger
-            return partial(self._found_or, refused, lambda: pace(_LOOKING), _MAX_CHECKS_IF_REJECTED)
+            return partial(
+                self._found_or, refused, lambda: polling(_LOOKING), _MAX_CHECKS_IF_REJECTED
+            )
         if wait is None:
             return lambda: self._verify()[0] or TriggeredBuild(None)
         unnamed = response.error("protocol", "the server did not name the queue item of the build")
         longest = min(wait, _LOOKING + (delay or 0))
-        return partial(self._found_or, unnamed, lambda: pace(longest))
+        return partial(self._found_or, unnamed, lambda: polling(longest))
 
     def number(self) -> int | None:
         """Return the current number of our build in the job, whatever its queue item is."""
@@ -227,16 +229,16 @@ class Trigger:
         :param begun: starts the clock
         :param looks: maximum number of searches within the time
         """
-        pace = begun()
+        polling = begun()
         while True:
-            found, answered = self._verify(patience(pace))
+            found, answered = self._verify(patience(polling))
             if found is not None:
                 return found
             looks -= int(answered)
             try:
                 if looks <= 0:
                     break
-                pace.pause(self._what)
+                polling.pause(self._what)
             except PollTimeout:
                 break
         raise error.with_hint("no build of it was found, and it is not sent again")

@@ -23,7 +23,7 @@ from .casc_comparison import ConfigurationComparison, compared, secrets_in, sect
 from .live_configuration import AT, live_configuration
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
-_MOST_NAMED = 20
+_MAX_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +69,14 @@ class CiConfigurationOperation:
         live = self._live = live_configuration(self._server)
         found = compared(self._wanted, live)
         if found.unclear:
-            raise invalid("; ".join(found.unclear[:_MOST_NAMED]))
+            raise invalid("; ".join(found.unclear[:_MAX_NAMED]))
         result = {
             "changes": found.changes,
             "unknown": found.unknown,
             "configuration": {"name": ", ".join(map(str, self._wanted))},
         }
         if found.unknown:
-            named = ", ".join(found.unknown[:_MOST_NAMED])
+            named = ", ".join(found.unknown[:_MAX_NAMED])
             self._task.warn(f"the configuration cannot be compared at {named}")
         if not found.changes:
             return unchanged(result)
@@ -117,7 +117,7 @@ class CiConfigurationOperation:
         live = live_configuration(self._server)
         left = compared(self._wanted, live).changes
         if left:
-            named = ", ".join(each["path"] for each in left[:_MOST_NAMED])
+            named = ", ".join(each["path"] for each in left[:_MAX_NAMED])
             raise ToolchainError(
                 "rejected",
                 f"configuring the server: it accepted the configuration, but does not keep {named}",
@@ -130,7 +130,7 @@ class CiConfigurationOperation:
             if path not in self._options.replaces:
                 raise invalid(
                     f"the server replaces the list {path} as a whole, which would remove"
-                    f" {', '.join(names[:_MOST_NAMED])}: add them to it, or name {path} in replaces"
+                    f" {', '.join(names[:_MAX_NAMED])}: add them to it, or name {path} in replaces"
                 )
         count = sum(map(len, found.lost.values()))
         if count > self._options.max_deletions:

@@ -23,7 +23,7 @@ from ..builds.followed_build import FollowedBuild
 from ..client import object_of, part, require_confirmation, server_of
 from ..job_address import JobName, build_path, job_of
 from ..permissions import CANCEL, DELETE_RUN, SEES_JOB, UPDATE_RUN
-from ..waiting import PaceFactory, require_at_least
+from ..waiting import PollingFactory, require_at_least
 
 _FIELDS = "number,building,inProgress,result,keepLog,timestamp"
 _TREE = f"allBuilds[{_FIELDS}],lastSuccessfulBuild[number],jobs[name]{{0,1}}"
@@ -32,7 +32,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DONE = (200, 201, 202, 204, 302, 303)
 #: Maximum seconds for a build to end after it was asked to stop.
 _STOPPING = 60.0
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +79,9 @@ class CiBuildDeleteOperation:
     )
 
     def __init__(
-        self, task: Task, options: CiBuildDeleteOptions, make_pace: PaceFactory = PollInterval
+        self, task: Task, options: CiBuildDeleteOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
-        self._task, self._options, self._make_pace = task, options, make_pace
+        self._task, self._options, self._make_polling = task, options, make_polling
         require_at_least("keep_last", options.keep_last, 0)
         require_at_least("max_deletions", options.max_deletions, 0)
         for number in options.builds or []:
@@ -184,12 +184,12 @@ class CiBuildDeleteOperation:
         row["action"] = "deleted"
 
     def _stop(self, number: int, path: str, row: dict[str, Any]) -> None:
-        pace = self._make_pace(_STOPPING, 2.0)
-        build = FollowedBuild(self._server, self._job, pace, 0)
+        polling = self._make_polling(_STOPPING, 2.0)
+        build = FollowedBuild(self._server, self._job, polling, 0)
         build.build = {"number": number}
 
         def ends() -> bool:
-            build_watcher.follow(self._server, build, pace, self._task.progress)
+            build_watcher.follow(self._server, build, polling, self._task.progress)
             return True
 
         stopping.send(self._server, self._what, path, "stop", verify=ends)
@@ -249,5 +249,5 @@ def _is_changed(rows: list[dict[str, Any]]) -> bool:
 
 
 def _named(numbers: list[int]) -> str:
-    more = f" and {len(numbers) - _MOST_NAMED} more" if len(numbers) > _MOST_NAMED else ""
-    return ", ".join(f"#{number}" for number in numbers[:_MOST_NAMED]) + more
+    more = f" and {len(numbers) - _MAX_NAMED} more" if len(numbers) > _MAX_NAMED else ""
+    return ", ".join(f"#{number}" for number in numbers[:_MAX_NAMED]) + more

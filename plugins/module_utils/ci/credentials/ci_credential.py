@@ -207,8 +207,8 @@ class Credentials(EntryKind[CiCredentialEntry]):
         wanted = self._wanted(entry, live)
         root = wanted.document(live)
         record = "" if wanted.secret is None else secret_record.record_of(wanted.secret)
-        told = secret_record.split(text_of(root, "description"))[0]
-        put(root, "description", secret_record.joined(told, record))
+        reported = secret_record.split(text_of(root, "description"))[0]
+        put(root, "description", secret_record.joined(reported, record))
         verify = partial(self._is_done, place, wanted, record, creates=plan.action == "create")
         try:
             send = self._stores.create if plan.action == "create" else self._stores.update

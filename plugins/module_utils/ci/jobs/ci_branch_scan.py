@@ -18,7 +18,7 @@ from ..builds.followed_build import is_passing, patience
 from ..client import object_of, objects, require_confirmation, server_of
 from ..job_address import JobName, job_of
 from ..permissions import BUILD, SEES_JOB
-from ..waiting import PaceFactory, WaitOptions
+from ..waiting import PollingFactory, WaitOptions
 from .computed_folders import is_computed
 from .scan_log import ScanLog
 
@@ -26,7 +26,7 @@ _TREE = "_class,buildable,jobs[name]"
 #: Maximum seconds for a scan to begin after a request whose response was lost.
 _READING_BACK = 5.0
 #: Maximum characters of the returned log.
-_MOST_LOG = 1 << 16
+_MAX_LOG = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class CiBranchScanOptions(WaitOptions):
 
 
 class CiBranchScanOperation:
-    """Starts a scan, waits for its end, and compares the branches; `make_pace` makes the polling
+    """Starts a scan, waits for its end, and compares the branches; `make_polling` makes the polling
     interval.
     """
 
@@ -55,10 +55,10 @@ class CiBranchScanOperation:
     )
 
     def __init__(
-        self, task: Task, options: CiBranchScanOptions, make_pace: PaceFactory = PollInterval
+        self, task: Task, options: CiBranchScanOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
         options.check()
-        self._options, self._make_pace = options, make_pace
+        self._options, self._make_polling = options, make_polling
         self._job = job_of(options.job, task.connection.url)
         self._what = f"scanning '{self._job.name}'"
         self._server = server_of(task)
@@ -124,23 +124,23 @@ class CiBranchScanOperation:
 
     def _is_started(self) -> bool | None:
         """Return whether our scan has begun; a scan that waits in the queue cannot be seen."""
-        pace = self._make_pace(_READING_BACK, self._options.poll_interval)
+        polling = self._make_polling(_READING_BACK, self._options.poll_interval)
         try:
             while True:
-                self._log.read(patience(pace))
+                self._log.read(patience(polling))
                 if self._log.is_new:
                     return True
-                pace.pause(self._what)
+                polling.pause(self._what)
         except PollTimeout:
             return None
 
     def _follow(self, before: list[str]) -> None:
         """Wait for the end of the scan. Raises `failed` if it was not successful."""
-        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
-        while not (self._poll(pace) and self._log.is_new and self._log.result is not None):
+        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
+        while not (self._poll(polling) and self._log.is_new and self._log.result is not None):
             try:
                 goes_on = "goes on" if self._log.is_new else "has not begun"
-                pace.pause(f"{self._what}: the scan {goes_on} ({self._url})")
+                polling.pause(f"{self._what}: the scan {goes_on} ({self._url})")
             except PollTimeout as error:
                 changed = self._log.is_new
                 error.result = {"changed": changed, "scan": _scan(None, self._log.text)}
@@ -153,10 +153,10 @@ class CiBranchScanOperation:
                 result={"changed": True, **self._values(before)},
             )
 
-    def _poll(self, pace: PollInterval) -> bool:
+    def _poll(self, polling: PollInterval) -> bool:
         """Read the log; return false while the server is unreachable."""
         try:
-            self._log.read(patience(pace))
+            self._log.read(patience(polling))
         except ToolchainError as error:
             if not is_passing(error):
                 raise
@@ -178,7 +178,7 @@ class CiBranchScanOperation:
 
 
 def _scan(result: str | None, log: str) -> dict[str, Any]:
-    return {"result": result, "log": log[-_MOST_LOG:]}
+    return {"result": result, "log": log[-_MAX_LOG:]}
 
 
 def _branches(shown: Mapping[str, Any]) -> list[str]:

@@ -23,7 +23,7 @@ from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import KEPT, marked, with_kept_secrets, with_secrets
 
 _NOT_SAVED = "it was copied and never saved, so that it cannot be built"
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ class CiJobOperation:
     def _creation(self, text: str) -> Plan:
         self._store.check_name()
         self._store.require_folder()
-        self._refuse_marks(marked(text), "there is no such job")
+        self._reject_marks(marked(text), "there is no such job")
         self._steps = [lambda: self._create(text), lambda: self._verify(text)]
         return Plan("", configuration.normalized(text), "create").with_result(differences=[])
 
@@ -213,7 +213,7 @@ class CiJobOperation:
         self._hide_secrets(live)
         self._check_same_kind(live, wanted)
         wanted, missing = with_secrets(live, wanted)
-        self._refuse_marks(missing, "it has none there that can be told")
+        self._reject_marks(missing, "it has none there that can be told")
         always = self._options.update_secrets == "always"
         found = configuration.drift(live, wanted, resent=always)
         if found.uncompared:
@@ -328,7 +328,7 @@ class CiJobOperation:
         self._hide_secrets(live)
         return configuration.normalized(live)
 
-    def _refuse_marks(self, names: list[str], reason: str) -> None:
+    def _reject_marks(self, names: list[str], reason: str) -> None:
         if names:
             raise invalid(
                 f"{self._store.what}: the configuration says that the server keeps the secret in"
@@ -394,5 +394,5 @@ def _check(options: CiJobOptions) -> None:
 
 
 def _named(paths: tuple[str, ...] | list[str]) -> str:
-    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    return ", ".join(paths[:_MOST_NAMED]) + more
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(paths[:_MAX_NAMED]) + more

@@ -116,11 +116,11 @@ class CiJobInfoOperation(ReadOnly):
 
     def _read(self, path: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
         shown: Mapping[str, Any] = parameters.masked(
-            object_of(self._answer(f"{path}/api/json", query))
+            object_of(self._response(f"{path}/api/json", query))
         )
         return shown
 
-    def _answer(self, path: str, query: Mapping[str, Any]) -> Response:
+    def _response(self, path: str, query: Mapping[str, Any]) -> Response:
         response = self._server.read(self._what, path, query=query, expect=(200, 404))
         if response.status == 404 and self._build is not None and "/config.xml" not in path:
             raise records.no_build(self._server, self._what, self._job, self._build)
@@ -158,7 +158,7 @@ class CiJobInfoOperation(ReadOnly):
             raise error.with_hint("xpath has to select one element") from None
 
     def _configuration(self) -> dict[str, Any]:
-        response = self._answer(f"{self._job.path}/config.xml", {})
+        response = self._response(f"{self._job.path}/config.xml", {})
         text = response.text
         try:
             hidden = configuration.secrets(text)

@@ -140,12 +140,12 @@ def _counterpart(
     except for the secret, or the only elements of their kind: a secret never moves to another
     entry.
     """
-    alike = [each for each in there if each.name == child.name]
+    equal = [each for each in there if each.name == child.name]
     if not in_list:
-        return alike[0] if alike else None
+        return equal[0] if equal else None
     text = written_in_lines(child)
-    same = next((each for each in alike if not drift(written_in_lines(each), text).found), None)
+    same = next((each for each in equal if not drift(written_in_lines(each), text).found), None)
     if same is not None:
         return same
-    only = len(alike) == 1 and [each.name for each in siblings].count(child.name) == 1
-    return alike[0] if only else None
+    only = len(equal) == 1 and [each.name for each in siblings].count(child.name) == 1
+    return equal[0] if only else None

@@ -273,12 +273,12 @@ class Nodes(EntryKind[CiNodeEntry]):
         return state
 
     def _delete(self, entry: CiNodeEntry, name: str) -> None:
-        pace = PollInterval(entry.wait_timeout, _POLL_INTERVAL)
+        polling = PollInterval(entry.wait_timeout, _POLL_INTERVAL)
         while not entry.force:
             state = self._store.state(name)
             if state is None or state.idle:
                 break
-            pace.pause(f"the node '{name}' runs builds, which force: true would end")
+            polling.pause(f"the node '{name}' runs builds, which force: true would end")
         self._store.delete(name)
 
 

@@ -144,8 +144,8 @@ def _state(entry: Any) -> tuple[str, str]:
         raise invalid(f"required: {entry!r} is not a dict of name, version and state")
     name, state = str(entry["name"]), entry.get("state") or "present"
     if state not in (*_WORKING, *_IDLE):
-        words = ", ".join((*_WORKING, *_IDLE))
-        raise invalid(f"required: the state of {name} is {state!r}: it is one of {words}")
+        message = ", ".join((*_WORKING, *_IDLE))
+        raise invalid(f"required: the state of {name} is {state!r}: it is one of {message}")
     if state in _IDLE and entry.get("version"):
         raise invalid(f"required: {name} is to be {state}, leave its version out")
     return name, state

@@ -19,7 +19,7 @@ from ...core.plans.sealing import PlannedChange
 from ...core.polling import PollInterval, PollTimeout
 from ..client import require_confirmation, server_of
 from ..permissions import ADMINISTER
-from ..waiting import PaceFactory, WaitOptions
+from ..waiting import PollingFactory, WaitOptions
 from . import plugin_list, update_centre
 from .baseline import least_version, of_lock
 from .plugin_changes import (
@@ -64,7 +64,7 @@ class CiPluginOptions(WaitOptions):
 
 
 class CiPluginOperation:
-    """Converge plugins to the wanted state; `make_pace` makes the pauses between two
+    """Converge plugins to the wanted state; `make_polling` makes the pauses between two
     status reads.
     """
 
@@ -74,10 +74,10 @@ class CiPluginOperation:
     )
 
     def __init__(
-        self, task: Task, options: CiPluginOptions, make_pace: PaceFactory = PollInterval
+        self, task: Task, options: CiPluginOptions, make_polling: PollingFactory = PollInterval
     ) -> None:
         options.check()
-        self._task, self._options, self._make_pace = task, options, make_pace
+        self._task, self._options, self._make_polling = task, options, make_polling
         self._wanted = wanted_once(_wanted(options))
         self._server = server_of(task)
         self._changes: list[PluginChange] = []
@@ -205,10 +205,10 @@ class CiPluginOperation:
             installation.number for installation in self._centre.installations if installation.runs
         ]
         last = min([self._centre.last, *(number - 1 for number in running)])
-        pace = self._make_pace(self._options.wait_timeout, self._options.poll_interval)
+        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         try:
             self._centre = update_centre.follow(
-                self._server, names, last, pace, self._task.progress
+                self._server, names, last, polling, self._task.progress
             )
         except PollTimeout as error:
             raise error.with_hint("the installation continues on the server") from None

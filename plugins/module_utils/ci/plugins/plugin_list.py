@@ -42,8 +42,8 @@ class Plugin:
     @property
     def waits(self) -> bool:
         """Return whether a restart will enable, disable or remove the plugin."""
-        told = None not in (self.enabled, self.active)
-        return told and (self.enabled != self.active or (self.deleted is True and self.works))
+        reported = None not in (self.enabled, self.active)
+        return reported and (self.enabled != self.active or (self.deleted is True and self.works))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry of the return value `plugins`."""

@@ -177,8 +177,10 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
     def validate(response: Response) -> None:
         require_confirmation(server, response)
         if response.status == 200 and object_of(response).get("status") != "ok":
-            said = shorten(str(object_of(response).get("message") or "it gives no reason"))
-            raise response.error("rejected", f"the server does not install them: {said}", said)
+            message = shorten(str(object_of(response).get("message") or "it gives no reason"))
+            raise response.error(
+                "rejected", f"the server does not install them: {message}", message
+            )
 
     def is_begun() -> bool:
         return any(
@@ -201,21 +203,21 @@ def follow(
     server: Transport,
     names: Collection[str],
     after: int,
-    pace: PollInterval,
+    polling: PollInterval,
     say: Callable[[str], None],
 ) -> CentreState:
     """Wait until the installations have finished, dependencies included.
 
     :param after: the number of the last installation before them
     """
-    looks = 0
+    checks = 0
     while True:
         state = read_state(server)
         ours = [installation for installation in state.installations if installation.number > after]
         over = [installation for installation in ours if not installation.runs]
         missing = set(names) - {installation.name for installation in ours}
-        looks += 1
-        if len(over) == len(ours) and (not missing or looks > _LOOKS):
+        checks += 1
+        if len(over) == len(ours) and (not missing or checks > _LOOKS):
             return state
         running = (
             ", ".join(installation.name for installation in ours if installation.runs)
@@ -223,7 +225,7 @@ def follow(
         )
         line = f"installing plugins: {len(over)} of {len(ours) + len(missing)} done: {running}"
         say(line)
-        pace.pause(line)
+        polling.pause(line)
 
 
 def failures(state: CentreState, after: int) -> list[str]:

@@ -27,7 +27,7 @@ _MACHINERY = re.compile(
     r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
     r"|java\.lang\.reflect|jdk\.internal)\."
 )
-_MOST_FRAMES = 8
+_MAX_FRAMES = 8
 _NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
 
 
@@ -200,5 +200,5 @@ def cut_trace(trace: str, line: int | None) -> str:
     if last is None:
         return "\n".join(head)[: errors.DETAIL_LIMIT]
     shown = [frame for frame in frames[: last + 1] if not _MACHINERY.match(frame)]
-    below = "\n".join(shown[-_MOST_FRAMES:])[-errors.DETAIL_LIMIT // 2 :]
+    below = "\n".join(shown[-_MAX_FRAMES:])[-errors.DETAIL_LIMIT // 2 :]
     return "\n".join(head)[: errors.DETAIL_LIMIT // 2] + "\n" + below

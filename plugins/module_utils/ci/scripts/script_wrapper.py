@@ -188,8 +188,8 @@ def wrapped(script: str, arguments: Mapping[str, Any], marker: str, *, only_read
     """
     call = {"script": script, "args": dict(arguments), "check_mode": only_reads}
     payload = b64encode(json.dumps(call, ensure_ascii=False).encode("utf-8")).decode("ascii")
-    pieces = [payload[start : start + _CHUNK_SIZE] for start in range(0, len(payload), _CHUNK_SIZE)]
-    lines = [f"def payload = '{pieces[0]}'", *(f"payload += '{piece}'" for piece in pieces[1:])]
+    chunks = [payload[start : start + _CHUNK_SIZE] for start in range(0, len(payload), _CHUNK_SIZE)]
+    lines = [f"def payload = '{chunks[0]}'", *(f"payload += '{chunk}'" for chunk in chunks[1:])]
     program = _PROGRAM.replace("@MARKER@", marker).replace("@NAME@", SCRIPT_NAME)
     program = program.replace("@PAYLOAD@", "\n".join(lines))
     return program.replace("@COMMENT@", _comment(script))
@@ -211,16 +211,20 @@ def ended(text: str, marker: str) -> ScriptEnd | None:
     if found is None:
         return None
     try:
-        told = json_text.loads(b64decode(found[2], validate=True))
+        reported = json_text.loads(b64decode(found[2], validate=True))
     except (binascii.Error, ValueError):
         return None
     # Server fact [ci-17]: the output of `groovy =` goes through the character set of the server's
     # machine.
-    printed = told.get("output", text[: found.start()])
+    printed = reported.get("output", text[: found.start()])
     output = re.sub(r"\r?\n\Z", "", printed)
     if found[1] == "OK":
-        result = told.get("result")
-        return ScriptEnd(output, told.get("text") if result is None else result)
+        result = reported.get("result")
+        return ScriptEnd(output, reported.get("text") if result is None else result)
     return ScriptEnd(
-        output, None, str(told.get("exception")), str(told.get("trace") or ""), told.get("line")
+        output,
+        None,
+        str(reported.get("exception")),
+        str(reported.get("trace") or ""),
+        reported.get("line"),
     )

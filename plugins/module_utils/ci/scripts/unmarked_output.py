@@ -33,8 +33,8 @@ def read(text: str, marker: str) -> ScriptEnd | None:
     at = _exception_at(text)
     if at is not None:
         trace = text[at:].rstrip()
-        said = trace.partition("\n\tat ")[0].strip()
-        return ScriptEnd(_without_break(text[:at]), None, said, trace)
+        message = trace.partition("\n\tat ")[0].strip()
+        return ScriptEnd(_without_break(text[:at]), None, message, trace)
     found = _RESULT.search(text)
     if found is None:
         return ScriptEnd(_without_break(text))

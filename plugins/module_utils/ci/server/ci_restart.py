@@ -23,7 +23,7 @@ from ...core.polling import PollInterval, PollTimeout
 from ..client import object_of, objects, part, refuse_page, server_of
 from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
-from ..waiting import PaceFactory, WaitOptions
+from ..waiting import PollingFactory, WaitOptions
 
 #: Addresses that show a running server; the written interface has only the second address.
 _PROBES = (("api/json", "quietingDown"), ("pluginManager/api/json", "plugins[shortName]"))
@@ -58,7 +58,7 @@ class CiRestartOptions(WaitOptions):
 
 
 class CiRestartOperation:
-    """Restarts the server and waits; `pace` makes the polling interval."""
+    """Restarts the server and waits; `polling` makes the polling interval."""
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -69,12 +69,12 @@ class CiRestartOperation:
     )
 
     def __init__(
-        self, task: Task, options: CiRestartOptions, pace: PaceFactory = PollInterval
+        self, task: Task, options: CiRestartOptions, polling: PollingFactory = PollInterval
     ) -> None:
         options.check()
         self._options, self._warn, self._say = options, task.warn, task.progress
         self._server = server_of(task)
-        self._pace = pace
+        self._polling = polling
         self._probe = _PROBES[0]
         self._before = ServerState(None, None, None)
         self._last_line = ""
@@ -91,12 +91,12 @@ class CiRestartOperation:
         return Plan({}, {"restart": "safe", "pending": pending}, "run", result=values)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        pace = self._pace(self._options.wait_timeout, self._options.poll_interval)
-        lost = self._ask(pace)
+        polling = self._polling(self._options.wait_timeout, self._options.poll_interval)
+        lost = self._ask(polling)
         if not self._options.wait:
             return {}
         try:
-            values = self._watched(pace)
+            values = self._watched(polling)
         except PollTimeout as error:
             raise lost or _unfinished(error) from None
         except ToolchainError as error:
@@ -133,7 +133,7 @@ class CiRestartOperation:
             found.append("installed updates")
         return found
 
-    def _ask(self, pace: PollInterval) -> ToolchainError | None:
+    def _ask(self, polling: PollInterval) -> ToolchainError | None:
         """Request the restart once; return the error of a lost response if it is unknown whether
         the server acts.
         """
@@ -144,7 +144,7 @@ class CiRestartOperation:
                 "safeRestart",
                 expect=(200, 201, 202, 204, 302, 303),
                 validate=self._validate,
-                verify=lambda: self._acted(pace),
+                verify=lambda: self._acted(polling),
             )
         except ToolchainError as error:
             if error.status == 500:
@@ -169,36 +169,36 @@ class CiRestartOperation:
         if path not in ("", path_of(self._server.connection.url).rstrip("/")):
             raise self._server.failure(response)
 
-    def _acted(self, pace: PollInterval) -> bool | None:
+    def _acted(self, polling: PollInterval) -> bool | None:
         """Return whether the server acts on a request whose response was lost; `None` if it is
         unknown.
         """
-        state = self._verify(pace)
+        state = self._verify(polling)
         if state is None or self._before.quieting is not False:
             return None
         return state.quieting is True or self._is_new(state, was_down=False)
 
-    def _watched(self, pace: PollInterval) -> dict[str, Any]:
+    def _watched(self, polling: PollInterval) -> dict[str, Any]:
         """Wait, interruptible by the user."""
         with interruptible() as say:
             try:
-                return self._waited(pace)
+                return self._waited(polling)
             except KeyboardInterrupt:
-                words = f"{_WHAT}: interrupted; the restart continues"
-                say(words)
-                raise ToolchainError("failed", words) from None
+                message = f"{_WHAT}: interrupted; the restart continues"
+                say(message)
+                raise ToolchainError("failed", message) from None
 
-    def _waited(self, pace: PollInterval) -> dict[str, Any]:
+    def _waited(self, polling: PollInterval) -> dict[str, Any]:
         """Wait until the server is up again; return the return values."""
         down_since: float | None = None
         quieting = False
         while True:
-            state = self._verify(pace)
+            state = self._verify(polling)
             if state is None:
-                down_since = pace.now() if down_since is None else down_since
+                down_since = polling.now() if down_since is None else down_since
                 self._report("the server is down")
             elif self._is_new(state, was_down=down_since is not None):
-                downtime = 0.0 if down_since is None else pace.now() - down_since
+                downtime = 0.0 if down_since is None else polling.now() - down_since
                 self._server.forget_login()
                 self._report(f"the server is up again, release {state.version}")
                 return {"version": state.version, "downtime": round(downtime, 3)}
@@ -207,12 +207,12 @@ class CiRestartOperation:
             else:
                 down_since, quieting = None, quieting or state.quieting is True
                 self._report(self._draining())
-            pace.pause(f"{_WHAT}: {self._last_line}")
+            polling.pause(f"{_WHAT}: {self._last_line}")
 
-    def _verify(self, pace: PollInterval) -> ServerState | None:
+    def _verify(self, polling: PollInterval) -> ServerState | None:
         """Poll once; `None` without a complete response. A rejected login ends the task."""
         path, tree = self._probe
-        patience = max(_SHORTEST_POLL, pace.left)
+        patience = max(_SHORTEST_POLL, polling.left)
         try:
             response = self._server.read(
                 _WHAT, path, query={"tree": tree}, once=True, patience=patience

@@ -43,8 +43,8 @@ def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
     cloud_id = settings.get("cloud_id")
     if cloud_id is not None:
         if _CLOUD_ID.fullmatch(str(cloud_id)) is None:
-            said = "give the id in /_edge/tenant_info of the site, or auto"
-            raise invalid(f"cloud_id of the {service} service is no id of a site: {said}")
+            message = "give the id in /_edge/tenant_info of the site, or auto"
+            raise invalid(f"cloud_id of the {service} service is no id of a site: {message}")
         if settings.get("dialect") == "server":
             raise invalid(
                 f"cloud_id of the {service} service is for the cloud, but dialect is server"

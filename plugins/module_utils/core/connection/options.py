@@ -193,8 +193,8 @@ def _check_bases(settings: Mapping[str, Any]) -> None:
             continue
         clean, user, _secret = _base_address(str(settings[name]), f"of {name}")
         if user is not None:
-            said = "must not have user info: the login of url is used"
-            raise invalid(f"the address {clean} of {name} {said}")
+            message = "must not have user info: the login of url is used"
+            raise invalid(f"the address {clean} of {name} {message}")
 
 
 def is_credential(service: str, named: Collection[str]) -> bool:

@@ -19,7 +19,7 @@ from ..files import atomic_write, make_folders
 from .file_content import FileContent
 
 _FORMAT = 1
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ class ExportFolder:
     def _refuse(self, foreign: list[str]) -> None:
         if not foreign or self._overwrite:
             return
-        more = f" and {len(foreign) - _MOST_NAMED} more" if len(foreign) > _MOST_NAMED else ""
-        names = shorten(", ".join(foreign[:_MOST_NAMED]))
+        more = f" and {len(foreign) - _MAX_NAMED} more" if len(foreign) > _MAX_NAMED else ""
+        names = shorten(", ".join(foreign[:_MAX_NAMED]))
         raise ToolchainError(
             "conflict",
             f"{os.path.abspath(self._folder)} has files that the export has not written, or that"

@@ -80,8 +80,8 @@ class KeptFiles:
                     self._end += self._file.write(block)
                 self._file.flush()
             except OSError as error:
-                said = f"writing a temporary file: {error.strerror or error}"
-                raise ToolchainError("failed", said) from None
+                message = f"writing a temporary file: {error.strerror or error}"
+                raise ToolchainError("failed", message) from None
             size = self._end - begin
         return FileContent(digest.hexdigest(), size, lambda: self._blocks(begin, size))
 

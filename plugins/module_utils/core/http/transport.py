@@ -28,7 +28,7 @@ from .sessions import pooled_session, request_errors
 from .writes import Verify, Write
 
 _KEEPING_METHOD = frozenset({307, 308})
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 #: Minimum timeout in seconds: with 0 a request could not be sent at all.
 _SHORTEST_TIMEOUT = 0.1
 #: Matches a 403 about the CSRF crumb. With `\b`, because Jenkins pages also have "breadcrumbs".
@@ -264,7 +264,7 @@ class Transport:
         started, url = time.monotonic(), request.url
         timeout = max(_SHORTEST_TIMEOUT, min(self._timeout, request.left()))
         try:
-            for _hop in range(_MOST_REDIRECTS):
+            for _hop in range(_MAX_REDIRECTS):
                 incoming = self._send_once(request, url, timeout)
                 location = incoming.headers.get("Location")
                 if not request.reads or incoming.status_code not in REDIRECTS or location is None:

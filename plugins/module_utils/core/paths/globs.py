@@ -80,8 +80,8 @@ class Patterns:
     def warnings(self, nothing: str) -> Iterator[str]:
         """Yield a warning for each pattern that matched nothing, such as `no file`."""
         for pattern in self.unused:
-            said = self._hints.get(pattern) or f"'{pattern}' matches {nothing}"
-            yield f"{self._option}: {said}"
+            message = self._hints.get(pattern) or f"'{pattern}' matches {nothing}"
+            yield f"{self._option}: {message}"
 
 
 def hint(pattern: str, names: Iterable[str]) -> str:

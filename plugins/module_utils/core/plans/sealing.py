@@ -21,7 +21,7 @@ from ..secret import Secret
 
 #: The argument with which the action passes the sealed plan to a module.
 ARGUMENT = "_toolchain_sealed"
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 class PlannedChange(NamedTuple):
@@ -171,8 +171,8 @@ def _texts_in(value: Any) -> set[str]:
 
 
 def _conflict(names: Sequence[str]) -> ToolchainError:
-    named = ", ".join(filter(None, names[:_MOST_NAMED]))
-    rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    named = ", ".join(filter(None, names[:_MAX_NAMED]))
+    rest = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     what = single_line(f" of {named}{rest}") if named else ""
     return ToolchainError(
         "conflict",

@@ -335,10 +335,12 @@ class BuildPromoteOperation:
         if response.status == 400 and not messages:
             raise self._client.transport.failure(response)
         if wrong or response.status == 400:
-            said = shorten(
+            error_message = shorten(
                 errors_in(response.text) or "; ".join(message["message"] for message in messages)
             )
-            error = response.error("rejected", f"the server reports: {said}", said)
+            error = response.error(
+                "rejected", f"the server reports: {error_message}", error_message
+            )
             error.result["messages"] = messages
             raise error
         for message in messages:

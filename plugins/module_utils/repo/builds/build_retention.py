@@ -235,15 +235,15 @@ class BuildRetentionOperation:
         result = self._outcome(present)
         if not left:
             return result
-        said = f"the builds {', '.join(left)} of '{self._name}' still exist"
+        message = f"the builds {', '.join(left)} of '{self._name}' still exist"
         if not result["changed"] and self._client.dialect.record_shows_promotions:
             raise ToolchainError(
                 "failed",
-                f"discarding builds of '{self._name}': the server reported success, but {said}: "
+                f"discarding builds of '{self._name}': the server reported success, but {message}: "
                 "the login may lack the permission to delete builds",
                 result=result,
             )
-        self._warn(f"{said}: the server keeps those that were promoted or may not be deleted")
+        self._warn(f"{message}: the server keeps those that were promoted or may not be deleted")
         return result
 
     def _outcome(self, present: Sequence[BuildRun]) -> dict[str, Any]:

@@ -183,10 +183,10 @@ def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, St
     known = {path: item for path, item in (listed or {}).items() if item.sha1 and path in paths}
     known |= {path: item for path, item in predicted.items() if item is not None}
     unknown = [path for path in paths if path not in known]
-    looks = first_alone(
+    checks = first_alone(
         client.connections, lambda path: listing.expected(client, repo, path), unknown
     )
-    return {**known, **dict(zip(unknown, looks, strict=True))}
+    return {**known, **dict(zip(unknown, checks, strict=True))}
 
 
 def _require_all(
@@ -206,21 +206,22 @@ def _require_all(
 def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
     if stored is None:
         return file
-    told = without_none({"sha1": stored.sha1, "sha256": stored.sha256})
-    if not told:
+    reported = without_none({"sha1": stored.sha1, "sha256": stored.sha256})
+    if not reported:
         raise ToolchainError(
             "rejected",
             f"nothing was published: the server reports no digests of '{file.item}' ({file.place}):"
             " it is a folder, or the dialect is wrong",
         )
     for name, value in file.digests.items():
-        if told.get(name, value) != value:
+        if reported.get(name, value) != value:
             raise ToolchainError(
                 "conflict",
-                f"nothing was published: '{file.item}' ({file.place}) has the {name} {told[name]},"
+                f"nothing was published: '{file.item}' ({file.place}) has the {name}"
+                f" {reported[name]},"
                 f" not {value}",
             )
-    return replace(file, digests={**file.digests, **told})
+    return replace(file, digests={**file.digests, **reported})
 
 
 def as_artifact(file: PublishedFile) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def _require_files(modules: Sequence[BuildModule], task: Task) -> None:
     """
     empty = [number for number, module in enumerate(modules) if not module.files]
     for number in empty:
-        said = f"modules[{number}] names no file, so that nothing of it can be promoted"
+        message = f"modules[{number}] names no file, so that nothing of it can be promoted"
         if len(empty) == len(modules):
-            raise invalid(f"{said}; give artifacts or dependencies")
-        task.warn(said)
+            raise invalid(f"{message}; give artifacts or dependencies")
+        task.warn(message)

@@ -66,7 +66,7 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
         return "image", term
     first = term.partition("/")[0]
     try:
-        _answer, listed = repositories.listed(client)
+        _response, listed = repositories.listed(client)
     except ToolchainError as error:
         raise error.with_hint(f"write artifact:{term} or build:{term}") from None
     known = any(entry.get("key") == first for entry in listed)
@@ -134,17 +134,17 @@ def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:
     found = listing.head(client, repo, path)
     if found is None:
         return None
-    told = properties.read(client, repo, path)
+    reported = properties.read(client, repo, path)
     shown = {"size": found.size, "sha1": found.sha1, "sha256": found.sha256}
-    return {"repo": repo, "path": path, **shown, "properties": told}
+    return {"repo": repo, "path": path, **shown, "properties": reported}
 
 
 def _build_of_item(
     client: RepoClient, artifact: Mapping[str, Any], project: str | None
 ) -> dict[str, Any] | None:
     """Return the record that the item's properties name [repo-30]; `None` if it does not exist."""
-    told = artifact["properties"] or {}
-    names, numbers = told.get("build.name"), told.get("build.number")
+    reported = artifact["properties"] or {}
+    names, numbers = reported.get("build.name"), reported.get("build.number")
     if not names or not numbers:
         return None
     item = f"{artifact['repo']}/{artifact['path']}"

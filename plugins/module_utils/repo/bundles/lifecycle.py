@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _LONGEST = {"name": 128, "version": 32}
 _PAGE = 100
 #: Limit for a server that ignores `offset`.
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 
 #: An object of a list, and the response that has it.
 Row: TypeAlias = tuple[Response, Mapping[str, Any]]
@@ -56,7 +56,7 @@ class BundleWaitOptions(BundleOptions):
     wait_timeout: float = 600
     poll_interval: float = 5
 
-    def pace(self) -> PollInterval:
+    def polling(self) -> PollInterval:
         return PollInterval(self.wait_timeout, self.poll_interval)
 
 
@@ -87,9 +87,9 @@ def progress_of(response: Response, row: Mapping[str, Any] | None = None) -> Pro
     if not isinstance(status, str) or not status.strip():
         raise unexpected_body(response, "a status")
     messages = row.get("messages")
-    told = messages if isinstance(messages, list) else []
+    reported = messages if isinstance(messages, list) else []
     return Progress(
-        re.sub(r"[\s-]+", "_", status.strip()).upper(), tuple(filter(None, map(_message, told)))
+        re.sub(r"[\s-]+", "_", status.strip()).upper(), tuple(filter(None, map(_message, reported)))
     )
 
 
@@ -241,7 +241,7 @@ class Bundle:
         }
 
     def follow(
-        self, doing: str, read: Callable[[], Progress | None], pace: PollInterval
+        self, doing: str, read: Callable[[], Progress | None], polling: PollInterval
     ) -> Progress | None:
         """Wait until something is no longer running; return its last status, `None` if it is gone.
 
@@ -257,7 +257,7 @@ class Bundle:
             if found.status != seen:
                 seen = found.status
                 self._task.progress(f"{doing}: {seen}")
-            pace.pause(f"{doing}: the server still reports {seen}")
+            polling.pause(f"{doing}: the server still reports {seen}")
         if found is not None and found.failed:
             raise ToolchainError("failed", f"{doing}: the server reports {found.said}")
         return found
@@ -274,7 +274,7 @@ def pages(
 ) -> list[Row]:
     """Return the objects of all pages of a list; see :meth:`Bundle.pages`."""
     found: list[Row] = []
-    for _page in range(_MOST_PAGES):
+    for _page in range(_MAX_PAGES):
         span = {"offset": len(found), "limit": _PAGE}
         response = client.read(what, path, query={**query, **span})
         body = object_of(response, f"a list of {member}")
@@ -291,4 +291,4 @@ def pages(
             raise ToolchainError(
                 "protocol", f"{what}: the server announces {whole} entries and sends {len(found)}"
             )
-    raise ToolchainError("protocol", f"{what}: the list has more than {_MOST_PAGES} pages")
+    raise ToolchainError("protocol", f"{what}: the list has more than {_MAX_PAGES} pages")

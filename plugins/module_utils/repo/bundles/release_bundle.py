@@ -170,7 +170,7 @@ class ReleaseBundleOperation:
             found = bundle.state()
             return None if found is None else Progress("PENDING")
 
-        bundle.follow(doing, left, self._options.pace())
+        bundle.follow(doing, left, self._options.polling())
 
     def _is_going(self) -> bool:
         found = self._bundle.state()
@@ -204,7 +204,7 @@ class ReleaseBundleOperation:
             found = bundle.status()
             return bundle.shown(None if found is None else found.status)
         try:
-            found = bundle.follow(f"creating {bundle.label}", self._status, self._options.pace())
+            found = bundle.follow(f"creating {bundle.label}", self._status, self._options.polling())
         except ToolchainError as error:
             error.result.setdefault("changed", created)
             raise

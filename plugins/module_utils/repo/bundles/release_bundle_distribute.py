@@ -124,7 +124,7 @@ class ReleaseBundleDistributeOperation:
         try:
             if plan.changed:
                 if options.wait and not self._deletes:
-                    bundle.follow(f"creating {bundle.label}", bundle.status, options.pace())
+                    bundle.follow(f"creating {bundle.label}", bundle.status, options.polling())
                 self._send()
             return {"distribution": self._finished()}
         except ToolchainError as error:
@@ -181,7 +181,7 @@ class ReleaseBundleDistributeOperation:
             status()
             return last[0].as_dict()
         try:
-            self._bundle.follow(self._doing, status, self._options.pace())
+            self._bundle.follow(self._doing, status, self._options.polling())
         except ToolchainError as error:
             if last:
                 error.result.setdefault("distribution", last[0].as_dict())

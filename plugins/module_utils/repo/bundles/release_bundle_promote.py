@@ -125,7 +125,7 @@ class ReleaseBundlePromoteOperation:
         try:
             if plan.changed:
                 if options.wait:
-                    bundle.follow(f"creating {bundle.label}", bundle.status, options.pace())
+                    bundle.follow(f"creating {bundle.label}", bundle.status, options.polling())
                 self._send()
             return {"promotion": self._finished()}
         except ToolchainError as error:
@@ -176,7 +176,7 @@ class ReleaseBundlePromoteOperation:
             return progress_of(self._bundle.read("reading a promotion", path))
 
         if self._options.wait:
-            found = self._bundle.follow(self._doing, status, self._options.pace())
+            found = self._bundle.follow(self._doing, status, self._options.polling())
             if found is not None and found.status != COMPLETED:
                 raise ToolchainError("failed", f"{self._doing}: it has the status {found.said}")
         return self._shown()

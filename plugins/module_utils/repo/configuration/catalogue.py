@@ -17,7 +17,7 @@ from ..repositories import listed
 #: A configuration with the server's names.
 Config = Mapping[str, Any]
 #: Limits of a batch: the keys, and the characters of their names in an address.
-MOST_KEYS, _MOST_CHARACTERS = 100, 6000
+MAX_KEYS, _MAX_CHARACTERS = 100, 6000
 _BATCH = "api/v2/repositories/batch"
 _HAS_BATCH = "reads repositories in batches"
 #: Classes of repositories without a configuration of their own.
@@ -195,7 +195,7 @@ def _parts(keys: Iterable[str]) -> Iterator[list[str]]:
     length = 0
     for key in keys:
         more = len(address.path(key)) + len("&names=")
-        if part and (len(part) == MOST_KEYS or length + more > _MOST_CHARACTERS):
+        if part and (len(part) == MAX_KEYS or length + more > _MAX_CHARACTERS):
             yield part
             part, length = [], 0
         part.append(key)

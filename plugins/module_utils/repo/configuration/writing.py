@@ -14,14 +14,14 @@ from ...core.module.task import Task
 from ...core.polling import PollInterval, PollTimeout
 from ..client import RepoClient
 from ..platform.interface import ACCESS, PlatformClient
-from .catalogue import MOST_KEYS, Config, RepositoryCatalogue
+from .catalogue import MAX_KEYS, Config, RepositoryCatalogue
 from .fields import project_of
 
 #: Returns the wanted fields that a configuration does not have.
 Left = Callable[[Config], Sequence[str]]
 
 _CONTENTION = "could not merge and save new descriptor"
-_MOST_ATTEMPTS = 10
+_MAX_ATTEMPTS = 10
 _PUTS_BATCH = "creates repositories in batches"
 #: Statuses after which the entries of a batch are created one by one: an unknown interface, or an
 #: entry that fails all others.
@@ -80,8 +80,8 @@ class Writer:
         memory = self._client.transport.memory
         if memory.get(_PUTS_BATCH) is False or len(bodies) < 2:
             return False
-        for start in range(0, len(bodies), MOST_KEYS):
-            part = bodies[start : start + MOST_KEYS]
+        for start in range(0, len(bodies), MAX_KEYS):
+            part = bodies[start : start + MAX_KEYS]
             try:
                 self._client.write(
                     f"creating {len(part)} repositories",
@@ -157,14 +157,14 @@ class Writer:
         [repo-60].
         """
         polls = PollInterval(float("inf"), self.interval)
-        for attempt in range(_MOST_ATTEMPTS + 1):
+        for attempt in range(_MAX_ATTEMPTS + 1):
             try:
                 send()
                 return
             except ToolchainError as error:
                 if error.status != 400 or _CONTENTION not in str(error.detail).lower():
                     raise
-                if attempt == _MOST_ATTEMPTS:
+                if attempt == _MAX_ATTEMPTS:
                     raise error.with_hint(
                         f"other changes of the configuration collided with it {attempt + 1} times"
                     ) from None

@@ -54,8 +54,8 @@ class DockerImageInfoOperation(ReadOnly):
         """
         found = registry.tags(self._client, image.repo, image.name, page=self._page_size)
         if found is None:
-            said = f"there is no image '{image.name}' in '{image.repo}', or no right to see it"
-            raise ToolchainError("not_found", said, status=404)
+            message = f"there is no image '{image.name}' in '{image.repo}', or no right to see it"
+            raise ToolchainError("not_found", message, status=404)
         named = found if image.tag is None else [tag for tag in found if tag == image.tag]
         if image.digest is not None:
             named = registry.with_digest(self._client, image, named)
@@ -75,8 +75,8 @@ class DockerImageInfoOperation(ReadOnly):
         """
         names = registry.images(self._client, self._repo, page=self._page_size)
         if names is None:
-            said = f"there is no repository of images '{self._repo}', or no right to see it"
-            raise ToolchainError("not_found", said, status=404)
+            message = f"there is no repository of images '{self._repo}', or no right to see it"
+            raise ToolchainError("not_found", message, status=404)
         return list(bounded(self._client.connections, self._described, names))
 
     def _described(self, name: str) -> dict[str, Any]:

@@ -137,8 +137,8 @@ class DockerPromoteOperation:
         promoted.
         """
         if self._names is None and not self._states:
-            said = f"promoting '{self._source}': it does not exist, or has no tags"
-            raise ToolchainError("not_found", said, status=404)
+            message = f"promoting '{self._source}': it does not exist, or has no tags"
+            raise ToolchainError("not_found", message, status=404)
         missing = [
             state
             for state in self._states
@@ -166,11 +166,11 @@ class DockerPromoteOperation:
         (state,) = self._states
         found = state.source if state.source is not None else state.target
         if found == registry.PRESENT:
-            said = f"whether '{self._source}:{state.tag}' has {self._digest} cannot be told"
-            raise ToolchainError("rejected", f"{said}: the server shows no digests")
+            message = f"whether '{self._source}:{state.tag}' has {self._digest} cannot be told"
+            raise ToolchainError("rejected", f"{message}: the server shows no digests")
         if found != self._digest:
-            said = f"'{self._source}:{state.tag}' has {found}, and image names {self._digest}"
-            raise ToolchainError("conflict", f"{said}: nothing was promoted")
+            message = f"'{self._source}:{state.tag}' has {found}, and image names {self._digest}"
+            raise ToolchainError("conflict", f"{message}: nothing was promoted")
 
     def _warn_of_overwriting(self, state: TagState) -> None:
         if state.overwritten is not None:
@@ -283,16 +283,16 @@ class DockerPromoteOperation:
         after, left = self._read_after(request)
         if not self._copy and len(left) < len(request.states):
             return True if all(state.is_same for state in after) and not left else None
-        told = [
+        reported = [
             new.is_same
             for old, new in zip(request.states, after, strict=True)
             if not (self._copy and old.is_same)
         ]
         if not self._copy:
-            return None if told != [state.is_same for state in request.states] else False
-        if len(set(told)) != 1:
+            return None if reported != [state.is_same for state in request.states] else False
+        if len(set(reported)) != 1:
             return None
-        return told[0]
+        return reported[0]
 
     def _check(self, after: Sequence[TagState], left: Sequence[str], message: str) -> None:
         """Compare the effect of the promotion with the plan."""
@@ -304,10 +304,10 @@ class DockerPromoteOperation:
             reason = f"{names} still exists: it has not been moved"
         else:
             return
-        said = f" (the server reported: {message})" if message else ""
+        error_message = f" (the server reported: {message})" if message else ""
         raise ToolchainError(
             "failed",
-            f"promoting '{self._source}': the server reported success, but {reason}{said}",
+            f"promoting '{self._source}': the server reported success, but {reason}{error_message}",
             detail=message or None,
         )
 

@@ -16,10 +16,10 @@ from ..client import RepoClient, object_of
 #: Names per request.
 PAGE = 1000
 #: Maximum number of pages: more than any registry has, so that an endless list ends.
-_MOST_PAGES = 10_000
+_MAX_PAGES = 10_000
 #: Maximum number of consecutive empty pages: entries may be hidden from the login, but some servers
 #: link forever.
-_MOST_EMPTY = 10
+_MAX_EMPTY = 10
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 #: Maximum length of link parameters. The relation may be quoted, and there may be several.
 _LONGEST_PARAMETERS = 1000
@@ -68,9 +68,9 @@ class NameList:
 
     def _ask(self, query: _Pairs, *expect: int) -> Response:
         self._pages += 1
-        if self._pages > _MOST_PAGES:
-            said = f"{self.what}: the list did not end after {_MOST_PAGES} pages"
-            raise ToolchainError("protocol", said)
+        if self._pages > _MAX_PAGES:
+            message = f"{self.what}: the list did not end after {_MAX_PAGES} pages"
+            raise ToolchainError("protocol", message)
         return self.client.transport.read(self.what, self.path, query=query, expect=(200, *expect))
 
     def _names(self, response: Response) -> list[str] | None:
@@ -100,7 +100,7 @@ class NameList:
     def _follow(self, following: _Pairs | None) -> None:
         """Follow the links to further pages. After a broken link, continue without links."""
         empty = 0
-        while following is not None and not self._is_enough and empty < _MOST_EMPTY:
+        while following is not None and not self._is_enough and empty < _MAX_EMPTY:
             response = self._ask(following, 400, 404)
             following = _next_query(response)
             if self._add(response):
@@ -116,8 +116,8 @@ class NameList:
         known = len(self._found)
         end_seen = self._read_on()
         if response.status != 200 and not end_seen and len(self._found) == known:
-            said = f"the server returned {response.status} to the next page that it had named"
-            raise response.error("protocol", said)
+            message = f"the server returned {response.status} to the next page that it had named"
+            raise response.error("protocol", message)
 
     def _read_on(self, *, required: bool = False) -> bool:
         """Read the next pages of a server that does not announce them; return whether the end was

@@ -106,8 +106,10 @@ def with_digest(client: RepoClient, image: ImageReference, names: Sequence[str])
     """
     found = manifests_of(client, image.repo, image.name, names)
     if PRESENT in found.values():
-        said = f"whether a tag of '{image}' has {image.digest} cannot be told: the server shows no"
-        raise ToolchainError("rejected", f"{said} digests")
+        message = (
+            f"whether a tag of '{image}' has {image.digest} cannot be told: the server shows no"
+        )
+        raise ToolchainError("rejected", f"{message} digests")
     return [name for name, digest in found.items() if digest == image.digest]
 
 

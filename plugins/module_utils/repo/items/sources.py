@@ -22,7 +22,7 @@ from ..properties import Properties
 
 #: Maximum bytes of a file that is read at once, and of all such files in memory until they are
 #: sent.
-_SMALL, _MOST_HELD = 64 * 1024, 16 * 1024 * 1024
+_SMALL, _MAX_HELD = 64 * 1024, 16 * 1024 * 1024
 
 
 class Content(Protocol):
@@ -235,7 +235,7 @@ class _Reading:
     """
 
     def __init__(self) -> None:
-        self._room = _MOST_HELD
+        self._room = _MAX_HELD
 
     def small(self, source: FileSource) -> WantedFile | None:
         """Read a small file; `None` if it is not small."""

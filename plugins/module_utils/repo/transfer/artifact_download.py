@@ -203,8 +203,10 @@ class ArtifactDownloadOperation:
             looked += "" if wish.repo is None else f" in '{wish.repo}'"
         narrowing = [name for name in ("properties", "exclude") if getattr(options, name)]
         leave = "leaves" if len(narrowing) == 1 else "leave"
-        said = f" that {' and '.join(narrowing)} {leave}" if narrowing else ""
-        return f"{wish.place}: looked {looked}, and there is nothing{said}; allow_empty allows that"
+        message = f" that {' and '.join(narrowing)} {leave}" if narrowing else ""
+        return (
+            f"{wish.place}: looked {looked}, and there is nothing{message}; allow_empty allows that"
+        )
 
     def _decided(self, target: TargetFile) -> Fetch:
         """Return the planned action for a file. If the server has no digests, its

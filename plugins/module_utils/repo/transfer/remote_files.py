@@ -228,7 +228,7 @@ def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
 
 
 def _is_virtual(client: RepoClient, repo: str) -> bool:
-    _answer, known = repositories.listed(client)
+    _response, known = repositories.listed(client)
     kinds = {str(one.get("key")): repositories.kind_of(one) for one in known}
     if repo not in kinds:
         repositories.require(client, [repo])

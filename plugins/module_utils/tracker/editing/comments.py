@@ -19,7 +19,7 @@ from .site import Site, TrackerIssue
 _IDENTITIES = ("accountId", "key", "name")
 #: Members that a request takes.
 _SENT = ("accountId", "name")
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 _ADDING, _EDITING = ("ADD_COMMENTS",), ("EDIT_OWN_COMMENTS",)
 _DELETING = ("DELETE_OWN_COMMENTS",)
 
@@ -87,7 +87,7 @@ class CommentPart:
 
     def _read(self, key: str, start: int) -> Iterator[Mapping[str, Any]]:
         what, place = f"reading the comments of the issue '{key}'", self._site.place(key, "comment")
-        for _page in range(_MOST_PAGES):
+        for _page in range(_MAX_PAGES):
             response = self._site.client.read(
                 what, place, query={"startAt": start, "maxResults": 1000}
             )
@@ -184,8 +184,8 @@ class WatchersPart:
     def _read(self, issue: TrackerIssue) -> list[Mapping[str, Any]]:
         what = f"reading the watchers of the issue '{issue.key}'"
         response = self._site.client.read(what, self._place(issue))
-        told = response.json()
-        found = told.get("watchers") if isinstance(told, Mapping) else None
+        reported = response.json()
+        found = reported.get("watchers") if isinstance(reported, Mapping) else None
         if not isinstance(found, list):
             raise unexpected_body(response, "a list of watchers")
         return [one for one in found if isinstance(one, Mapping)]

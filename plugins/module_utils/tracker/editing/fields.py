@@ -15,7 +15,7 @@ from .edits import Edit
 from .site import Site, TrackerIssue
 
 #: Maximum number of allowed values in a message.
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 #: Options with names of objects of a project, to the kind of these objects.
 _KINDS = {"fix_versions": "version", "affects_versions": "version", "components": "component"}
 
@@ -149,11 +149,11 @@ class FieldsPart:
         self, issue: TrackerIssue, field: WantedField, value: Any, allowed: list[Any]
     ) -> ToolchainError:
         named = [str(shown(one)) for one in allowed]
-        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
         return ToolchainError(
             "rejected",
             f"editing the issue '{issue.key}': {field.name} cannot be '{shown(value)}'; possible:"
-            f" {', '.join(named[:_MOST_NAMED])}{more}",
+            f" {', '.join(named[:_MAX_NAMED])}{more}",
         )
 
     def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:

@@ -68,8 +68,8 @@ class LinksPart:
             if error.status == 404:
                 error.with_hint("links may be switched off on this server")
             raise
-        told = response.json()
-        types = told.get("issueLinkTypes") if isinstance(told, Mapping) else None
+        reported = response.json()
+        types = reported.get("issueLinkTypes") if isinstance(reported, Mapping) else None
         if not isinstance(types, list):
             raise unexpected_body(response, "the types of links")
         return types

@@ -16,7 +16,7 @@ from ..client import TrackerClient, describe
 from ..permissions import describe_missing, lacking
 
 _KIND = "tracker.deployment"
-_MOST_ACCOUNTS = 50
+_MAX_ACCOUNTS = 50
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Site:
             return dialect != "server"
         if _KIND not in self.client.memory:
             what = "asking which kind of tracker this is"
-            told = self.client.aside(what, "rest/api/2/serverInfo")
-            kind = told.get("deploymentType") if isinstance(told, Mapping) else None
+            reported = self.client.aside(what, "rest/api/2/serverInfo")
+            kind = reported.get("deploymentType") if isinstance(reported, Mapping) else None
             self.client.memory[_KIND] = str(kind)
         return bool(self.client.memory[_KIND] == "Cloud")
 
@@ -63,9 +63,11 @@ class Site:
         query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
         response = self.client.read(what, self.place(key), query=query, expect=(200, 404))
         if response.status == 404:
-            said = describe(response)
-            message = f"missing, or not visible to this account; the server returned 404: {said}"
-            raise response.error("not_found", message, said)
+            error_message = describe(response)
+            message = (
+                f"missing, or not visible to this account; the server returned 404: {error_message}"
+            )
+            raise response.error("not_found", message, error_message)
         found = issue_of(response.json())
         if found is None:
             raise unexpected_body(response, "an issue")
@@ -79,10 +81,10 @@ class Site:
         """Return the account of the task [tracker-23]."""
         if self._own is None:
             response = self.client.read("asking who the account is", "rest/api/2/myself")
-            told = response.json()
-            if not isinstance(told, Mapping):
+            reported = response.json()
+            if not isinstance(reported, Mapping):
                 raise unexpected_body(response, "an account")
-            self._own = told
+            self._own = reported
         return self._own
 
     def account(self, name: str, place: str) -> Mapping[str, str]:
@@ -113,16 +115,16 @@ class Site:
 
     def _called(self, what: str, name: str, member: str) -> list[str]:
         """Return the accounts with this name; on a server display names do not count."""
-        query = {"query" if self.cloud else "username": name, "maxResults": _MOST_ACCOUNTS}
+        query = {"query" if self.cloud else "username": name, "maxResults": _MAX_ACCOUNTS}
         place = "rest/api/2/user/search"
         response = self.client.read(what, place, query=query, expect=(200, 403, 404))
-        beans = json_or_none(response.body)
+        records = json_or_none(response.body)
         names = ("displayName", "emailAddress") if self.cloud else ("name", "key")
         return sorted(
-            str(bean[member])
-            for bean in (beans if response.status == 200 and isinstance(beans, list) else [])
-            if isinstance(bean, Mapping)
-            and name.casefold() in (str(bean.get(each)).casefold() for each in names)
+            str(record[member])
+            for record in (records if response.status == 200 and isinstance(records, list) else [])
+            if isinstance(record, Mapping)
+            and name.casefold() in (str(record.get(each)).casefold() for each in names)
         )
 
     def judged(self, error: ToolchainError, *permissions: str, **where: str) -> ToolchainError:

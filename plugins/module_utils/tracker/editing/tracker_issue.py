@@ -261,8 +261,10 @@ class TrackerIssueOperation:
             return None
         first = errors[0]
         if len(self._planned) > 1:
-            said = "; ".join(dict.fromkeys(error.message for error in errors))
-            message = shorten(f"{len(failed)} of {len(self._planned)} issues failed: {said}")
+            error_message = "; ".join(dict.fromkeys(error.message for error in errors))
+            message = shorten(
+                f"{len(failed)} of {len(self._planned)} issues failed: {error_message}"
+            )
             first = _with_message(first, message)
         shown = [
             issue.shown(issue.done if issue in todo else issue.changes) for issue in self._planned

@@ -68,8 +68,8 @@ class StatusPart:
         query = {"expand": "transitions.fields"}
         place = self._site.place(issue.key, "transitions")
         response = self._site.client.read(what, place, query=query)
-        told = response.json()
-        found = told.get("transitions") if isinstance(told, Mapping) else None
+        reported = response.json()
+        found = reported.get("transitions") if isinstance(reported, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
             raise unexpected_body(response, "a list of transitions")
         if not found:

@@ -87,8 +87,8 @@ class AttachmentsPart:
         response = self._site.client.read(
             what, "rest/api/2/attachment/meta", expect=(200, 403, 404)
         )
-        told = json_or_none(response.body)
-        limit = told.get("uploadLimit") if isinstance(told, Mapping) else None
+        reported = json_or_none(response.body)
+        limit = reported.get("uploadLimit") if isinstance(reported, Mapping) else None
         for file in self._files:
             if isinstance(limit, int) and file.size > limit:
                 raise ToolchainError(

@@ -70,10 +70,14 @@ class FieldNames:
         known = self._client.memory.get(_KEPT)
         if known is None:
             response = self._client.read("reading the fields", "rest/api/2/field")
-            beans = response.json()
-            if not isinstance(beans, list):
+            records = response.json()
+            if not isinstance(records, list):
                 raise unexpected_body(response, "a list of fields")
-            known = [_kind(bean) for bean in beans if isinstance(bean, Mapping) and "id" in bean]
+            known = [
+                _kind(record)
+                for record in records
+                if isinstance(record, Mapping) and "id" in record
+            ]
             self._client.memory[_KEPT] = known
         fields: list[FieldKind] = known
         return fields

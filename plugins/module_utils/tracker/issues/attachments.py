@@ -88,8 +88,8 @@ class Attachment:
         return time % _SECOND == self._fingerprint()
 
     def _fingerprint(self) -> int:
-        told = f"{self.number} {self.size} {self.content}"
-        return int.from_bytes(hashlib.sha256(told.encode()).digest(), "big") % _SECOND
+        reported = f"{self.number} {self.size} {self.content}"
+        return int.from_bytes(hashlib.sha256(reported.encode()).digest(), "big") % _SECOND
 
 
 def _seconds(created: Any) -> float | None:

@@ -20,7 +20,7 @@ from ..search.seen_fields import SeenFields
 Issue = dict[str, Any]
 
 #: Maximum number of missing issues in a message.
-_MOST_NAMED = 50
+_MAX_NAMED = 50
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ def _issue(response: Response) -> Issue:
 
 def _not_found(missing: Mapping[str, Response]) -> ToolchainError:
     names, responses = list(missing), list(missing.values())
-    said = describe(responses[0])
-    named = ", ".join(names[:_MOST_NAMED])
-    if len(names) > _MOST_NAMED:
-        named += f" and {len(names) - _MOST_NAMED} more"
+    message = describe(responses[0])
+    named = ", ".join(names[:_MAX_NAMED])
+    if len(names) > _MAX_NAMED:
+        named += f" and {len(names) - _MAX_NAMED} more"
     return responses[0].error(
         "not_found",
-        f"missing, or not visible to this account: {named}; the server returned 404: {said}",
-        said,
+        f"missing, or not visible to this account: {named}; the server returned 404: {message}",
+        message,
     )

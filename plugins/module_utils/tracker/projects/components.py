@@ -109,8 +109,8 @@ class ProjectComponents(ProjectObjects[Component]):
         now = Component.of(json_or_none(response.body)) or self.read(component)
         missing = left(now)
         if now is None or missing:
-            said = f"the server took it, but does not show what was set: {', '.join(missing)}"
-            error = response.error("rejected", said)
+            message = f"the server took it, but does not show what was set: {', '.join(missing)}"
+            error = response.error("rejected", message)
             error.result["changed"] = now is not None and now != component
             raise error
         return now

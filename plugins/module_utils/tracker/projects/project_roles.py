@@ -60,10 +60,10 @@ class ProjectRoles:
         """Return name to id. Raises `not_found` for a missing project."""
         what = f"reading the roles of the project '{self._project}'"
         response = self._client.read(what, f"{_API}/project/{path(self._project)}/role")
-        told = response.json()
-        if not isinstance(told, Mapping):
+        reported = response.json()
+        if not isinstance(reported, Mapping):
             raise unexpected_body(response, "a mapping of roles")
-        return {str(name): str(address).rpartition("/")[2] for name, address in told.items()}
+        return {str(name): str(address).rpartition("/")[2] for name, address in reported.items()}
 
     def named(self, name: str, known: Mapping[str, str]) -> ProjectRole:
         """Return one of the known roles by its name. Raises `not_found`."""
@@ -159,9 +159,9 @@ def _differing(role: ProjectRole, wanted: Mapping[str, list[str]]) -> list[str]:
 
 
 def _role(response: Response) -> ProjectRole:
-    told = response.json()
-    actors = told.get("actors") if isinstance(told, Mapping) else None
-    if not isinstance(told, Mapping) or "id" not in told or not isinstance(actors, list):
+    reported = response.json()
+    actors = reported.get("actors") if isinstance(reported, Mapping) else None
+    if not isinstance(reported, Mapping) or "id" not in reported or not isinstance(actors, list):
         raise unexpected_body(response, "a role")
     found: dict[str, list[str]] = {USERS: [], GROUPS: []}
     for actor in actors:
@@ -170,7 +170,7 @@ def _role(response: Response) -> ProjectRole:
         category = str(actor.get("type"))
         found.setdefault(_TYPES.get(category, category), []).append(_name(actor))
     users, groups = tuple(found.pop(USERS)), tuple(found.pop(GROUPS))
-    return ProjectRole(str(told["id"]), str(told.get("name", "")), users, groups, found)
+    return ProjectRole(str(reported["id"]), str(reported.get("name", "")), users, groups, found)
 
 
 def _name(actor: Mapping[str, Any]) -> str:

@@ -82,9 +82,11 @@ class TrackerProjectInfoOperation(ReadOnly):
         for project in self.all():
             if key in (project.get("key"), str(project.get("id"))):
                 return project
-        said = describe(response)
-        message = f"missing, or not visible to this account; the server returned 404: {said}"
-        raise response.error("not_found", message, said)
+        error_message = describe(response)
+        message = (
+            f"missing, or not visible to this account; the server returned 404: {error_message}"
+        )
+        raise response.error("not_found", message, error_message)
 
 
 def _listed(response: Response, projects: Any) -> list[Project]:

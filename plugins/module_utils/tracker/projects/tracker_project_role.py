@@ -173,13 +173,15 @@ class ManagedProjectRole:
         """Raise `invalid` if the account of the task would no longer be an administrator."""
         query = {"expand": "groups"}
         response = self._client.read("asking who the account is", "rest/api/2/myself", query=query)
-        told = response.json()
-        if not isinstance(told, Mapping):
+        reported = response.json()
+        if not isinstance(reported, Mapping):
             raise unexpected_body(response, "an account")
-        shown = told.get("groups")
+        shown = reported.get("groups")
         items = shown.get("items") if isinstance(shown, Mapping) else None
         own = {
-            USERS: [str(told[name]) for name in ("accountId", "name", "key") if told.get(name)],
+            USERS: [
+                str(reported[name]) for name in ("accountId", "name", "key") if reported.get(name)
+            ],
             GROUPS: [str(item.get("name")) for item in items or () if isinstance(item, Mapping)],
         }
         if _has(before, own) and not _has(after, own):

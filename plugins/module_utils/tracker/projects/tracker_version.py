@@ -24,7 +24,7 @@ from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version
 
 _LONGEST = 255
 #: Maximum number of unresolved issues in a message.
-_MOST_KEYS = 20
+_MAX_KEYS = 20
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MODES = ("ignore", "warn", "fail")
@@ -178,16 +178,16 @@ class TrackerVersionOperation:
             self._target = target if self._count else None
         elif self._count:
             issues = "issue is" if self._count == 1 else "issues are"
-            said = f"{self._count} {issues} unresolved in the version '{self._options.name}'"
+            message = f"{self._count} {issues} unresolved in the version '{self._options.name}'"
             if mode == "fail" and current is not None:
-                raise self._unresolved(current, said)
-            self._task.warn(said)
+                raise self._unresolved(current, message)
+            self._task.warn(message)
 
     def _unresolved(self, version: Version, said: str) -> ToolchainError:
         """Return the error for unresolved issues, which names the first ones."""
         keys: list[str] = []
         with suppress(ToolchainError):  # without a search the number has to do
-            keys = VersionIssues(self._task, self._client).of(version, _MOST_KEYS)
+            keys = VersionIssues(self._task, self._client).of(version, _MAX_KEYS)
         more = (self._count or 0) - len(keys)
         if keys:
             said += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")

@@ -90,8 +90,8 @@ class ProjectVersions(ProjectObjects[Version]):
         """Return the server's date. Server fact [tracker-16]: dates are in the server's
         time zone.
         """
-        told = self._client.aside("asking for the server's day", f"{_API}/serverInfo")
-        day = str(told.get("serverTime") if isinstance(told, Mapping) else "")[:10]
+        reported = self._client.aside("asking for the server's day", f"{_API}/serverInfo")
+        day = str(reported.get("serverTime") if isinstance(reported, Mapping) else "")[:10]
         try:
             return date.fromisoformat(day).isoformat()
         except ValueError:
@@ -134,8 +134,8 @@ class ProjectVersions(ProjectObjects[Version]):
         now = Version.of(json_or_none(response.body)) or self.read(version)
         left = list(wanted) if now is None else list(now.differing(wanted))
         if now is None or left:
-            said = f"the server took it, but does not show what was set: {', '.join(left)}"
-            raise response.error("rejected", said)
+            message = f"the server took it, but does not show what was set: {', '.join(left)}"
+            raise response.error("rejected", message)
         return now
 
     def _refused(self, error: ToolchainError, version: Version) -> ToolchainError:

@@ -30,7 +30,7 @@ _OFFSET = "rest/api/2/search"
 _TOKEN = ("rest/api/2/search/jql", "rest/api/3/search/jql")
 _CLOUD = "tracker.search by token"
 #: Maximum number of terms of an order in the cloud [tracker-11].
-_MOST_TERMS = 7
+_MAX_TERMS = 7
 #: Statuses of a server without this search.
 _UNKNOWN = (404, 410)
 
@@ -74,7 +74,7 @@ class JqlSearchOperation:
         self._task, self._options = task, options
         self._client = TrackerClient(task, connections=options.parallel)
         self._jql = with_unique_order(options.jql)
-        self._jql_of_cloud = with_unique_order(options.jql, _MOST_TERMS)
+        self._jql_of_cloud = with_unique_order(options.jql, _MAX_TERMS)
         self._cut = CutLists()
         self._what = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
         self._range = SearchRange(options.start_at, options.max_results, options.page_size)

@@ -13,7 +13,7 @@ Take: TypeAlias = "Callable[[dict[str, Any]], None]"
 #: Lists in an issue that a search may cut: the member, and the member with its entries.
 _LISTS = (("comment", "comments"), ("worklog", "worklogs"), ("changelog", "histories"))
 #: Entries of such a list in the cloud, which does not always tell the total.
-_MOST_ENTRIES = 20
+_MAX_ENTRIES = 20
 #: Keys of issues in a warning.
 _SHOWN = 10
 #: Members of an issue outside of its fields.
@@ -103,7 +103,7 @@ def _is_cut(shown: Any, entries: str) -> bool:
     if not isinstance(found, list):
         return False
     total = shown.get("total")
-    return total > len(found) if isinstance(total, int) else len(found) >= _MOST_ENTRIES
+    return total > len(found) if isinstance(total, int) else len(found) >= _MAX_ENTRIES
 
 
 def _keys(keys: list[str]) -> str:

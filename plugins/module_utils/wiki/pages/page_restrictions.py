@@ -71,10 +71,10 @@ class PageRestrictions:
         lost = None if self._force and not saves else self._store.lost(self._before, self._after)
         if lost is not None:
             account, operation = lost
-            advice = "to write the content" if saves else "or set force"
+            hint = "to write the content" if saves else "or set force"
             raise invalid(
                 f"restrictions: the own account {account} would lose the right to {operation} the"
-                f" page: add it to {operation}, {advice}"
+                f" page: add it to {operation}, {hint}"
             )
         return Change("restrictions", self._before, self._after)
 

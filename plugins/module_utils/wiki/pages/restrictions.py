@@ -93,9 +93,9 @@ class Restrictions:
 
     def _read_account(self, *, groups: bool) -> Account:
         what = "asking who the account is"
-        told = self._client.ask(what, f"{_USER}/current", {}, (200,)).json()
-        name = "accountId" if member(told, "accountId") else "username"
-        account = Account(str(member(told, name)), name)
+        reported = self._client.ask(what, f"{_USER}/current", {}, (200,)).json()
+        name = "accountId" if member(reported, "accountId") else "username"
+        account = Account(str(member(reported, name)), name)
         if not groups:
             return account
         query = {name: account.id, "limit": 200}
@@ -140,8 +140,8 @@ class Restrictions:
             raise
         left = self._left(page, wanted)
         if left:
-            said = f"the server took it, but does not show what was set: {', '.join(left)}"
-            raise response.error("rejected", said)
+            message = f"the server took it, but does not show what was set: {', '.join(left)}"
+            raise response.error("rejected", message)
 
     def _left(self, page: Page, wanted: PageRights) -> list[str]:
         """Return the operations that differ."""

@@ -189,8 +189,8 @@ class PageWriter:
 
         After an unknown outcome the save may still take place, so it is not repeated.
         """
-        told = error.verified_undone or not error.outcome_unknown
-        if told and error.status is not None and _LOCK.search(error.detail or ""):
+        reported = error.verified_undone or not error.outcome_unknown
+        if reported and error.status is not None and _LOCK.search(error.detail or ""):
             return
         if error.outcome_unknown or error.kind == "server":
             reason = f"the page still has version {now.version}, and the save was not repeated"

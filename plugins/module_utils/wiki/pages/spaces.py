@@ -16,7 +16,7 @@ from ..page import member
 _SPACE, _USER = "rest/api/space", "rest/api/user"
 _ADMINISTER = "space:administer"
 #: Maximum number of subjects in a request [wiki-21].
-_MOST_SUBJECTS = 40
+_MAX_SUBJECTS = 40
 _ATTEMPTS = 60
 _ANONYMOUS = "anonymous"
 _NO_PERMISSIONS = (
@@ -104,11 +104,11 @@ class Spaces:
                 error.kind = "permission"
                 error.with_hint("the account must be allowed to administer the space")
             raise _without_interface(error) from None
-        told = response.json()
-        if not isinstance(told, list):
+        reported = response.json()
+        if not isinstance(reported, list):
             raise unexpected_body(response, "a list of permissions")
         found: dict[str, set[str]] = {}
-        for one in told:
+        for one in reported:
             subject, pair = _subject(member(one, "subject")), member(one, "operation")
             target, operation = member(pair, "targetType"), member(pair, "operationKey")
             if subject is None or not target or not operation:
@@ -119,8 +119,8 @@ class Spaces:
     def set_permissions(self, key: str, wanted: Permissions) -> None:
         """Set all operations of the given subjects; others stay."""
         subjects = list(wanted)
-        for begin in range(0, len(subjects), _MOST_SUBJECTS):
-            part = {name: wanted[name] for name in subjects[begin : begin + _MOST_SUBJECTS]}
+        for begin in range(0, len(subjects), _MAX_SUBJECTS):
+            part = {name: wanted[name] for name in subjects[begin : begin + _MAX_SUBJECTS]}
             self._set(key, part)
 
     def _set(self, key: str, wanted: Permissions) -> None:
@@ -169,13 +169,15 @@ class Spaces:
 
     def own_subjects(self) -> set[str]:
         """Return the account of the task and its groups as subjects."""
-        told = self._client.ask("asking who the account is", f"{_USER}/current", {}, (200,)).json()
+        reported = self._client.ask(
+            "asking who the account is", f"{_USER}/current", {}, (200,)
+        ).json()
         what = "asking for the groups of the account"
-        query = {"username": str(member(told, "username")), "limit": 200}
+        query = {"username": str(member(reported, "username")), "limit": 200}
         response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
         listed = member(response.json(), "results") if response.status == 200 else None
         groups = {f"group:{member(one, 'name')}" for one in listed or ()}
-        return {f"user:{member(told, 'userKey')}", *groups}
+        return {f"user:{member(reported, 'userKey')}", *groups}
 
 
 _MEMBERS = {"group": "groupName", "user": "userKey"}
@@ -205,8 +207,8 @@ def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def _require_kept(response: Response, left: list[str]) -> None:
     if left:
-        said = f"the server took it, but does not show what was set: {', '.join(left)}"
-        raise response.error("rejected", said)
+        message = f"the server took it, but does not show what was set: {', '.join(left)}"
+        raise response.error("rejected", message)
 
 
 def _without_interface(error: ToolchainError) -> ToolchainError:

@@ -129,8 +129,8 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         space, title = entry.space or "", entry.title or ""
         page = self._client.find(f"searching for the page '{title}'", space, title)
         if page is None:
-            said = f"there is no page '{title}' in the space {space}, or no right to see it"
-            raise ToolchainError("not_found", said)
+            message = f"there is no page '{title}' in the space {space}, or no right to see it"
+            raise ToolchainError("not_found", message)
         return page
 
     def foresee(self, entry: RestrictionEntry, plan: Plan) -> None:

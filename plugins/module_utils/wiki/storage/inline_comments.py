@@ -15,7 +15,7 @@ from .parser import Malformed, StorageElement, parse
 #: Characters before and after a commented text that distinguish it from equal texts.
 _CONTEXT = 40
 #: Maximum number of equal texts to compare.
-_MOST = 200
+_MAX_EQUAL_TEXTS = 200
 #: Elements within a line: the text on both sides of their tags is one.
 _INLINE = frozenset(
     {
@@ -158,7 +158,7 @@ def _best(old: _Text, begin: int, end: int, new: _Text) -> tuple[int, int] | Non
     before, after = old.around(begin, end)
     best: tuple[float, int] | None = None
     at = new.text.find(wanted)
-    for _number in range(_MOST):
+    for _number in range(_MAX_EQUAL_TEXTS):
         if at < 0:
             break
         mine = new.around(at, at + len(wanted))

@@ -53,8 +53,8 @@ class TreeReader:
         if title not in self._found:
             found = self._client.find(f"searching for the page '{title}'", self._space, title)
             if found is not None and found.status != "current":
-                said = f"the page '{title}' ({found.id}) in the space {self._space} is archived"
-                raise ToolchainError("conflict", f"{said}: restore or rename it")
+                message = f"the page '{title}' ({found.id}) in the space {self._space} is archived"
+                raise ToolchainError("conflict", f"{message}: restore or rename it")
             self._found[title] = None if found is None else self._with_mark(found)
         return self._found[title]
 

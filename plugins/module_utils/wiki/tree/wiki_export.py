@@ -130,14 +130,16 @@ class WikiExportOperation(ServiceExport):
             what = f"searching for the page '{tree.title}'"
             found = self._client.find(what, tree.space, tree.title)
             if found is None or found.status != "current":
-                said = f"there is no page '{tree.title}' in the space {tree.space}"
-                raise ToolchainError("not_found", f"{said}, or no right to see it")
+                message = f"there is no page '{tree.title}' in the space {tree.space}"
+                raise ToolchainError("not_found", f"{message}, or no right to see it")
         else:
             page_id = tree.page_id or self._client.home(str(tree.space))
             found = self._client.require(f"reading the page {page_id}", page_id, tree.space)
         if found.space is None:
-            said = f"the server does not report the space of the page '{found.title}' ({found.id})"
-            raise ToolchainError("protocol", said)
+            message = (
+                f"the server does not report the space of the page '{found.title}' ({found.id})"
+            )
+            raise ToolchainError("protocol", message)
         return found
 
     def _tree(self, root: Page, state: ServiceState) -> dict[str, Any] | None:
@@ -249,9 +251,9 @@ class TreeLayout:
             seen.add(title_key(page.title))
             folder = is_folder or bool(children)
             found[f"{stem}/index.xml" if folder else f"{stem}.xml"] = text
-            beside = stem if folder else stem.rpartition("/")[0]
+            background = stem if folder else stem.rpartition("/")[0]
             for name, content in self.attached.get(page.id, {}).items():
-                found[f"{beside}/{name}"] = content
+                found[f"{background}/{name}"] = content
             todo += [(each, self.names.name(stem, each.title), False) for each in children]
         return found
 
@@ -275,8 +277,8 @@ def page_file(
     `protocol` if the server does not send the body.
     """
     if page.body is None:
-        said = f"reading the page '{page.title}' ({page.id}): the server does not send the body"
-        raise ToolchainError("protocol", said)
+        message = f"reading the page '{page.title}' ({page.id}): the server does not send the body"
+        raise ToolchainError("protocol", message)
     head: dict[str, Any] = {"title": " ".join(page.title.split())}
     if labels is None:
         state.leave_out("labels", page.title, "the server does not report them")
