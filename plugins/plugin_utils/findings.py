@@ -173,7 +173,7 @@ def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
     required = result.get("required") or {}
     entries = [] if isinstance(required, dict) else required
     versions = required if isinstance(required, dict) else {}
-    versions = {**versions, **{one["name"]: one.get("version") for one in entries}}
+    versions = {**versions, **{entry["name"]: entry.get("version") for entry in entries}}
     for name in result.get("missing") or []:
         after = {"version": versions[name] or "any"} if name in versions else None
         found[name] = missing("plugin", name, after)
@@ -192,7 +192,7 @@ def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
     yield from found.values()
     names = list(versions)
     if result.get("lock_file"):
-        names = [one["short_name"] for one in result.get("plugins") or []]
+        names = [plugin["short_name"] for plugin in result.get("plugins") or []]
     yield from (wanted("plugin", name) for name in names if name not in found)
 
 
@@ -209,16 +209,16 @@ def of_ci_plugin(result: Result) -> Iterator[Finding]:
     """Yield the plugins that are installed, updated, removed, switched or unchanged, without the
     dependencies that the server installs with them.
     """
-    for one in result.get("plugins") or []:
-        if one.get("implied"):
+    for plugin in result.get("plugins") or []:
+        if plugin.get("implied"):
             continue
-        name, action = one["name"], one["action"]
+        name, action = plugin["name"], plugin["action"]
         if action == "installed":
-            yield missing("plugin", name, {"version": one.get("after")})
+            yield missing("plugin", name, {"version": plugin.get("after")})
         elif action == "updated":
-            yield _other_version(name, one.get("before"), one.get("after"))
+            yield _other_version(name, plugin.get("before"), plugin.get("after"))
         elif action == "removed":
-            yield unwanted("plugin", name, {"version": one.get("before")})
+            yield unwanted("plugin", name, {"version": plugin.get("before")})
         elif action == "enabled":
             yield _switched(name, "disabled or not loaded", enabled=True)
         elif action == "disabled":

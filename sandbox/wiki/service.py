@@ -359,7 +359,9 @@ class WikiService(Service):
             shown = [attachments.view(views.base, page, each, version=True) for each in added]
             return JSONResponse(listing(shown))
         wanted, expand = request.query_params.get("filename"), expansions(request)
-        found = [each for each in page["attachments"] if wanted in (None, each["name"])]
+        found = [
+            attachment for attachment in page["attachments"] if wanted in (None, attachment["name"])
+        ]
 
         def show(each: dict[str, Any]) -> dict[str, Any]:
             return attachments.view(views.base, page, each, version="version" in expand)

@@ -87,7 +87,8 @@ class SpaceEditing:
                 raise bad_request("too many subjects")
             for one in given:
                 pairs = [
-                    f"{each['targetType']}:{each['operationKey']}" for each in one["operations"]
+                    f"{operation['targetType']}:{operation['operationKey']}"
+                    for operation in one["operations"]
                 ]
                 known[_subject_in(one)] = sorted(pairs)
             views.pages.store.put("wiki.space", space["key"], {**space, "permissions": known})

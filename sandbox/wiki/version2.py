@@ -124,8 +124,8 @@ class Version2:
         shown = _shown(request, views, page)
         labels = [label(name) for name in page["labels"]]
         operations = [
-            {"operation": one["operation"], "targetType": one["targetType"]}
-            for one in views.page(page, ["operations"])["operations"]
+            {"operation": operation["operation"], "targetType": operation["targetType"]}
+            for operation in views.page(page, ["operations"])["operations"]
         ]
         parts = {"labels": labels, "properties": _properties(page), "operations": operations}
         for name, entries in parts.items():
@@ -217,17 +217,17 @@ class Version2:
         page = self._page(request, views)
         found = [
             {
-                "id": each["id"],
+                "id": attachment["id"],
                 "status": "current",
-                "title": each["name"],
+                "title": attachment["name"],
                 "pageId": page["id"],
-                "mediaType": each["media_type"],
-                "comment": each["comment"],
-                "fileSize": each["size"],
-                "downloadLink": f"/download/attachments/{page['id']}/{each['name']}",
-                "version": {"number": each["version"]},
+                "mediaType": attachment["media_type"],
+                "comment": attachment["comment"],
+                "fileSize": attachment["size"],
+                "downloadLink": f"/download/attachments/{page['id']}/{attachment['name']}",
+                "version": {"number": attachment["version"]},
             }
-            for each in page["attachments"]
+            for attachment in page["attachments"]
         ]
         return _part(request, views, found)
 
@@ -235,7 +235,7 @@ class Version2:
         views = self._views(request)
         key = request.query_params.get("key")
         entries = _properties(self._page(request, views))
-        return _part(request, views, [one for one in entries if key in (None, one["key"])])
+        return _part(request, views, [entry for entry in entries if key in (None, entry["key"])])
 
     async def create_property(self, request: Request) -> Response:
         views = self._views(request)

@@ -86,7 +86,7 @@ class Cell:
 
     def wrong(self, event: playbook.Event) -> str | None:
         """Return the reason why the outcome is wrong, or None."""
-        served = [each for each in event.writes if (each["served"] or 500) < 400]
+        served = [write for write in event.writes if (write["served"] or 500) < 400]
         twice = [name for name, count in Counter(map(identity, served)).items() if count > 1]
         if twice:
             return f"done twice: {twice[0]}"

@@ -39,8 +39,8 @@ def load(file: str) -> Any:
 
 
 TYPES = {
-    each["name"].rpartition(" ")[2]: each
-    for each in load("playbooks/vars/awx_credential_types.yml")["awx_setup_credential_types"]
+    type_["name"].rpartition(" ")[2]: type_
+    for type_ in load("playbooks/vars/awx_credential_types.yml")["awx_setup_credential_types"]
 }
 SURVEYS = load("playbooks/vars/awx_surveys.yml")["awx_setup_surveys"]
 
@@ -48,7 +48,7 @@ SURVEYS = load("playbooks/vars/awx_surveys.yml")["awx_setup_surveys"]
 @pytest.mark.parametrize("service", options.SERVICES)
 def test_a_credential_type_has_every_connection_option(service: str) -> None:
     spec = options.argument_spec(service)
-    fields = {one["id"]: one for one in TYPES[service]["inputs"]["fields"]}
+    fields = {field["id"]: field for field in TYPES[service]["inputs"]["fields"]}
     assert list(fields) == list(spec)
     assert set(TYPES[service]["injectors"]["env"]) == {
         options.environment_name(service, name) for name in spec

@@ -412,7 +412,11 @@ def test_a_lock_names_no_host_and_no_folder(path: str) -> None:
 
 
 def test_every_module_has_an_operation_whose_requests_are_counted() -> None:
-    counted = {one.module for one in operations.OPERATIONS.values() if one.requests is not None}
+    counted = {
+        operation.module
+        for operation in operations.OPERATIONS.values()
+        if operation.requests is not None
+    }
     known = {"unchanged", "run in check mode"}
     known |= {f"{step} again" for step in ("create", "update", "delete")}
     for name, case in CASES.items():

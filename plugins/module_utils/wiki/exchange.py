@@ -224,7 +224,7 @@ class WikiExchange:
 def results_of(response: Response, wanted: str) -> list[Any]:
     """Return the entries of a list. Raise `protocol` for anything else."""
     results = member(response.json(), "results")
-    if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
+    if not isinstance(results, list) or not all(isinstance(result, Mapping) for result in results):
         raise unexpected_body(response, wanted)
     return results
 

@@ -72,7 +72,11 @@ class PagesOfVersion1:
             if error.kind == "not_found" and error.status == 404:
                 error.with_hint(_NO_LOOKUP)
             raise
-        pages = [one for one in results_of(response, "a list of pages") if _has_title(one, title)]
+        pages = [
+            result
+            for result in results_of(response, "a list of pages")
+            if _has_title(result, title)
+        ]
         pages.sort(key=lambda one: one["title"] != title)
         if not pages:
             return None

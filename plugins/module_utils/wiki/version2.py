@@ -72,10 +72,10 @@ class PagesOfVersion2:
         query = {"space-id": str(known["id"]), "title": title, "body-format": "storage"}
         response = self._exchange.ask(what, _PAGES, query, (200,))
         found = [
-            one
-            for one in results_of(response, "a list of pages")
-            if composed(str(one.get("title"))).lower() == composed(title).lower()
-            and one.get("status") in ("current", "archived")
+            result
+            for result in results_of(response, "a list of pages")
+            if composed(str(result.get("title"))).lower() == composed(title).lower()
+            and result.get("status") in ("current", "archived")
         ]
         found.sort(key=lambda one: one["status"] != "current")
         if not found:

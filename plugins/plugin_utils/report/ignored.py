@@ -60,12 +60,12 @@ def parse(given: Any) -> list[Ignored]:
 
 def active(entries: Sequence[Ignored], today: date) -> list[Ignored]:
     """Return the entries that have not ended."""
-    return [one for one in entries if one.until is None or one.until >= today]
+    return [entry for entry in entries if entry.until is None or entry.until >= today]
 
 
 def warnings(entries: Sequence[Ignored], today: date) -> Iterator[str]:
     """Yield a warning for each entry that has ended or is too broad."""
-    yield from filter(None, (one.warning(today) for one in entries))
+    yield from filter(None, (entry.warning(today) for entry in entries))
 
 
 def _entry(number: int, given: Any) -> Ignored:

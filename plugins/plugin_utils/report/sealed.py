@@ -35,8 +35,8 @@ def make(contents: Contents, salt: str, key: str | None, hosts: Collection[str])
     It contains no values: an entry has a salted digest of both sides, and `writes` those of the
     changes.
     """
-    drift = [one for one in contents.findings if one["status"] == "drift"]
-    aside = [one for one in contents.findings if one["status"] == "ignored"]
+    drift = [finding for finding in contents.findings if finding["status"] == "drift"]
+    aside = [finding for finding in contents.findings if finding["status"] == "ignored"]
     plan: dict[str, Any] = {
         "format": FORMAT,
         "collection": version(),
@@ -240,12 +240,12 @@ class Plans:
         :param hosts: the hosts of the run; entries of other hosts are left to other runs
         """
         findings: dict[str, list[dict[str, Any]]] = {host: [] for host in hosts}
-        for one in contents.findings:
-            findings.setdefault(one["host"], []).append(one)
+        for finding in contents.findings:
+            findings.setdefault(finding["host"], []).append(finding)
         entries: dict[str, list[dict[str, Any]]] = {}
         for plan in self.plans:
-            for one in plan["entries"]:
-                entries.setdefault(one["host"], []).append(one)
+            for entry in plan["entries"]:
+                entries.setdefault(entry["host"], []).append(entry)
         lines: list[str] = []
         for host, found in findings.items():
             plan = self.of_host(host)

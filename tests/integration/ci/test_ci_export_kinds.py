@@ -165,8 +165,8 @@ def test_a_kind_can_be_left_out(ci: Ci, tmp_path: Path, kind: str) -> None:
 
 def test_folders_that_are_not_exported_keep_their_objects(ci: Ci, tmp_path: Path) -> None:
     found, _left_out = export(ci, tmp_path, exclude=["delivery"])
-    assert [one["id"] for one in found["credentials"]] == ["git-login"]
-    assert [one["name"] for one in found["views"]] == ["Team"]
+    assert [credential["id"] for credential in found["credentials"]] == ["git-login"]
+    assert [view["name"] for view in found["views"]] == ["Team"]
 
 
 def test_a_missing_plugin_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_missing_permission_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_p
     hidden = ("configuration *", "credential *", "credential delivery/*", "view Team", "node up")
     for name in hidden:
         assert "lacks the permission" in left_out[name], (name, left_out)
-    assert [one["name"] for one in found["nodes"]] == ["(built-in)"]
+    assert [node["name"] for node in found["nodes"]] == ["(built-in)"]
     for kind in KINDS:
         folder = tmp_path / kind
         ci.fails(

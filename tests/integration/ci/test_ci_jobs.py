@@ -87,7 +87,7 @@ class Ci:
         return [ciphers.decrypt(found) for found in re.findall(r"\{AQAA[^}]*\}", shown)]
 
     def posts(self) -> list[str]:
-        return [each["path"] for each in self.sandbox.requests("ci", writes=True)]
+        return [request["path"] for request in self.sandbox.requests("ci", writes=True)]
 
 
 @pytest.fixture

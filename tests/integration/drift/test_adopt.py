@@ -189,7 +189,11 @@ def test_adopt_edit_and_enforce(seed: int, fresh: Fresh, tmp_path: Path) -> None
 
     edits = [*_edits(seed, 50), SPACE]
     servers.edit(edits)
-    found = {one["name"]: one for one in servers.apply("drift")["findings"] if one["name"]}
+    found = {
+        finding["name"]: finding
+        for finding in servers.apply("drift")["findings"]
+        if finding["name"]
+    }
     assert sorted(found) == sorted({name for _module, _options, name, *_sides in edits})
     for _module, _options, name, before, after in edits:
         # the finding shows the server before, the folder after

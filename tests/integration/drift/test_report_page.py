@@ -248,7 +248,7 @@ def test_names_have_their_natural_order_and_hosts_a_filter(
 
 def test_an_address_shows_a_choice_or_a_finding(chromium: Browser, tmp_path: Path) -> None:
     contents = _contents().since()
-    own = next(one["id"] for one in contents.findings if one["name"] == "quality")
+    own = next(finding["id"] for finding in contents.findings if finding["name"] == "quality")
     _open(chromium, tmp_path, contents)
     for address, names in (("kind=page", ["REL/Notes"]), ("name=notes", ["REL/Notes"])):
         chromium.run(f"location.hash = '{address}'")

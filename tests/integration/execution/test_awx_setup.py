@@ -106,7 +106,7 @@ def _expect_all(store: Store) -> None:
 
 
 def _names(objects: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    return [each["name"] for each in objects.values() if "name" in each]
+    return [obj["name"] for obj in objects.values() if "name" in obj]
 
 
 def _expect_workflow(store: Store) -> None:
@@ -131,7 +131,9 @@ def _expect_workflow(store: Store) -> None:
         part = f"notification_templates_{when}"
         reported = linked(store, "workflow_job_templates", workflow, part)
         assert reported == ["delivery.toolchain drift"]
-    enabled = {each["name"]: each["enabled"] for each in store.objects["schedules"].values()}
+    enabled = {
+        schedule["name"]: schedule["enabled"] for schedule in store.objects["schedules"].values()
+    }
     assert enabled == {
         "delivery.toolchain drift every day": False,
         "delivery.toolchain housekeeping every week": False,
@@ -251,7 +253,7 @@ def test_slices_enforce_the_plans_of_all_slices(
         # the controller merges the statistics of slices
         artifacts.update(json.loads(reported[reported.index("{") : reported.rindex("}") + 1]))
     plans = {name: each for name, each in artifacts.items() if "plan" in name}
-    assert sorted(each["hosts"] for each in plans.values()) == [["a", "b"], ["c"]]
+    assert sorted(plan["hosts"] for plan in plans.values()) == [["a", "b"], ["c"]]
     for hosts in (["a", "c"], ["b"]):
         run = _slice(sandbox, tmp_path, enforce, hosts, **artifacts)
         assert run.code == 0, run.output

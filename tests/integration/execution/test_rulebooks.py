@@ -185,7 +185,7 @@ def test_the_notes_of_a_released_version_are_published(
     assert "failed=0" in rulebook.output
     assert rulebook.output.count("PLAY [Release]") == 1
     assert len(sandbox.requests("wiki", writes=True)) == 1
-    assert [each for each in sandbox.requests() if "OPS" in json.dumps(each)] == []
+    assert [request for request in sandbox.requests() if "OPS" in json.dumps(request)] == []
 
 
 def test_a_version_is_looked_up_where_only_the_key_of_the_project_is_given(

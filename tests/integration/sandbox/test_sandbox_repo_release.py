@@ -199,14 +199,16 @@ def test_client_expands_an_archive_and_walks_through_it(real: Sandbox) -> None:
     (folder / "docs.zip").deploy(io.BytesIO(packed.getvalue()), explode_archive=True)
     found = [name for _path, _folders, names in artifactory.walk(folder) for name in names]
     assert sorted(found) == ["index.html", "page.html"]
-    assert [each.read_text() for each in folder.glob("**/page.html")] == ["deep/page.html"]
+    assert [path.read_text() for path in folder.glob("**/page.html")] == ["deep/page.html"]
 
 
 def test_client_reads_repositories(real: Sandbox) -> None:
     server = path_of(real, "")
-    assert {STAGING, RELEASE, "generic"} <= {one.name for one in server.get_repositories()}
+    assert {STAGING, RELEASE, "generic"} <= {
+        repository.name for repository in server.get_repositories()
+    }
     members = server.find_repository_virtual("generic").repositories
-    assert [one.name for one in members] == [STAGING, RELEASE]
+    assert [member.name for member in members] == [STAGING, RELEASE]
 
 
 def test_client_reads_runs_of_a_build(real: Sandbox) -> None:

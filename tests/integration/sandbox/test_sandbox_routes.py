@@ -487,11 +487,12 @@ def _asked(name: str) -> set[str]:
     asked = [(row.method, row.path) for row in ROWS if row.service == name]
     if name == "ci":
         others = test_sandbox_ci_permissions.OPERATIONS.values()
-        asked += [(one.method, one.path) for one in others]
+        asked += [(other.method, other.path) for other in others]
         return {_ci_route_of(method, path.partition("?")[0]) for method, path in asked}
     if name == "repo":
         asked += [
-            (one.method, one.path) for one in test_sandbox_repo_permissions.OPERATIONS.values()
+            (operation.method, operation.path)
+            for operation in test_sandbox_repo_permissions.OPERATIONS.values()
         ]
     else:
         found = test_sandbox_permissions.OPERATIONS

@@ -25,7 +25,7 @@ VALUES = {
 
 def failed(outcomes: list[acceptance.Outcome]) -> list[acceptance.Outcome]:
     assert outcomes
-    return [one for one in outcomes if not one.passed]
+    return [outcome for outcome in outcomes if not outcome.passed]
 
 
 def test_every_service_has_a_suite() -> None:
@@ -38,10 +38,10 @@ def test_the_sandbox_passes(service: str, fresh: Fresh) -> None:
     login = connections.connection(service, sandbox.urls[service])
     begin = sandbox.mark()
     assert failed(acceptance.run(service, login, VALUES[service], write=False)) == []
-    assert [one for one in sandbox.requests(since=begin) if one["write"]] == []
+    assert [request for request in sandbox.requests(since=begin) if request["write"]] == []
     outcomes = acceptance.run(service, login, VALUES[service], write=True)
     assert failed(outcomes) == []
-    assert any(one.step.name == "delete again" for one in outcomes)
+    assert any(outcome.step.name == "delete again" for outcome in outcomes)
 
 
 def test_objects_are_deleted_after_a_failure(fresh: Fresh) -> None:

@@ -417,12 +417,12 @@ def _wait(ask: Ask, build: str) -> None:
 def _answers(ask: Ask) -> list[tuple[int, str]]:
     """Return status and `Location`, without the URL of the server, for all raw requests."""
     found = []
-    for each in RAW["requests"]:
-        method, _blank, path = each["ask"].partition(" ")
-        response = ask(method, path, RAW["bodies"].get(each.get("send"), ""))
+    for request in RAW["requests"]:
+        method, _blank, path = request["ask"].partition(" ")
+        response = ask(method, path, RAW["bodies"].get(request.get("send"), ""))
         found.append((response.status_code, urlsplit(response.headers.get("Location", "")).path))
-        if "until" in each:
-            _wait(ask, each["until"])
+        if "until" in request:
+            _wait(ask, request["until"])
     return found
 
 

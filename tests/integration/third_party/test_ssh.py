@@ -190,7 +190,7 @@ def test_plugins_are_listed_and_judged(server: SshServer | None) -> None:
         return
     required = {"git": "5.3", "ant": "1.13", "matrix-auth": "1.0"}
     values, run = play(plugins({**server.options, "required": required}))
-    assert [(one["short_name"], one["has_update"]) for one in values["plugins"]] == [
+    assert [(plugin["short_name"], plugin["has_update"]) for plugin in values["plugins"]] == [
         ("ant", False),
         ("git", True),
     ]

@@ -16,17 +16,17 @@ DATA = witnesses.load()
 
 def test_operations_that_are_confirmed_are_listed() -> None:
     known = set(witnesses.operations())
-    for one in witnesses.witnesses(DATA):
-        named = {each for found in one.tests.values() for each in found}
-        assert named <= known, (one.who, named - known)
+    for witness in witnesses.witnesses(DATA):
+        named = {each for found in witness.tests.values() for each in found}
+        assert named <= known, (witness.who, named - known)
 
 
 def test_every_witness_has_its_test() -> None:
-    for one in witnesses.witnesses(DATA):
-        (file,) = witnesses.TESTS.rglob(one.file)
+    for witness in witnesses.witnesses(DATA):
+        (file,) = witnesses.TESTS.rglob(witness.file)
         tree = ast.parse(file.read_text(encoding="utf-8"))
         tests = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        assert set(one.tests) <= tests, (one.who, set(one.tests) - tests)
+        assert set(witness.tests) <= tests, (witness.who, set(witness.tests) - tests)
 
 
 def test_what_a_client_confirms_can_be_seen_in_the_log() -> None:
@@ -35,9 +35,9 @@ def test_what_a_client_confirms_can_be_seen_in_the_log() -> None:
     """
     claimed = {
         operation
-        for one in witnesses.witnesses(DATA)
-        if one.kind == "clients"
-        for found in one.tests.values()
+        for witness in witnesses.witnesses(DATA)
+        if witness.kind == "clients"
+        for found in witness.tests.values()
         for operation in found
     }
     assert claimed <= set(witnessed.ASKED) <= set(witnesses.operations())

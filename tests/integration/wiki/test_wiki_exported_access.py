@@ -69,7 +69,7 @@ class Wiki:
         """Return the result and the content of the file."""
         options = {"trees": [{"space": "REL"}], **options}
         plan, result = self.run("export", dest=str(self._folder), **options)
-        assert plan.changed is any(one["action"] != "unchanged" for one in result["files"])
+        assert plan.changed is any(file["action"] != "unchanged" for file in result["files"])
         return result, yaml.safe_load((self._folder / "wiki.yml").read_text("utf-8"))
 
 
@@ -89,7 +89,7 @@ def test_an_export_holds_spaces_and_restrictions(
         (left,) = result["left_out"]
         assert (left["kind"], left["name"]) == ("permissions", "REL")
         assert "the cloud have no such interface" in left["reason"]
-    found = {one["title"]: one for one in state["restrictions"]}
+    found = {restriction["title"]: restriction for restriction in state["restrictions"]}
     users = [f"{wiki.prefix}{name}" for name in ("author", "reporter")]
     assert found["Secret"] == {
         "space": "REL",
@@ -98,7 +98,7 @@ def test_an_export_holds_spaces_and_restrictions(
         "update": {"users": users[1:], "groups": ["writers"]},
     }
     assert found["Releases"] == {"space": "REL", "title": "Releases", "read": {}, "update": {}}
-    assert {one["action"] for one in wiki.export()[0]["files"]} == {"unchanged"}
+    assert {file["action"] for file in wiki.export()[0]["files"]} == {"unchanged"}
 
     for name in ("spaces", "restrictions"):
         assert not wiki.run(name, entries=state[name])[0].changed
@@ -113,7 +113,7 @@ def test_an_export_holds_spaces_and_restrictions(
         assert [one["name"] for one in changed] == ["REL" if name == "spaces" else "REL/Releases"]
         assert plan.changed
         assert not wiki.run(name, entries=state[name])[0].changed
-    assert {one["action"] for one in wiki.export()[0]["files"]} == {"unchanged"}
+    assert {file["action"] for file in wiki.export()[0]["files"]} == {"unchanged"}
 
 
 def test_kinds_can_be_left_out(fresh: Fresh, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_kinds_can_be_left_out(fresh: Fresh, tmp_path: Path) -> None:
     assert list(state) == ["trees"]
     assert "Spaces, restrictions, comments and the order" in result["untold"][0]
     assert result["left_out"] == []
-    asked = [one["path"] for one in wiki.sandbox.requests("wiki")]
+    asked = [request["path"] for request in wiki.sandbox.requests("wiki")]
     assert not [path for path in asked if "/restriction" in path]
 
 

@@ -94,14 +94,14 @@ def test_a_new_page_is_restricted_before_its_content(wiki: Wiki, kind: str) -> N
     assert made["diff"] == predicted["diff"]
     assert f"read: {wiki.own}\n" in made["diff"]["after"]
     assert [one["version"] for one in shown] == [
-        one["version"] for one in ([predicted["page"]] if kind == "page" else predicted["pages"])
+        page["version"] for page in ([predicted["page"]] if kind == "page" else predicted["pages"])
     ]
     restricted: set[str | None] = set()
-    for one in wiki.sandbox.requests("wiki", writes=True, since=mark):
-        number = re.search(r"/(?:content|pages)/(\d+)", one["path"])
-        if one["path"].endswith("/restriction"):
+    for request in wiki.sandbox.requests("wiki", writes=True, since=mark):
+        number = re.search(r"/(?:content|pages)/(\d+)", request["path"])
+        if request["path"].endswith("/restriction"):
             restricted.add(number and number[1])
-        assert "embargoed" not in one["body"] or (number and number[1]) in restricted
+        assert "embargoed" not in request["body"] or (number and number[1]) in restricted
     assert len(restricted) == len(shown)
     again = run()
     assert (again["changed"], again["http"]["writes"]) == (False, 0)

@@ -145,12 +145,15 @@ def test_a_folder_becomes_a_tree_of_pages(tree: Tree) -> None:
     assert '<ac:link ac:anchor="the-end"><ri:page ri:content-title="First steps"' in home
     assert '<ri:page ri:content-title="guide"' in home
     first = tree.page("First steps")
-    names = [each["title"] for each in first["children"]["attachment"]["results"]]
+    names = [result["title"] for result in first["children"]["attachment"]["results"]]
     assert sorted(names) == ["data.csv", "plan.png"]
-    assert [each["name"] for each in first["metadata"]["labels"]["results"]] == ["docs", "start"]
+    assert [result["name"] for result in first["metadata"]["labels"]["results"]] == [
+        "docs",
+        "start",
+    ]
     assert '<ac:parameter ac:name="">the-end</ac:parameter>' in tree.body("First steps")
     assert [
-        each["title"] for each in tree.page("Old & new")["children"]["attachment"]["results"]
+        result["title"] for result in tree.page("Old & new")["children"]["attachment"]["results"]
     ] == ["a.txt"]
     mark = first["metadata"]["properties"][KEY]["value"]
     assert (mark["tree"], mark["file"]) == (tree.page("Guidebook")["id"], "guide/first.md")
@@ -329,7 +332,7 @@ def test_what_is_gone_is_pruned_and_nothing_of_others(tree: Tree) -> None:
         True,
         {"index.md": "unchanged", "guide/first.md": "deleted", "old.xml": "deleted"},
     )
-    assert any("'Second'" in each and "'Below'" in each for each in tree.warnings)
+    assert any("'Second'" in warning and "'Below'" in warning for warning in tree.warnings)
     assert tree.page("Somebody's")["id"] == own
     assert tree.page("Below")["id"] == below
     assert tree.above("Below") == "Second"
@@ -474,7 +477,7 @@ def test_all_problems_are_named_before_anything_is_sent(tree: Tree, name: str) -
     tree.write(files)
     error = tree.fails()
     assert error.kind == "invalid"
-    assert [one for one in problems if one not in error.message] == []
+    assert [problem for problem in problems if problem not in error.message] == []
     assert tree.http["writes"] == 0
 
 

@@ -255,7 +255,7 @@ def test_a_project_with_something_protected_in_it_stays(
     ran = configure(server, **lists, protect=[pattern])
     assert (ran.planned, server.writes) == ([], [])
     assert [f"The project 'p' stays, as the {held} is protected"] == [
-        each.partition(" and would")[0] for each in ran.warnings
+        warning.partition(" and would")[0] for warning in ran.warnings
     ]
 
 
@@ -298,7 +298,7 @@ def test_a_pattern_in_protect_that_fits_nothing_is_warned_of(deletes: bool) -> N
     users = [{"name": "alice"}] if deletes else [{"name": "alice"}, {"name": "bob"}]
     ran = configure(Server(), users=users, purge=["users"], protect=["svc-*", "al*"])
     assert ran.plan.changed is deletes
-    assert [each for each in ran.warnings if "'svc-*'" in each] == ran.warnings
+    assert [warning for warning in ran.warnings if "'svc-*'" in warning] == ran.warnings
     assert len(ran.warnings) == 1
 
 
@@ -625,7 +625,9 @@ def test_what_a_server_does_not_show_is_warned_of_once_per_field() -> None:
 def test_the_tags_of_a_view_are_compared() -> None:
     view = {"project": "p", "name": "v", "query": "state:New", "tags": ["gate"]}
     (entry,) = configure(Server(), predict=True, views=[view]).values["plan"]
-    assert [(one["field"], one["after"]) for one in entry["changes"]] == [("tags", ["gate"])]
+    assert [(change["field"], change["after"]) for change in entry["changes"]] == [
+        ("tags", ["gate"])
+    ]
 
 
 # Imports and new names

@@ -86,9 +86,9 @@ class Fetching:
     def found(self) -> dict[str, bytes]:
         dest = self.folder / "dest"
         return {
-            str(each.relative_to(dest)): each.read_bytes()
-            for each in sorted(dest.rglob("*"))
-            if each.is_file()
+            str(path.relative_to(dest)): path.read_bytes()
+            for path in sorted(dest.rglob("*"))
+            if path.is_file()
         }
 
 
@@ -100,7 +100,7 @@ def fetch(tmp_path: Path) -> Iterator[Fetching]:
 
 
 def actions(result: dict[str, Any]) -> dict[str, str]:
-    return {each["path"]: each["action"] for each in result["files"]}
+    return {file["path"]: file["action"] for file in result["files"]}
 
 
 def test_a_fingerprint_tells_what_is_there(fetch: Fetching) -> None:

@@ -145,7 +145,7 @@ def test_patterns_choose_jobs_and_folders(tmp_path: Path) -> None:
     configs |= {"job/a/job/x1": "<x/>", "job/a/job/x2": "<x/>"}
     export(server(configs, listings), tmp_path, jobs=["a", "none"], exclude=["a/*2"])
     written = yaml.safe_load((tmp_path / "ci.yml").read_text("utf-8"))
-    assert [one["job"] for one in written["jobs"]] == ["a", "a/x1"]
+    assert [job["job"] for job in written["jobs"]] == ["a", "a/x1"]
 
 
 def test_a_refused_list_writes_nothing(tmp_path: Path) -> None:

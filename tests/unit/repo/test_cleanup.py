@@ -151,7 +151,7 @@ def verdicts(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, b
 
 def reasons(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, str]:
     (one,) = rules.rules_of([build(rules.RuleOptions, repo="r", **given)], force=True)
-    return {each.item.path: each.reason for each in selection.verdicts(one, found, NOW)}
+    return {verdict.item.path: verdict.reason for verdict in selection.verdicts(one, found, NOW)}
 
 
 def test_the_newest_of_each_folder_are_kept_whatever_their_age() -> None:
@@ -573,5 +573,5 @@ def test_an_exclusion_that_fits_nothing_is_warned_of(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("b/keep/2"))
     given = {"path": "*", "created_before": "1d", "exclude": ["b/keep", "b/keep/*", "c/*"]}
     deleting.run(ArtifactCleanupOperation, params(given))
-    assert ["'c/*'" in each for each in deleting.warnings] == [True]
+    assert ["'c/*'" in warning for warning in deleting.warnings] == [True]
     assert REPOSITORIES not in deleting.asked

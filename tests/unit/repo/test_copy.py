@@ -111,7 +111,10 @@ def given(**options: Any) -> dict[str, Any]:
 
 
 def actions(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(f"{one['repo']}/{one['path']}", one["action"]) for one in values["artifacts"]]
+    return [
+        (f"{artifact['repo']}/{artifact['path']}", artifact["action"])
+        for artifact in values["artifacts"]
+    ]
 
 
 def test_a_file_is_copied_once(server: Server) -> None:

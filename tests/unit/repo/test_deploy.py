@@ -48,7 +48,7 @@ def entry(text: str) -> dict[str, Any]:
 
 
 def actions(values: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(one["path"], one["action"]) for one in values["artifacts"]]
+    return [(artifact["path"], artifact["action"]) for artifact in values["artifacts"]]
 
 
 # --- a single file
@@ -111,7 +111,7 @@ def test_what_a_promotion_has_moved_is_not_deployed_again(
     given = options(path="a/b.txt", content="x", moved_to=["r", "gone", "rel"])
     plan, values = server.run(ArtifactDeployOperation, given)
     assert plan.changed is (action == "uploaded")
-    assert [(one["repo"], one["action"]) for one in values["artifacts"]] == [
+    assert [(artifact["repo"], artifact["action"]) for artifact in values["artifacts"]] == [
         ("rel" if action == "unchanged" else "r", action)
     ]
     assert ["gone" in warning for warning in server.warnings] == [True]
@@ -271,7 +271,7 @@ def test_a_server_that_does_not_tell_its_repositories_is_written_to(
     server.on["PUT /r/a"] = stored("x")
     plan, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert plan.changed
-    assert [one["path"] for one in values["artifacts"]] == ["a"]
+    assert [artifact["path"] for artifact in values["artifacts"]] == ["a"]
     assert server.warnings[0].startswith("the repository 'r' cannot be read")
 
 

@@ -62,7 +62,7 @@ def asked_for(folder: Path, **given: Any) -> dict[str, Any]:
 
 
 def actions(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(one["path"], one["action"]) for one in values["files"]]
+    return [(file["path"], file["action"]) for file in values["files"]]
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -303,7 +303,7 @@ def test_a_promoted_file_is_fetched_once(server: Server, tmp_path: Path) -> None
     server.on[QUERY] = Reply(body={"results": both, "range": {}})
     server.on["GET /r/a/1.txt"] = Reply(body="x")
     _plan, values = server.run(Operation, of_build(tmp_path))
-    assert [one["repo"] for one in values["files"]] == ["r"]
+    assert [file["repo"] for file in values["files"]] == ["r"]
 
 
 def test_what_lost_its_marks_is_found_by_its_content(server: Server, tmp_path: Path) -> None:

@@ -271,7 +271,11 @@ def test_files_of_a_pattern_that_differ_are_set(server: Server) -> None:
     options = chosen(path="d/**")
     plan, values = server.run(ArtifactPropertiesOperation, options, check=True)
     assert plan.after == {"r/d/p/2.bin": {"a": ["1"]}, "r/d/p/c/3.txt": {"b": ["2"], "a": ["1"]}}
-    assert [one["action"] for one in values["artifacts"]] == ["unchanged", "updated", "updated"]
+    assert [artifact["action"] for artifact in values["artifacts"]] == [
+        "unchanged",
+        "updated",
+        "updated",
+    ]
     assert len(server.asked) == 2
     assert "properties" not in values
     server.run(ArtifactPropertiesOperation, options)
@@ -300,7 +304,7 @@ def test_some_files_that_fail_are_not_among_the_results(server: Server) -> None:
     server.on["PUT /api/storage/r/d/p/2.bin?properties=a=1&recursive=0"] = Reply(403)
     error = server.fails(ArtifactPropertiesOperation, chosen(path="d/**", parallel=1))
     assert error.kind == "permission"
-    assert [one["path"] for one in error.result["artifacts"]] == ["d/p/1.txt"]
+    assert [artifact["path"] for artifact in error.result["artifacts"]] == ["d/p/1.txt"]
 
 
 @pytest.mark.parametrize(

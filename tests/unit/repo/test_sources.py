@@ -67,10 +67,10 @@ def test_a_glob(tree: Path) -> None:
 
 def test_flat_drops_the_folders(tree: Path) -> None:
     flat = sources.Selection(flat=True)
-    assert [one.path for one in sources.files_of(f"{tree}/dist", "x", flat)] == [
+    assert [file.path for file in sources.files_of(f"{tree}/dist", "x", flat)] == [
         f"x/{name.rpartition('/')[2]}" for name in BELOW
     ]
-    assert [one.path for one in sources.files_of(f"{tree}/dist/**/b*", "", flat)] == ["b.txt"]
+    assert [file.path for file in sources.files_of(f"{tree}/dist/**/b*", "", flat)] == ["b.txt"]
     with pytest.raises(ToolchainError, match=r"both be deployed to 'a\.txt'"):
         found_for(src=f"{tree}/*/a.txt", flat=True)
 

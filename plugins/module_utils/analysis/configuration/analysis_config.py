@@ -98,9 +98,9 @@ class AnalysisConfigOperation:
         )
         self._planner = ConfigPlanner(wanted, catalogue, limits, task.connection.username)
         self._moving = {
-            each.target
-            for each in wanted.projects
-            if each.source is not None or each.target != each.name
+            project.target
+            for project in wanted.projects
+            if project.source is not None or project.target != project.name
         }
 
     def plan(self) -> Plan:
@@ -205,9 +205,11 @@ class AnalysisConfigOperation:
         """Return a function that reads the current state of the objects, with a single read per
         kind and project.
         """
-        ids = next((each.ids for each in resources if isinstance(each, RoleAssignment)), None)
+        ids = next(
+            (resource.ids for resource in resources if isinstance(resource, RoleAssignment)), None
+        )
         catalogue = self._catalogue(ids=ids)
-        catalogue.load({_place(each): None for each in resources})
+        catalogue.load({_place(resource): None for resource in resources})
         return lambda each: each.find(catalogue.listed(*_place(each)).objects)
 
     def _catalogue(self, **known: Any) -> Catalogue:

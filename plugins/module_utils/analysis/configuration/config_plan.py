@@ -151,7 +151,7 @@ class ConfigPlanner:
 
         def there(reference: Reference) -> list[str]:
             kind = kinds[reference[0]]
-            return [str(each["name"]) for each in self.catalogue.listed(kind).objects.values()]
+            return [str(obj["name"]) for obj in self.catalogue.listed(kind).objects.values()]
 
         for item in self.items:
             resource = item.write.resource
@@ -180,9 +180,9 @@ class ConfigPlanner:
         if any(kind.in_project or kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind in kinds):
             self._projects = self.catalogue.known()
             self._pending = frozenset(
-                each.target
-                for each in self.desired.projects
-                if each.source is not None and each.target not in self._projects
+                project.target
+                for project in self.desired.projects
+                if project.source is not None and project.target not in self._projects
             )
         self.catalogue.load((kind, place) for kind in kinds for place in self._places(kind))
 
@@ -283,6 +283,6 @@ class ConfigPlanner:
         self._protection.read((kind, place) for kind in kinds for place in self._places(kind))
         if deletes:
             inside = [project_of(resource) for kind, resource in self.desired if kind.in_project]
-            named = [*inside, *(each.name for each in self.desired.projects)]
+            named = [*inside, *(project.name for project in self.desired.projects)]
             self._protection.require_names([name for name in named if name is not None])
         self.warnings += self._protection.patterns.warnings("nothing that this task reads")

@@ -64,8 +64,8 @@ class Protection:
         if kind is PROJECTS:
             self.catalogue.load([(inner, name) for inner in _INSIDE])
             for inner in _INSIDE:
-                for each in self.catalogue.listed(inner, name).objects.values():
-                    yield inner, each
+                for obj in self.catalogue.listed(inner, name).objects.values():
+                    yield inner, obj
         for each in self.catalogue.listed(ROLE_ASSIGNMENTS).objects.values():
             mine = kind not in (USERS, GROUPS) or each["group"] is (kind is GROUPS)
             if mine and each[_HELD_BY[kind]] == name:

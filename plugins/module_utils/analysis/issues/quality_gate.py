@@ -56,7 +56,7 @@ class Threshold:
 
     def __post_init__(self) -> None:
         self.patterns = {
-            name: [each.lower() for each in texts] for name, texts in self.given.items()
+            name: [text.lower() for text in texts] for name, texts in self.given.items()
         }
 
     @property
@@ -88,14 +88,14 @@ def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
     exceeded.
     """
     found = []
-    for each in options:
-        given = each.given()
+    for option in options:
+        given = option.given()
         for name, texts in given.items():
             if not texts:
                 raise invalid(f"{name} of a threshold is empty: leave it out to count all")
-        if each.max < 0:
-            raise invalid(f"max of a threshold is {each.max}, but must be at least 0")
-        found.append(Threshold(given, each.max))
+        if option.max < 0:
+            raise invalid(f"max of a threshold is {option.max}, but must be at least 0")
+        found.append(Threshold(given, option.max))
     return found
 
 
@@ -168,7 +168,7 @@ def offenders(judged: Iterable[Threshold], keep: int) -> list[dict[str, Any]]:
 def line(offender: Mapping[str, Any]) -> str:
     """Return an offender as a string: id, code, file and link."""
     names = ("code", "file", "url")
-    parts = [f"#{offender.get('id')}", *(str(offender[each]) for each in names if each in offender)]
+    parts = [f"#{offender.get('id')}", *(str(offender[name]) for name in names if name in offender)]
     return " ".join(parts)
 
 

@@ -86,8 +86,8 @@ class CiConfigurationOperation:
             self._task.hide(secret)
         self._sent = str(yaml_dump(sent, allow_unicode=True, sort_keys=False))
         self._check()
-        before = {each["path"]: each["before"] for each in found.changes}
-        after = {each["path"]: each["after"] for each in found.changes}
+        before = {change["path"]: change["before"] for change in found.changes}
+        after = {change["path"]: change["after"] for change in found.changes}
         return Plan(before, after, "update", result=result)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -151,8 +151,8 @@ class CiConfigurationOperation:
         )
         if response.status == 400:
             raise response.error("rejected", _messages(response))
-        for each in objects(json_or_none(response.body)):
-            self._task.warn(f"the server reports about the configuration: {each.get('message')}")
+        for obj in objects(json_or_none(response.body)):
+            self._task.warn(f"the server reports about the configuration: {obj.get('message')}")
 
 
 def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
@@ -171,5 +171,5 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
 
 
 def _messages(response: Response) -> str:
-    found = [str(each.get("message")) for each in objects(json_or_none(response.body))]
+    found = [str(obj.get("message")) for obj in objects(json_or_none(response.body))]
     return shorten("; ".join(found)) if found else "the server rejects the configuration"

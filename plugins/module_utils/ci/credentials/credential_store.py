@@ -102,7 +102,7 @@ class CredentialStores:
             found = None if store is None else store.get("domains")
             named = set(found) if isinstance(found, Mapping) else None
             if isinstance(found, list):
-                named = {str(one.get("urlName")) for one in objects(found)}
+                named = {str(obj.get("urlName")) for obj in objects(found)}
             self._domains[place.folder] = named
         return self._domains[place.folder]
 

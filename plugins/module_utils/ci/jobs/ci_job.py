@@ -224,7 +224,7 @@ class CiJobOperation:
         if not found.found:
             return unchanged({"differences": []}, state=found.before)
         self._refuse_stars(live, "it")
-        paths = [each.path for each in found.differences]
+        paths = [difference.path for difference in found.differences]
         sent = wanted if always else with_kept_secrets(live, wanted)
         self._steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
         return Plan(found.before, found.after, "update").with_result(differences=paths)
@@ -264,7 +264,9 @@ class CiJobOperation:
                 f"{self._store.what}: the server accepted it, but shows no such job",
                 result={"changed": False},
             )
-        dropped = [each.path for each in found.differences if each.kind == "missing"]
+        dropped = [
+            difference.path for difference in found.differences if difference.kind == "missing"
+        ]
         if dropped:
             raise ToolchainError(
                 "rejected",
@@ -272,7 +274,7 @@ class CiJobOperation:
                 " does with what it does not know: is a plugin missing there?",
                 result={"changed": found.before != before, "differences": dropped},
             )
-        others = [each.path for each in found.differences]
+        others = [difference.path for difference in found.differences]
         if others:
             self._task.warn(
                 f"{self._store.what}: the server has saved {_named(others)} in another way than it"

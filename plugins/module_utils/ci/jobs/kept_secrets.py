@@ -126,7 +126,7 @@ def _filled(server: XmlElement, text: str, holder: XmlElement | None) -> str | N
         there = server.text.strip()
         usable = is_secret(server, holder) and _STARS.fullmatch(there) is None
         return there if usable else None
-    secrets = [one["password"] or one["sealed"] for one in _WITHIN.finditer(server.text)]
+    secrets = [match["password"] or match["sealed"] for match in _WITHIN.finditer(server.text)]
     parts = text.split(KEPT)
     if len(parts) != len(secrets) + 1:
         return None
@@ -147,5 +147,5 @@ def _counterpart(
     same = next((each for each in equal if not drift(written_in_lines(each), text).found), None)
     if same is not None:
         return same
-    only = len(equal) == 1 and [each.name for each in siblings].count(child.name) == 1
+    only = len(equal) == 1 and [sibling.name for sibling in siblings].count(child.name) == 1
     return equal[0] if only else None

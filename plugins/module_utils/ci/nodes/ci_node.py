@@ -244,7 +244,7 @@ class Nodes(EntryKind[CiNodeEntry]):
         config = self._configs.get(self.name(entry))
         if config is not None:
             found = configuration.drift(_text(live), _text(config))
-            return [each.path for each in found.differences]
+            return [difference.path for difference in found.differences]
         wanted = without_none(vars(entry), tuple(_ELEMENTS))
         changes = plan(configuration_of(live), wanted, {"labels": unordered}).changes
         return [change.field for change in changes]

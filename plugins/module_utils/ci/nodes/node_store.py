@@ -72,7 +72,7 @@ class NodeStore:
             raise ToolchainError("not_found", f"{what}: the server shows none", status=404)
         if not isinstance(shown.get("computer"), list):
             raise ToolchainError("protocol", f"{what}: there is no list of nodes in the response")
-        return [_state(_name(each), each) for each in objects(shown["computer"])]
+        return [_state(_name(obj), obj) for obj in objects(shown["computer"])]
 
     def configuration(self, name: str) -> XmlElement | None:
         return self._objects.document(f"reading the node '{name}'", self._path(name))
@@ -165,7 +165,7 @@ def _name(shown: Mapping[str, Any]) -> str:
 
 def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
     own = {name, str(shown.get("displayName")), "None"}
-    labels = {str(each.get("name")) for each in objects(shown.get("assignedLabels"))} - {
+    labels = {str(obj.get("name")) for obj in objects(shown.get("assignedLabels"))} - {
         *own,
         "None",
     }

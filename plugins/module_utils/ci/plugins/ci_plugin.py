@@ -264,7 +264,11 @@ class CiPluginOperation:
         """Return the dependencies that the server has installed for the task."""
         there = {plugin.short_name: plugin for plugin in self._plugins}
         listed = {change.name for change in self._changes}
-        ours = {each.name for each in centre.installations if each.number > self._last}
+        ours = {
+            installation.name
+            for installation in centre.installations
+            if installation.number > self._last
+        }
         return [added(name, there.get(name)) for name in sorted(ours - listed)]
 
     def _after(self, change: PluginChange) -> dict[str, Any]:

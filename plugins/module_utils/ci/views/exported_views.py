@@ -67,9 +67,9 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_Place]:
     shown = part(response.json())
     primary = part(shown.get("primaryView")).get("name")
     return [
-        _Place(folder, str(each.get("name")))
-        for each in objects(shown.get("views"))
-        if each.get("_class") != _ALL or each.get("name") != primary
+        _Place(folder, str(obj.get("name")))
+        for obj in objects(shown.get("views"))
+        if obj.get("_class") != _ALL or obj.get("name") != primary
     ]
 
 

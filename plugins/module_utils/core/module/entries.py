@@ -78,9 +78,9 @@ class EntryKind(ABC, Generic[Entry]):
 
     def write_all(self, objects: Sequence[Managed[Entry]]) -> None:
         """Write all objects that differ. A kind overrides this for batches, or another order."""
-        for each in objects:
-            with each.reporting():
-                each.returned = self.write(each.entry, each.plan)
+        for obj in objects:
+            with obj.reporting():
+                obj.returned = self.write(obj.entry, obj.plan)
 
     def foresee(self, entry: Entry, plan: Plan) -> None:
         """In check mode, raise the error that the server would return for the write [C1.6]."""
@@ -106,17 +106,17 @@ class ObjectsOperation(Generic[Entry]):
             self._objects.append(Managed(entry, name, place))
 
     def plan(self) -> Plan:
-        self._kind.load([each.entry for each in self._objects])
-        for each in self._objects:
-            with each.reporting():
-                each.plan = self._kind.compare(each.entry)
-                each.returned = each.plan.result
+        self._kind.load([obj.entry for obj in self._objects])
+        for obj in self._objects:
+            with obj.reporting():
+                obj.plan = self._kind.compare(obj.entry)
+                obj.returned = obj.plan.result
             # invalid input ends the task before the first write
-            ends = not self._listed or (each.error is not None and each.error.kind == "invalid")
-            each.error = each.error or each.plan.failure
-            if each.error is not None and ends:
-                each.error.message = each.placed(each.error.message)
-                raise each.error
+            ends = not self._listed or (obj.error is not None and obj.error.kind == "invalid")
+            obj.error = obj.error or obj.plan.failure
+            if obj.error is not None and ends:
+                obj.error.message = obj.placed(obj.error.message)
+                raise obj.error
         return self._whole()
 
     def _whole(self) -> Plan:
@@ -159,7 +159,7 @@ class ObjectsOperation(Generic[Entry]):
         return self._results() if self._listed else self._objects[0].returned
 
     def _changed(self) -> list[Managed[Entry]]:
-        return [each for each in self._objects if each.plan.changed and each.error is None]
+        return [obj for obj in self._objects if obj.plan.changed and obj.error is None]
 
     def _raise_failure(self) -> None:
         failure = self._failure()
@@ -168,7 +168,7 @@ class ObjectsOperation(Generic[Entry]):
 
     def _failure(self) -> ToolchainError | None:
         """Return the error of the task: the first one, with the number of the failed entries."""
-        failed = [each for each in self._objects if each.error is not None]
+        failed = [obj for obj in self._objects if obj.error is not None]
         if not failed:
             return None
         results = self._results()  # with the messages as they are now
@@ -185,7 +185,7 @@ class ObjectsOperation(Generic[Entry]):
         )
 
     def _results(self) -> dict[str, Any]:
-        return {"results": [self._item(each) for each in self._objects]}
+        return {"results": [self._item(obj) for obj in self._objects]}
 
     def _item(self, each: Managed[Entry]) -> dict[str, Any]:
         """Return an item of the return value `results`."""

@@ -95,7 +95,7 @@ def hint(pattern: str, names: Iterable[str]) -> str:
         return ""
     folder, slash, name = pattern.rpartition("/")
     candidates = (f"{folder}{slash}**/{name}", f"**/{pattern}") if name else ()
-    instead = next((one for one in candidates if matcher(one)(missed)), wider)
+    instead = next((candidate for candidate in candidates if matcher(candidate)(missed)), wider)
     return f"'{pattern}' does not match '{missed}': * ends at a slash, write '{instead}'"
 
 

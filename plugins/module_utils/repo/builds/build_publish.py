@@ -317,7 +317,7 @@ def _publication(options: BuildPublishOptions) -> Publication:
         started,
         url,
         None if options.vcs is None else _sources(options.vcs),
-        None if options.issues is None else [without_none(vars(one)) for one in options.issues],
+        None if options.issues is None else [without_none(vars(issue)) for issue in options.issues],
         None if options.environment is None else _environment(options),
         properties,
     )

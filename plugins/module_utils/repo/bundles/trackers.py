@@ -115,7 +115,7 @@ def tracker_of(response: Response, row: Mapping[str, Any]) -> Tracker:
     identity = _id_of(row)
     if identity is None:
         raise unexpected_body(response, "distributions with an id")
-    sites = [_site(response, one) for one in objects(row.get("sites"))]
+    sites = [_site(response, obj) for obj in objects(row.get("sites"))]
     rules = row.get("distribution_rules")
     return Tracker(
         str(identity),
@@ -177,11 +177,11 @@ def reach_of(trackers: Iterable[Tracker]) -> Reach:
     """Return the sites that have the bundle; a tracker that failed reached its completed sites."""
     found = Reach()
     for tracker in trackers:
-        names = {one.name for one in tracker.sites}
+        names = {site.name for site in tracker.sites}
         done = {
-            one.name
-            for one in tracker.sites
-            if one.progress.running or one.progress.status == COMPLETED
+            site.name
+            for site in tracker.sites
+            if site.progress.running or site.progress.status == COMPLETED
         }
         found.known |= names
         if tracker.deletes:

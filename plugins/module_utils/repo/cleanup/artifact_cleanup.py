@@ -247,18 +247,18 @@ def _will_not_get_better(error: ToolchainError) -> bool:
 
 
 def _result(outcomes: Sequence[DeletionOutcome]) -> dict[str, Any]:
-    deleted = [each.verdict for each in outcomes if each.action == "deleted"]
+    deleted = [outcome.verdict for outcome in outcomes if outcome.action == "deleted"]
     return {
         "changed": bool(deleted),
         "deleted": [
             {**_shown(each), "size": each.item.all_bytes, "created": each.item.created}
             for each in deleted
         ],
-        "gone": [_shown(each.verdict) for each in outcomes if each.action == "gone"],
+        "gone": [_shown(outcome.verdict) for outcome in outcomes if outcome.action == "gone"],
         "failed_deletions": [
-            {**_shown(each.verdict), "reason": each.error.message}
-            for each in outcomes
-            if each.error is not None
+            {**_shown(outcome.verdict), "reason": outcome.error.message}
+            for outcome in outcomes
+            if outcome.error is not None
         ],
         "reclaimed_bytes": sum(each.item.all_bytes for each in deleted),
     }

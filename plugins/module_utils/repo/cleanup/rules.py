@@ -242,7 +242,7 @@ def _is_restricted(rule: CleanupRule) -> bool:
     globs = [each for each in (rule.path, rule.name) if each is not None and each.strip("*?/")]
     depth = rule.depth
     if rule.kind in ("folder", "any"):
-        globs = [each for each in globs if each != ROOT]
+        globs = [glob for glob in globs if glob != ROOT]
         depth = None if depth == 1 else depth
     return bool(globs) or any(
         each is not None for each in (depth, rule.age, rule.properties, rule.keep_last)

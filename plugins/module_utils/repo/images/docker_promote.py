@@ -260,7 +260,7 @@ class DockerPromoteOperation:
             "dockerRepository": self._source.name,
             "targetDockerRepository": self._options.target_image and self._target.name,
             "tag": request.tag,
-            "targetTag": next((one for one in target_tags if one != request.tag), None),
+            "targetTag": next((tag for tag in target_tags if tag != request.tag), None),
             "copy": self._copy,
         }
         return without_none(body)

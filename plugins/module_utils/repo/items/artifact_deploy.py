@@ -176,8 +176,8 @@ def sources_of(options: ArtifactDeployOptions, exclude: Patterns | None = None) 
     elif options.artifacts is not None:
         found = [
             source
-            for each in options.artifacts
-            for source in _of_artifact(options, each, selection)
+            for artifact in options.artifacts
+            for source in _of_artifact(options, artifact, selection)
         ]
     else:
         found = [text_source(options.content, options.path)]

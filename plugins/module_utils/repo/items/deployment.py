@@ -130,8 +130,8 @@ class FileDeployment:
             )
 
     def _bytes_to_send(self) -> int:
-        uploads = [each for each in self._actions if each.action == "uploaded"]
-        return sum(each.wanted.digests.size for each in uploads)
+        uploads = [action for action in self._actions if action.action == "uploaded"]
+        return sum(upload.wanted.digests.size for upload in uploads)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: Done = {}

@@ -157,7 +157,9 @@ def _widened(pattern: str) -> str:
     brackets are wildcards.
     """
     segments = pattern.replace("[", "[[]").split("/")
-    return "/".join("**/*" if "**" in one and one != "**" else one for one in segments)
+    return "/".join(
+        "**/*" if "**" in segment and segment != "**" else segment for segment in segments
+    )
 
 
 def _fixed_part(pattern: str) -> str:

@@ -136,7 +136,7 @@ class ArtifactCopyOperation:
     def _rehearsed(self, relocations: list[Relocation]) -> Plan:
         """Return the plan after the server has checked all relocations."""
         self._relocations = relocations
-        needed = [one for one in self._relocations if one.is_needed]
+        needed = [relocation for relocation in self._relocations if relocation.is_needed]
         # the server cannot rehearse with a file that an earlier task in check mode would deploy
         known = [one for one in needed if not self._is_predicted(one)]
         spread(self._options.parallel, self._rehearse, known)
@@ -147,8 +147,8 @@ class ArtifactCopyOperation:
         client, options = self._client, self._options
         if options.move:
             self._paths = [
-                replace(one, repo=repositories.deployment_target(client, one.repo, certain=True))
-                for one in self._paths
+                replace(path, repo=repositories.deployment_target(client, path.repo, certain=True))
+                for path in self._paths
             ]
         self._target_repo = repositories.deployment_target(client, self._target_repo)
         selection = FileSelection(client, self._paths, self._filter, options.max_items)
@@ -177,7 +177,7 @@ class ArtifactCopyOperation:
 
     def _files_below(self, repo: str, folder: str) -> dict[str, StoredItem]:
         path = f"{folder}/" if folder else "/"
-        return {one.below: one.stored for one in find_files(self._client, repo, path, Filter())}
+        return {file.below: file.stored for file in find_files(self._client, repo, path, Filter())}
 
     def _refuse_overlap(self) -> None:
         """Raise `invalid` if the item would be copied onto or into itself, again on every run."""
@@ -226,7 +226,7 @@ class ArtifactCopyOperation:
     def _targets(self) -> Mapping[str, StoredItem]:
         """Return the items at the target by path, with folders."""
         if self._options.selects or not self._is_folder:
-            chosen = [one.target for one in self._relocations if one.is_needed]
+            chosen = [relocation.target for relocation in self._relocations if relocation.is_needed]
             return items_at(self._client, self._target_repo, chosen or [self._target])
         listed = listing.listing(
             self._client, self._target_repo, self._target, deep=True, folders=True
@@ -264,7 +264,9 @@ class ArtifactCopyOperation:
         }
 
     def _planned(self, needed: list[Relocation]) -> Plan:
-        result = {"artifacts": self._artifacts({one.target for one in self._relocations})}
+        result = {
+            "artifacts": self._artifacts({relocation.target for relocation in self._relocations})
+        }
         if not needed:
             return Plan({}, {}, result=result)
         before: dict[str, Any] = {}
@@ -280,9 +282,9 @@ class ArtifactCopyOperation:
 
     def _artifacts(self, targets: Collection[str]) -> list[dict[str, Any]]:
         return [
-            self._artifact(one.target, one.stored, one.action)
-            for one in self._relocations
-            if one.target in targets
+            self._artifact(relocation.target, relocation.stored, relocation.action)
+            for relocation in self._relocations
+            if relocation.target in targets
         ]
 
     def _parts(self, one: Relocation, **query: int) -> dict[str, Any]:
@@ -307,12 +309,14 @@ class ArtifactCopyOperation:
         )
 
     def predict(self, plan: Plan) -> None:
-        for one in self._relocations:
-            listing.predict(self._client, self._target_repo, one.target, one.stored)
+        for relocation in self._relocations:
+            listing.predict(self._client, self._target_repo, relocation.target, relocation.stored)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        done: set[str] = {one.target for one in self._relocations if not one.is_needed}
-        needed = [one for one in self._relocations if one.is_needed]
+        done: set[str] = {
+            relocation.target for relocation in self._relocations if not relocation.is_needed
+        }
+        needed = [relocation for relocation in self._relocations if relocation.is_needed]
         progress = TransferProgress(self._task, self._verb, self._done, len(needed))
 
         def work(one: Relocation) -> None:

@@ -270,7 +270,7 @@ class ArtifactDownloadOperation:
             for fetch in self._fetches
             if fetch.action == "unchanged" or fetch.target.path in done
         ]
-        received = [one["size"] for one in files if one["action"] == "downloaded"]
+        received = [file["size"] for file in files if file["action"] == "downloaded"]
         return {"files": files, "downloaded_bytes": sum(received)}
 
 

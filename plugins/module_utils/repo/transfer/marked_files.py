@@ -92,7 +92,7 @@ class MarkedFiles:
 
     @property
     def _differing(self) -> list[MarkedFile]:
-        return [one for one in self._files if not one.is_done]
+        return [file for file in self._files if not file.is_done]
 
     def _is_settled(self, path: ChosenPath) -> bool:
         """Return whether an earlier run changed the files of a path, so that they are no longer
@@ -102,7 +102,7 @@ class MarkedFiles:
         if not wanted.properties:
             return False
         every = replace(wanted, properties={})
-        files = {one.name: one for one in find_files(self._client, path.repo, path.path, every)}
+        files = {file.name: file for file in find_files(self._client, path.repo, path.path, every)}
         found = self._read(sorted(files.items()))
         return any(has is not None and self._wanted.are_done(has) for _file, has in found)
 
@@ -152,7 +152,7 @@ class MarkedFiles:
         try:
             spread(self._client.connections, work, differing)
         except ToolchainError as error:
-            reached = [one for one in self._files if one.is_done or one.file.name in done]
+            reached = [file for file in self._files if file.is_done or file.file.name in done]
             error.result.setdefault("artifacts", [one.shown(_action(one)) for one in reached])
             raise
         return {}

@@ -184,7 +184,7 @@ def having(wanted: Properties) -> dict[str, Any]:
     """Return query criteria for items with all values of the wanted properties."""
     if not wanted:
         return {}
-    return {"$and": [{f"@{name}": each} for name, values in wanted.items() for each in values]}
+    return {"$and": [{f"@{name}": value} for name, values in wanted.items() for value in values]}
 
 
 def query(client: RepoClient, what: str, criteria: Mapping[str, Any]) -> list[dict[str, Any]]:

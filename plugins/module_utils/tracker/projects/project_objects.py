@@ -64,7 +64,7 @@ class ProjectObjects(Generic[Found]):
                 error.with_hint(self._no_project)
             raise
         records = response.json()
-        found = [self._parse(each) for each in records] if isinstance(records, list) else [None]
+        found = [self._parse(record) for record in records] if isinstance(records, list) else [None]
         objects = [each for each in found if each is not None]
         if len(objects) < len(found):
             raise unexpected_body(response, f"a list of {self._noun}s")

@@ -51,7 +51,7 @@ class AccessReader:
         """Return the permissions of a space. Raises an error if one cannot be expressed: the others
         alone, which are exact, would take it away.
         """
-        found = [self._permission(*one) for one in sorted(self._spaces.permissions(key).items())]
+        found = [self._permission(*item) for item in sorted(self._spaces.permissions(key).items())]
         SpaceEntry(key, permissions=[SpacePermission(**one) for one in found]).require_sense()
         return found
 

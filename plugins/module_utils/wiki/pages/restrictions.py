@@ -117,8 +117,8 @@ class Restrictions:
             {
                 "operation": name,
                 "restrictions": {
-                    "user": [{"type": "known", named: one} for one in names["users"]],
-                    "group": [{"type": "group", "name": one} for one in names["groups"]],
+                    "user": [{"type": "known", named: user} for user in names["users"]],
+                    "group": [{"type": "group", "name": group} for group in names["groups"]],
                 },
             }
             for name, names in wanted.items()
@@ -183,5 +183,7 @@ def _names(listed: Any) -> list[str] | None:
     if not isinstance(results, list) or member(listed, "_links", "next") is not None:
         return None
     names = ("accountId", "username", "name")
-    found = [next(filter(None, (member(one, each) for each in names)), None) for one in results]
+    found = [
+        next(filter(None, (member(result, name) for name in names)), None) for result in results
+    ]
     return None if None in found else sorted(map(str, found))

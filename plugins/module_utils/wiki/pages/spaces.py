@@ -132,8 +132,8 @@ class Spaces:
         for subject, operations in wanted.items():
             kind, _colon, name = subject.partition(":")
             whose = {} if kind == _ANONYMOUS else {_MEMBERS[kind]: name}
-            pairs = [one.partition(":") for one in operations]
-            listed = [{"targetType": one[0], "operationKey": one[2]} for one in pairs]
+            pairs = [operation.partition(":") for operation in operations]
+            listed = [{"targetType": pair[0], "operationKey": pair[2]} for pair in pairs]
             body.append({**whose, "operations": listed})
         try:
             response = self._client.send(

@@ -91,9 +91,9 @@ class PagePlan:
             "mark": (self._marked(), self.path),
             "body": (was if page else None, will),
         }
-        for each in self.additions:
-            word = "labels" if isinstance(each, PageLabels) else "attachments"
-            sides[word] = (each.text(after=False), each.text(after=True))
+        for addition in self.additions:
+            word = "labels" if isinstance(addition, PageLabels) else "attachments"
+            sides[word] = (addition.text(after=False), addition.text(after=True))
         if (own := self.restrictions) is not None:
             sides["restrictions"] = (own.text(after=False), own.text(after=True))
         return [
@@ -131,7 +131,7 @@ class PagePlan:
             lines += f"file: {self.path if after else self._marked()}\n"
         if self.restrictions is not None:
             lines += self.restrictions.text(after=after)
-        return lines + "".join(each.text(after=after) for each in self.additions)
+        return lines + "".join(addition.text(after=after) for addition in self.additions)
 
     def _marked(self) -> str:
         """Return the file in the mark of the page, for the diff."""
@@ -156,7 +156,7 @@ def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
 def part_of(plan: PagePlan, space: str) -> PlannedChange:
     """Return the change of a page. A page that was edited since the plan is not deleted."""
     page, wanted = plan.page, plan.wanted
-    changes = {str(each["field"]): each for each in plan.changes()}
+    changes = {str(change["field"]): change for change in plan.changes()}
     before: dict[str, Any] = {name: each["before"] for name, each in changes.items()}
     after: dict[str, Any] = {name: each["after"] for name, each in changes.items()}
     before["id"] = None if page is None else page.id

@@ -186,7 +186,7 @@ class TreePlanner:
             page = self._reader.with_body(page)
         plan = PagePlan(wanted.source.path, wanted, page)
         plan.additions = self._additions(wanted)
-        changes = [each.plan(page) for each in plan.additions]
+        changes = [addition.plan(page) for addition in plan.additions]
         plan.fields = {change.field for change in changes if change is not None}
         if page is None:
             plan.fields |= SAVED

@@ -254,7 +254,7 @@ class TreeLayout:
             background = stem if folder else stem.rpartition("/")[0]
             for name, content in self.attached.get(page.id, {}).items():
                 found[f"{background}/{name}"] = content
-            todo += [(each, self.names.name(stem, each.title), False) for each in children]
+            todo += [(child, self.names.name(stem, child.title), False) for child in children]
         return found
 
     def _leave_out(self, pages: Sequence[Page], below: Mapping[str | None, list[Page]]) -> None:
