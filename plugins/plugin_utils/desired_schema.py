@@ -75,7 +75,8 @@ def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[
     wanted = schema.get("type")
     allowed = [wanted] if isinstance(wanted, str) else list(wanted or [])
     if allowed and kind not in allowed:
-        hint = ": put it into quotes" if "string" in allowed and _is_scalar(node) else ""
+        quotable = "string" in allowed and isinstance(node, yaml.ScalarNode) and node.value
+        hint = ": put it into quotes" if quotable else ""
         yield f"{start} is {_told(kind)}, it takes {' or '.join(map(_told, allowed))}{hint}"
     elif isinstance(node, yaml.MappingNode):
         yield from _judged_mapping(node, schema, place)
@@ -96,10 +97,6 @@ def _judged_secret(node: yaml.Node, place: str) -> Iterator[str]:
             return
     wanted = "encrypt it with ansible-vault encrypt_string, or write {from: name of a variable}"
     yield f":{node.start_mark.line + 1}: {place} is a secret: {wanted}"
-
-
-def _is_scalar(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and bool(node.value)
 
 
 def _told(kind: str) -> str:

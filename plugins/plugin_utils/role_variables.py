@@ -28,14 +28,10 @@ def unknown(owner: str, names: Iterable[str]) -> list[str]:
     """
     found = []
     for name in sorted(each for each in names if each.startswith(f"{owner}_")):
-        asked = [owner, *_owners_of(name)]
+        asked = [owner, *(other for other in owners() if name.startswith(f"{other}_"))]
         if name not in frozenset().union(*map(known_to, asked)):
             found.append(_told(name, frozenset().union(*map(_taken_by, asked))))
     return found
-
-
-def _owners_of(name: str) -> list[str]:
-    return [owner for owner in owners() if name.startswith(f"{owner}_")]
 
 
 def _taken_by(owner: str) -> frozenset[str]:

@@ -120,13 +120,9 @@ def _told(one: Mapping[str, Any]) -> str:
     for side in ("before", "after"):
         if one.get(side) is not None:
             shown = json.dumps(one[side], ensure_ascii=False, sort_keys=True, default=str)
-            lines += [f"* {side}:", f"{{noformat}}{_cut(_bare(shown), _VALUE)}{{noformat}}"]
+            shown = shown.replace("{noformat}", "(noformat)")  # must not end the block
+            lines += [f"* {side}:", f"{{noformat}}{_cut(shown, _VALUE)}{{noformat}}"]
     return "\n".join(lines)
-
-
-def _bare(text: str) -> str:
-    """Escape the end mark of the block around a string."""
-    return text.replace("{noformat}", "(noformat)")
 
 
 def _cut(text: str, most: int) -> str:
