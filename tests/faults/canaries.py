@@ -510,7 +510,7 @@ def run(
 
 
 def _by_task(name: str, text: str) -> Mapping[str, str] | None:
-    """Split a sink by the name of the task. Return None if its tasks cannot be told apart."""
+    """Split a sink by the name of the task. Return None if its tasks cannot be distinguished."""
     if name.startswith("artifacts/") and name.endswith(".json"):
         return {json.loads(text).get("event_data", {}).get("task", ""): text}
     if name == "record.jsonl":

@@ -40,7 +40,7 @@ def build(clauses: Any) -> str:
         if value is not None:
             terms += _terms(str(keyword), value)
     if not terms:
-        raise invalid("the query has no keyword, which would find every issue: leave the query out")
+        raise invalid("the query has no keyword and would find every issue: leave the query out")
     text = " ".join(terms)
     require_one_build(text)
     return text
@@ -134,5 +134,6 @@ def _quoted(keyword: str, text: str) -> str:
         if mark not in text:
             return f"{mark}{text}{mark}"
     raise invalid(
-        f"the value of {keyword} has both kinds of quotation marks, which no query carries: {text}"
+        f"the value of {keyword} has both kinds of quotation marks, which a query cannot contain:"
+        f" {text}"
     )

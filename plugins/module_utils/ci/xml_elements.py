@@ -53,7 +53,7 @@ def wanted_configuration(
     try:
         root = xml_reader.parse(str(text))
     except xml_reader.UnreadableXml as error:
-        raise invalid(f"{option} is no configuration of a {noun}: {error}") from None
+        raise invalid(f"{option} is not the configuration of a {noun}: {error}") from None
     if text_of(root, "name") not in ("", name):
         raise invalid(f"{option} has the name '{text_of(root, 'name')}', but name is '{name}'")
     put(root, "name", name)

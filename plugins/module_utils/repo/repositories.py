@@ -180,7 +180,7 @@ def lacking(client: RepoClient, what: str) -> ToolchainError:
     listed(client)
     return ToolchainError(
         "rejected",
-        f"{what}: this server knows the written interface alone, which has no way to do that (check"
+        f"{what}: this server supports only the written interface, which cannot do this (check"
         " the option dialect)",
     )
 
@@ -189,6 +189,6 @@ def unknown(key: str, refused: Response) -> ToolchainError:
     """Return the error for a key that is unknown to the account."""
     return refused.error(
         "not_found",
-        f"there is no repository '{key}', or no right to see it",
+        f"there is no repository '{key}', or the account may not see it",
         error_text(refused.text),
     )

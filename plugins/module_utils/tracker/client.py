@@ -143,7 +143,7 @@ class TrackerClient:
         except ToolchainError as error:
             if error.kind == "auth" and origin(address) != origin(connection.url):
                 error.with_hint(
-                    "the address is not on the server that url names, which alone gets the login"
+                    "the address is not on the server in url, and only that server gets the login"
                 )
             elif error.kind == "auth" and connection.token is not None:
                 error.with_hint(

@@ -126,7 +126,7 @@ class WikiClient:
             what = f"reading the parent page {page_id}"
             found = self._read(lambda pages: pages.parent(what, page_id))
         if found is None or found.status != "current":
-            message = f"there is no page {page_id} to be the parent, or no right to see it"
+            message = f"there is no page {page_id} to be the parent, or the account may not see it"
             raise errors.ToolchainError("not_found", f"parent_id: {message}")
         if space and found.space and space.lower() != found.space.lower():
             message = f"the page {page_id} is in the space {found.space}, not in {space}"

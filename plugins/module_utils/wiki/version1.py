@@ -89,7 +89,9 @@ class PagesOfVersion1:
     def require_space(self, key: str) -> None:
         response = self._space(key)
         if response.status == 404 and not _is_no_route(response):
-            raise response.error("not_found", f"there is no space {key}, or no right to see it")
+            raise response.error(
+                "not_found", f"there is no space {key}, or the account may not see it"
+            )
 
     def parent(self, what: str, page_id: str) -> Page | None:
         return self.get(what, page_id, None)

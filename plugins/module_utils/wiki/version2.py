@@ -87,7 +87,7 @@ class PagesOfVersion2:
 
     def require_space(self, key: str) -> None:
         if self._space(key) is None:
-            message = f"there is no space {key}, or no right to see it"
+            message = f"there is no space {key}, or the account may not see it"
             raise ToolchainError("not_found", f"reading the space {key}: {message}")
 
     def parent(self, what: str, page_id: str) -> Page | None:

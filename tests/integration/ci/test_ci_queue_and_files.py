@@ -181,8 +181,8 @@ def test_many_builds_take_files(ci: Ci, tmp_path: Path) -> None:
         ({"job": "no-parameters", "files": {"A": "x"}}, "it has none", "rejected"),
         ({"parameters": {"SETTINGS": "x"}}, "give its path in files", "rejected"),
         ({"files": {"SETTINGS": "nowhere"}}, "files.SETTINGS", "invalid"),
-        ({"files": {"SETTINGS": "."}}, "is no file", "invalid"),
-        ({"files": {"SETTINGS": "fifo"}}, "is no file", "invalid"),
+        ({"files": {"SETTINGS": "."}}, "is not a readable file", "invalid"),
+        ({"files": {"SETTINGS": "fifo"}}, "is not a readable file", "invalid"),
     ],
 )
 def test_files_that_cannot_be_sent(  # noqa: PLR0917

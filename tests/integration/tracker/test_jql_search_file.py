@@ -98,7 +98,7 @@ def test_a_file_stays_as_it_was_where_the_search_fails(tracker: Tracker, tmp_pat
         ("issues.json", ["summary"], "must end with .jsonl, .ndjson or .csv"),
         ("issues.csv", None, "fields must name the columns of a CSV file"),
         ("issues.csv", ["*all"], "fields must name the columns of a CSV file"),
-        ("folder.csv", ["summary"], "which is no file"),
+        ("folder.csv", ["summary"], "which is not a file"),
     ],
 )
 def test_a_file_that_cannot_be(

@@ -448,7 +448,7 @@ def test_equal_titles_get_their_folder(tree: Tree) -> None:
     assert "a/y.md:1: the title 'Overview (a)' is that of a/x.md, too" in error.message
     tree.write({"a/y.md": "# Z", "guide2/index.md": "# Guide"})
     error = tree.fails(src=str(tree.folder / "nowhere"))
-    assert "is no folder, and no file" in error.message
+    assert "is neither a file nor a folder" in error.message
 
 
 def test_a_folder_without_a_page_is_told_what_it_needs(tree: Tree) -> None:

@@ -81,8 +81,8 @@ def test_a_list_as_long_as_its_limit_is_warned_of() -> None:
 @pytest.mark.parametrize(
     ("names", "options", "words"),
     [
-        (["version", "builds"], {}, "builds can be gathered of one project only"),
-        (["views"], {"project": ["a", "b"]}, "views can be gathered of one project only"),
+        (["version", "builds"], {}, "builds needs a project"),
+        (["views"], {"project": ["a", "b"]}, "views needs a project"),
         (["version"], {"project": []}, "a name or a list of names"),
         (["views"], {"project": {"name": "a"}}, "a name or a list of names"),
         (["views"], {"project": ["a", None]}, "a name or a list of names"),

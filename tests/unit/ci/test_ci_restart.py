@@ -316,7 +316,7 @@ def test_a_restart_that_somebody_calls_off_is_a_failure() -> None:
     played = play(Server([up(), up(), up(quieting=True), up()]))
     error = failed(played)
     assert error.kind == "failed"
-    assert "called the restart off" in error.message
+    assert "cancelled the restart" in error.message
 
 
 def test_who_stops_waiting_is_told_that_the_restart_goes_on(

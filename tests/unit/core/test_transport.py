@@ -912,7 +912,7 @@ def test_no_crumb_that_can_be_understood(body: Any) -> None:
     with Stub(*[Reply(body=body)] * 3) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert error.kind == "protocol"
-    assert "no crumb that can be understood" in str(error)
+    assert "unreadable crumb" in str(error)
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (403, "permission"), (500, "server")])

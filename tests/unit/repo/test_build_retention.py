@@ -364,7 +364,7 @@ def test_a_build_without_a_time_cannot_be_judged(server: Server) -> None:
     server.on[LIST] = Reply(body={"buildsNumbers": entries})
     error = server.fails(BuildRetentionOperation, retention(count=1))
     assert error.kind == "protocol"
-    assert "'app' #1 cannot be told: it started 'yesterday'" in error.message
+    assert "'app' #1 is unknown: it started 'yesterday'" in error.message
 
 
 @pytest.mark.parametrize(("text", "hours"), [("4w", 672), ("30d", 720), ("12h", 12), ("60 m", 1)])

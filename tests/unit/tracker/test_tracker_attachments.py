@@ -668,7 +668,7 @@ def test_an_address_that_our_server_does_not_know_is_asked_as_it_is(
     ("login", "elsewhere", "words"),
     [
         (TOKEN, False, "use username and password"),
-        (BASIC, True, "not on the server that url names"),
+        (BASIC, True, "not on the server in url"),
     ],
 )
 def test_a_login_page_comes_with_advice(

@@ -104,7 +104,7 @@ class AnalysisInfoOperation(ReadOnly):
         self._topics = list(dict.fromkeys(options.gather))
         of_project = [name for name in self._topics if "project" in TOPICS[name].parameters]
         if of_project and (projects is None or len(projects) != 1):
-            raise invalid(f"{', '.join(of_project)} can be gathered of one project only: name it")
+            raise invalid(f"{', '.join(of_project)} needs a project: set the option project")
         if options.limit is not None and options.limit < 1:
             raise invalid(f"limit is {options.limit}, but must be at least 1")
         self._values = {

@@ -195,7 +195,7 @@ def _file_part(name: str, given: str, place: str) -> FilePart:
         reason = error.strerror if isinstance(error, OSError) else error
         raise invalid(f"{place}: '{path}' cannot be read: {reason}") from None
     if not stat.S_ISREG(found.st_mode) or not os.access(path, os.R_OK):
-        raise invalid(f"{place}: '{path}' is no file that can be read")
+        raise invalid(f"{place}: '{path}' is not a readable file")
     # server fact [ci-26]: the file gets the name of the parameter; this name is only displayed
     shown = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in path)
     return FilePart(name, os.path.basename(shown), path, found.st_size)

@@ -87,7 +87,7 @@ class QueueItem:
         raise response.error(
             "not_found",
             f"there is no item {self.number} in the queue, and none of the newest builds of the"
-            " job was one: it was cancelled more than five minutes ago, or was never there",
+            " job was one: it was cancelled more than five minutes ago, or never existed",
         )
 
 

@@ -137,7 +137,7 @@ class CiJobOperation:
             secrets, stars = configuration.secrets(text), configuration.masked_secrets(text)
             kind = configuration.kind_of(text)
         except xml_reader.UnreadableXml as error:
-            raise invalid(f"{name} is no configuration of a job: {error}") from None
+            raise invalid(f"{name} is not the configuration of a job: {error}") from None
         for secret in secrets:
             if secret != KEPT:
                 self._task.hide(secret)

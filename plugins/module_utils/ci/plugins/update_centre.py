@@ -121,7 +121,7 @@ def read_offers(server: Transport) -> dict[str, Offer]:
     )
     if response.status == 404:
         raise response.error(
-            "rejected", "the server has no update centre (404), from which plugins are installed"
+            "rejected", "the server has no update centre (404), so that plugins cannot be installed"
         )
     return {
         str(obj.get("name")): Offer(

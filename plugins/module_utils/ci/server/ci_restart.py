@@ -203,7 +203,7 @@ class CiRestartOperation:
                 self._report(f"the server is up again, release {state.version}")
                 return {"version": state.version, "downtime": round(downtime, 3)}
             elif quieting and state.quieting is False:
-                raise ToolchainError("failed", f"{_WHAT}: somebody called the restart off")
+                raise ToolchainError("failed", f"{_WHAT}: somebody cancelled the restart")
             else:
                 down_since, quieting = None, quieting or state.quieting is True
                 self._report(self._draining())

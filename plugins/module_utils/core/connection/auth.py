@@ -222,5 +222,5 @@ class Crumb:
         if switched_off:
             return {}
         raise ToolchainError(
-            "protocol", "the CI server gave no crumb that can be understood", status=status
+            "protocol", "the CI server returned an unreadable crumb", status=status
         )

@@ -77,7 +77,7 @@ def to_older(name: str, part: Part) -> dict[str, Any]:
     if any((other["includes"], other["excludes"]) != patterns for other in others):
         raise invalid(
             f"resources.{name}.targets have different patterns, which the older interface of this"
-            " server cannot store: make a permission for each"
+            " server cannot store: create separate permissions"
         )
     actions = {
         kind: {

@@ -72,7 +72,7 @@ class Groups(EntryKind[RepoGroupEntry]):
         if entry.state == "absent":
             given = without_none(vars(entry), _OLD)
             if given:
-                raise invalid(f"{next(iter(given))} has no meaning with state 'absent'")
+                raise invalid(f"{next(iter(given))} cannot be combined with state 'absent'")
         if entry.auto_join and entry.admin_privileges:
             raise invalid(_both(entry.name))
         return entry.name

@@ -153,7 +153,7 @@ class BuildRetentionOperation:
         if unknown:
             raise ToolchainError(
                 "protocol",
-                f"the age of the build '{self._name}' #{unknown[0].number} cannot be told: "
+                f"the age of the build '{self._name}' #{unknown[0].number} is unknown: "
                 f"it started '{unknown[0].started}'",
             )
         return [

@@ -143,7 +143,7 @@ def _file(place: str, given: PublishedFileOptions) -> PublishedFile:
         repo = repository_key(f"{place}.repo", given.repo)
         return PublishedFile(place, name, given.type, digests, repo, path, scopes)
     if given.repo is not None or given.path is not None:
-        raise invalid(f"{place} has one of repo and path: an item needs both")
+        raise invalid(f"{place} has only one of repo and path: give both")
     if given.name is None or not digests:
         raise invalid(f"{place} names no file: give repo and path, or name with sha1 or sha256")
     return PublishedFile(place, given.name, given.type, digests, scopes=scopes)

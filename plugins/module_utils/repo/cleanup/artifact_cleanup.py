@@ -174,7 +174,7 @@ class ArtifactCleanupOperation:
         item = verdict.item
         what = f"deleting '{item.repo}/{item.path}'"
         if self._stopped.is_set():
-            error = ToolchainError("failed", f"{what}: not tried after what happened to another")
+            error = ToolchainError("failed", f"{what}: not attempted after another error")
             return DeletionOutcome(verdict, "failed", error)
         try:
             self._client.write(

@@ -54,7 +54,9 @@ class DockerImageInfoOperation(ReadOnly):
         """
         found = registry.tags(self._client, image.repo, image.name, page=self._page_size)
         if found is None:
-            message = f"there is no image '{image.name}' in '{image.repo}', or no right to see it"
+            message = (
+                f"there is no image '{image.name}' in '{image.repo}', or the account may not see it"
+            )
             raise ToolchainError("not_found", message, status=404)
         named = found if image.tag is None else [tag for tag in found if tag == image.tag]
         if image.digest is not None:
@@ -75,7 +77,9 @@ class DockerImageInfoOperation(ReadOnly):
         """
         names = registry.images(self._client, self._repo, page=self._page_size)
         if names is None:
-            message = f"there is no repository of images '{self._repo}', or no right to see it"
+            message = (
+                f"there is no repository of images '{self._repo}', or the account may not see it"
+            )
             raise ToolchainError("not_found", message, status=404)
         return list(bounded(self._client.connections, self._described, names))
 

@@ -166,7 +166,7 @@ class DockerPromoteOperation:
         (state,) = self._states
         found = state.source if state.source is not None else state.target
         if found == registry.PRESENT:
-            message = f"whether '{self._source}:{state.tag}' has {self._digest} cannot be told"
+            message = f"whether '{self._source}:{state.tag}' has {self._digest} is unknown"
             raise ToolchainError("rejected", f"{message}: the server shows no digests")
         if found != self._digest:
             message = f"'{self._source}:{state.tag}' has {found}, and image names {self._digest}"
@@ -327,7 +327,7 @@ def _names(
             f"image: '{options.image}' has a digest and no tag: a tag is promoted, name it"
         )
     if target.digest is not None:
-        raise invalid("target_image names what is to be made: leave the digest out")
+        raise invalid("target_image names the image to create: leave the digest out")
     given = [tag is not None, tags is not None, options.all_tags]
     if not any(given):
         raise invalid("without tag the whole image would be promoted: all_tags allows it")

@@ -106,9 +106,7 @@ def with_digest(client: RepoClient, image: ImageReference, names: Sequence[str])
     """
     found = manifests_of(client, image.repo, image.name, names)
     if PRESENT in found.values():
-        message = (
-            f"whether a tag of '{image}' has {image.digest} cannot be told: the server shows no"
-        )
+        message = f"whether a tag of '{image}' has {image.digest} is unknown: the server shows no"
         raise ToolchainError("rejected", f"{message} digests")
     return [name for name, digest in found.items() if digest == image.digest]
 

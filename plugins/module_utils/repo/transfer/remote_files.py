@@ -193,9 +193,7 @@ def query(client: RepoClient, what: str, criteria: Mapping[str, Any]) -> list[di
     """
     found = aql.ask(client, what, aql.items(criteria, _DIGESTS))
     if found.trimmed:
-        raise ToolchainError(
-            "failed", f"{what}: the server does not give all of them ({found.trimmed})"
-        )
+        raise ToolchainError("failed", f"{what}: the server truncates the result ({found.trimmed})")
     return found.rows
 
 
@@ -250,7 +248,7 @@ def _has(client: RepoClient, wanted: Properties, file: RemoteFile) -> bool:
     if there is None:
         raise ToolchainError(
             "rejected",
-            f"whether '{file.name}' has the properties cannot be told: the server does not show"
+            f"whether '{file.name}' has the properties is unknown: the server does not show"
             " properties",
         )
     return _has_all(there, wanted)

@@ -69,7 +69,7 @@ def files_of(paths: Sequence[str]) -> list[UploadFile]:
             reason = getattr(error, "strerror", None) or error
             raise invalid(f"{place} is '{path}', in {os.getcwd()}: {reason}") from None
         if not stat.S_ISREG(status.st_mode) or not os.access(path, os.R_OK):
-            raise invalid(f"{place} is '{path}', which is no file that can be read")
+            raise invalid(f"{place} is '{path}', which is not a readable file")
         file = UploadFile(path, status.st_size)
         if '"' in file.name or "\n" in file.name or "\\" in file.name:
             raise invalid(f"{place} is '{path}': servers do not take such a name")

@@ -42,7 +42,7 @@ class IssueFile:
         if self._ending in _CSV and not _are_columns(columns):
             raise invalid("fields must name the columns of a CSV file, one by one")
         if os.path.lexists(path) and not os.path.isfile(path):
-            raise invalid(f"dest is '{path}', which is no file")
+            raise invalid(f"dest is '{path}', which is not a file")
         self._columns = [name for name in columns or [] if name != "key"]
         # Exists as long as the operation, and has no name that could be left behind.
         self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115

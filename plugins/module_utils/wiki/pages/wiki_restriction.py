@@ -129,7 +129,9 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         space, title = entry.space or "", entry.title or ""
         page = self._client.find(f"searching for the page '{title}'", space, title)
         if page is None:
-            message = f"there is no page '{title}' in the space {space}, or no right to see it"
+            message = (
+                f"there is no page '{title}' in the space {space}, or the account may not see it"
+            )
             raise ToolchainError("not_found", message)
         return page
 

@@ -68,7 +68,7 @@ def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
     if os.path.isfile(root):
         return _read_single(root, exclude)
     if not os.path.isdir(root):
-        raise invalid(f"src: {root} is no folder, and no file")
+        raise invalid(f"src: {root} is neither a file nor a folder")
     folder = SourceFolder(root, os.path.basename(root))
     found = sorted(_Walk(folder, exclude).paths())
     chosen = {path: file for path, file in found if _is_page(path)}

@@ -131,7 +131,7 @@ class WikiExportOperation(ServiceExport):
             found = self._client.find(what, tree.space, tree.title)
             if found is None or found.status != "current":
                 message = f"there is no page '{tree.title}' in the space {tree.space}"
-                raise ToolchainError("not_found", f"{message}, or no right to see it")
+                raise ToolchainError("not_found", f"{message}, or the account may not see it")
         else:
             page_id = tree.page_id or self._client.home(str(tree.space))
             found = self._client.require(f"reading the page {page_id}", page_id, tree.space)
