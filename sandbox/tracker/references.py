@@ -198,7 +198,6 @@ class References:
         return {**shown, "statusCategory": {"id": number, "key": key, "name": category}}
 
     def option(self, field: Field, value: str) -> Json:
-        """Return an option of a field."""
         number = field.option_id(field.options.index(value))
         address = f"{self.base}/rest/api/2/customFieldOption/{number}"
         return {"self": address, "value": value, "id": number}

@@ -57,7 +57,6 @@ class ServerObjects:
             raise response.error("protocol", message) from None
 
     def send(self, what: str, path: str, root: XmlElement, verify: Verify, **parts: Any) -> None:
-        """Send an object as XML."""
         text = f"<?xml version='1.1' encoding='UTF-8'?>\n{xml_reader.written_in_lines(root)}"
         self.write(what, path, verify, headers=_XML, body=text.encode(), **parts)
 

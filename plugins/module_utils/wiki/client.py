@@ -202,11 +202,9 @@ class WikiClient:
     # -- labels, properties, attachments -------------------------------------------------------
 
     def labels(self, what: str, page_id: str) -> list[Any]:
-        """Return the labels of a page."""
         return self._read(lambda pages: pages.labels(what, page_id))
 
     def attachments(self, what: str, page_id: str) -> list[Any]:
-        """Return the attachments of a page."""
         return self._read(lambda pages: pages.attachments(what, page_id))
 
     def read_property(self, what: str, page_id: str, key: str) -> Any:

@@ -268,7 +268,6 @@ def _applied(item: PlannedObject) -> dict[str, Any]:
 
 
 def _whole(items: Sequence[PlannedObject], result: Mapping[str, Any]) -> Plan:
-    """Return the plan of all objects."""
     before, after = _diff(items, lambda plan: plan.before), _diff(items, lambda plan: plan.after)
     return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
 

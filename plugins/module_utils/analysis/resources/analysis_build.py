@@ -76,7 +76,6 @@ class AnalysisBuildOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisBuildOptions) -> Build:
-    """Return the build of the options."""
     project, name, state = options.project, options.name, options.state
     title = f"the build '{name}' of the project '{project}'"
     desired = {"project": project, "name": target_name(title, name, options.new_name, state)}

@@ -78,7 +78,6 @@ class AnalysisDefectTypeOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisDefectTypeOptions) -> DefectType:
-    """Return the defect type of the options."""
     project, code = options.project, options.code
     title = f"the defect type '{code}' of the project '{project}'"
     desired = {"project": project, "code": code, "enabled": options.enabled}

@@ -106,7 +106,6 @@ class AnalysisGroupOperation(GuardedOperation):
 
 
 def wanted(entry: GroupEntry) -> Group:
-    """Return the group of an entry."""
     desired = {"name": entry.name, "users": entry.users}
     absent = entry.state == "absent"
     return Group(f"the group '{entry.name}'", None if absent else desired, entry.name)

@@ -96,7 +96,6 @@ class AnalysisModuleOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisModuleOptions) -> Module:
-    """Return the module of the options."""
     project, name, state = options.project, options.name, options.state
     title = f"the module '{name}' of the project '{project}'"
     desired = {

@@ -120,7 +120,6 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
 
 
 def wanted(entry: RoleAssignmentEntry) -> RoleAssignment:
-    """Return the assignment of an entry."""
     name, account, project, group = entry.name, entry.account, entry.project, entry.group
     kind = "group" if group else "user"
     where = "" if project is None else f" in the project '{project}'"

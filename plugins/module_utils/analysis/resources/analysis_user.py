@@ -87,7 +87,6 @@ class AnalysisUserOperation(ResourceOperation):
 
 
 def wanted(entry: UserEntry) -> User:
-    """Return the user of an entry."""
     desired = None if entry.state == "absent" else {"name": entry.name}
     password = None if entry.password is None else Secret(entry.password)
     return User(f"the user '{entry.name}'", desired, entry.name, password)

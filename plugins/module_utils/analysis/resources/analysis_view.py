@@ -123,7 +123,6 @@ class AnalysisViewOperation(ResourceOperation):
 
 
 def wanted(options: AnalysisViewOptions) -> View:
-    """Return the view of the options."""
     project, name = options.project, options.name
     title = f"the view '{name}' of the project '{project}'"
     desired = {"project": project, "name": name, "query": options.query, "tags": options.tags}

@@ -53,7 +53,6 @@ class JobStore:
 
     @property
     def name(self) -> str:
-        """Return its stored name."""
         return unquote(self.job.path.rpartition("/")[2])
 
     def check_name(self) -> None:

@@ -65,7 +65,6 @@ class NodeStore:
         return None if shown is None else _state(name, shown)
 
     def all(self) -> list[NodeState]:
-        """Return the states of all nodes."""
         what = "listing the nodes"
         shown = self._objects.shown(what, "computer", f"computer[_class,{_TREE},{_LABELS}]")
         if shown is None:

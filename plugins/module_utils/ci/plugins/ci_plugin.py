@@ -128,7 +128,6 @@ class CiPluginOperation:
         return self._whole()
 
     def _whole(self) -> Plan:
-        """Return the plan of all plugins."""
         self._implied = implied(self._changes, self._plugins, self._centre, self._offers)
         acting = [*self._acting, *self._implied]
         values = self._values(self._plugins, self._centre, planned=True)

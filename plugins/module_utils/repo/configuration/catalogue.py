@@ -39,7 +39,6 @@ class RepositoryCatalogue:
         return self._found[key]
 
     def load_one(self, key: str) -> None:
-        """Read one repository."""
         self._found[key] = self.read(key)
 
     def load_many(self, needed: Mapping[str, Collection[str]]) -> None:

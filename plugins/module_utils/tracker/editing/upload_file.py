@@ -32,7 +32,6 @@ class UploadFile:
         return unicodedata.normalize("NFC", os.path.basename(self.src))
 
     def named(self, attachments: Sequence[Attachment]) -> list[Attachment]:
-        """Return the attachments of this name."""
         stored = re.compile("".join(map(_pattern, self.name)))
         return [
             attachment

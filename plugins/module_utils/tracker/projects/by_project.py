@@ -25,7 +25,6 @@ class ByProject(Generic[Found]):
         self._found: dict[str, Found | ToolchainError] = {}
 
     def load(self, projects: Iterable[str]) -> None:
-        """Read the given projects."""
 
         def of_project(key: str) -> tuple[str, Found | ToolchainError]:
             try:

@@ -129,7 +129,6 @@ class ManagedProjectRole:
         self._current = self._roles.named(options.role, known)
 
     def plan(self) -> Plan:
-        """Return the plan."""
         role = self._current
         before = role.actors()
         wanted = {

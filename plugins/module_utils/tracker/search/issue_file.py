@@ -72,7 +72,6 @@ class IssueFile:
         self._spool.write(data)
 
     def plan(self) -> Plan:
-        """Return the plan for the file."""
         wanted = {self.path: {"size": self._size, "sha256": self._digest.hexdigest()}}
         there = _described(self.path)
         found = compared(None if there is None else {self.path: there}, wanted)

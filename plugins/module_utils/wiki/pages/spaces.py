@@ -42,7 +42,6 @@ class Spaces:
         return self._client.count_pages(key)
 
     def create(self, key: str, wanted: Mapping[str, Any]) -> None:
-        """Create a space."""
         self._client.send(
             f"creating the space {key}",
             "POST",
@@ -93,7 +92,6 @@ class Spaces:
     # -- permissions ---------------------------------------------------------------------------
 
     def permissions(self, key: str) -> Permissions:
-        """Return the permissions of a space."""
         what = f"reading the permissions of the space {key}"
         if self._client.version == 2:
             raise ToolchainError("rejected", f"{what}: {_NO_PERMISSIONS}")

@@ -53,7 +53,6 @@ class WikiPageOptions(PageOptions):
     }
 
     def entry(self, entry: WikiPageEntry) -> PageOptions:
-        """Return the options of an entry."""
         values = {field_.name: getattr(entry, field_.name) for field_ in fields(entry)}
         given = {name: value for name, value in values.items() if value is not None}
         return replace(self, pages=None, **given)
