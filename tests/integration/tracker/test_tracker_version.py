@@ -301,7 +301,7 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"move_to": "2.0.0"}, "move_to requires state 'absent'"),
     ({"state": "absent", "move_to": "1.1.0"}, "the version that is to be deleted"),
     ({"state": "absent", "new_name": "1.2.0"}, "new_name cannot be combined with state 'absent'"),
-    ({"state": "absent", "description": "x"}, "description has no meaning"),
+    ({"state": "absent", "description": "x"}, "description cannot be combined"),
 ]
 
 

@@ -107,7 +107,7 @@ def test_what_cannot_be_is_named(fresh: Fresh) -> None:
     for options, words in (
         ({"space": "REL", "read": {}}, "give page_id, or space and title"),
         ({"page_id": "1002"}, "read and update are missing"),
-        ({"page_id": "1002", "state": "absent", "read": {}}, "read has no meaning"),
+        ({"page_id": "1002", "state": "absent", "read": {}}, "read cannot be combined"),
     ):
         assert words in refused(sandbox, **options).message
 

@@ -110,7 +110,7 @@ def test_what_cannot_be_is_named(fresh: Fresh) -> None:
             "invalid",
             "write it as page:create",
         ),
-        ({"key": "REL", "state": "absent", "name": "x"}, "invalid", "name has no meaning"),
+        ({"key": "REL", "state": "absent", "name": "x"}, "invalid", "name cannot be combined"),
     ):
         for check in (True, False):
             error = refused(sandbox, check=check, **options)

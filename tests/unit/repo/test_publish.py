@@ -483,9 +483,9 @@ def test_modules_of_a_record_are_accepted_and_kept(server: Server) -> None:
     ("module", "words"),
     [
         ({"id": "m", "artefacts": []}, "modules[0].artefacts is unknown: did you mean artifacts?"),
-        ({"ID": "m"}, "is id meant?"),
+        ({"ID": "m"}, "did you mean id?"),
         ({"type": "t"}, "modules[0].id is missing"),
-        ({"id": "m", "artifacts": [{"Path": "p", "repo": "r"}]}, "is path meant?"),
+        ({"id": "m", "artifacts": [{"Path": "p", "repo": "r"}]}, "did you mean path?"),
         ({"id": "m", "artifacts": ["x"]}, "modules[0].artifacts[0] is a text"),
         ({"id": "m", "artifacts": [{"repo": "r", "path": 1.5}]}, "modules[0].artifacts[0].path"),
         ({"id": "m", "dependencies": [{"id": "n", "sha1": "x"}]}, "dependencies[0].sha1"),

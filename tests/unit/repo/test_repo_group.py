@@ -202,7 +202,7 @@ def test_a_missing_permission_is_told_without_access(server: Server) -> None:
     [
         ({"name": "x", "members_mode": "add"}, "members is missing"),
         ({"name": "x", "auto_join": True, "admin_privileges": True}, "cannot have both"),
-        ({"name": "x", "state": "absent", "description": "x"}, "description has no meaning"),
+        ({"name": "x", "state": "absent", "description": "x"}, "description cannot be combined"),
         ({"entries": [{"name": "x"}, {"name": "x"}]}, "entries[1]"),
         ({"entries": [{"description": "x"}]}, "entries[0]: name is missing"),
         (

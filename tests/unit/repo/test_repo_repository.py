@@ -242,7 +242,7 @@ def test_what_a_repository_cannot_become(
         ({"key": "a b"}, "cannot be the key"),
         ({"key": "a" * 65}, "cannot be the key"),
         ({"key": "a*", "state": "absent"}, "cannot be the key"),
-        ({"key": "a", "state": "absent", "notes": "x"}, "notes has no meaning"),
+        ({"key": "a", "state": "absent", "notes": "x"}, "notes cannot be combined"),
         ({"key": "a", "update_password": "always"}, "no password to send"),
         ({"key": "a", "rclass": "local", "repositories": []}, "belongs to a virtual repository"),
         ({"key": "a", "settings": {"maxUniqueTags": "ten"}}, "settings.maxUniqueTags is the text"),

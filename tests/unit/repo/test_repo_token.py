@@ -263,9 +263,9 @@ def test_short_lives_are_warned_about(server: Server, access: Access) -> None:
         ({"expires_in": "10d", "renew_before": "2w"}, "renew_before is 2w"),
         ({"expires_in": "soon"}, "expires_in: 'soon' is no age"),
         ({"renew_before": "1x"}, "renew_before: '1x' is no age"),
-        ({"state": "absent", "dest": "x"}, "dest has no meaning"),
+        ({"state": "absent", "dest": "x"}, "dest cannot be combined"),
         ({"in_use": ["x"]}, "in_use requires revoke_older"),
-        ({"state": "absent", "revoke_older": True}, "revoke_older has no meaning"),
+        ({"state": "absent", "revoke_older": True}, "revoke_older cannot be combined"),
     ],
 )
 def test_slips(server: Server, access: Access, given: dict[str, Any], said: str) -> None:
