@@ -645,7 +645,10 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"issue": "REL-22", "labels": [""]}, "labels[0] is empty"),
     ({"issue": "REL-22", "fix_versions": [1.1]}, "fix_versions[0] is the number 1.1"),
     ({"issue": "REL-22", "add": {"label": ["a"]}}, "add.label is no option"),
-    ({"issue": "REL-22", "labels": ["a"], "add": {"labels": ["b"]}}, "add.labels cannot be combined"),
+    (
+        {"issue": "REL-22", "labels": ["a"], "add": {"labels": ["b"]}},
+        "add.labels cannot be combined",
+    ),
     ({"issue": "REL-22", "add": {}}, "add is empty: it takes labels, fix_versions, components"),
     ({"issue": "REL-22", "links": ["REL-2"]}, "links[0]"),
     ({"issue": "REL-22", "links": [{"typ": "Blocks", "issue": "REL-2"}]}, "links[0].typ"),

@@ -184,7 +184,10 @@ def test_flags_that_exclude_each_other(server: Server, users: Directory) -> None
         ({"name": "x", "groups_mode": "add"}, "groups is missing"),
         ({"name": "x", "disable_ui_access": True, "admin": True}, "exclude each other"),
         ({"name": "x", "update_password": "always"}, "the password of the user is missing"),
-        ({"name": "x", "state": "absent", "user_password": "abcdefgh"}, "password cannot be combined"),
+        (
+            {"name": "x", "state": "absent", "user_password": "abcdefgh"},
+            "password cannot be combined",
+        ),
         ({"entries": [{"name": "x"}, {"name": "X"}]}, "entries[1]"),
         ({"entries": [{"email": "x"}]}, "entries[0]: name is missing"),
         ({"entries": [{"name": "x"}], "force": True}, "force cannot be combined with entries"),
