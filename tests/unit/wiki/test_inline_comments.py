@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +109,82 @@ def test_any_body_stays_well_formed_and_is_changed_by_markers_only(
     found = with_comments(before, "".join(after))
     parse(found)
     assert without_markers(found) == "".join(after)
+
+
+#: Blocks of words, each with its tag or "", and the number of the comment on it or 0.
+_Word = tuple[str, str, int]
+_TAGS = st.sampled_from(["", "strong", "em", "code"])
+
+
+@st.composite
+def _commented(draw: st.DrawFn) -> list[list[_Word]]:
+    """Return blocks of different words; a comment is on words next to each other, at most two
+    times.
+    """
+    numbers, refs = iter(range(1000)), iter(range(1, 1000))
+    blocks = []
+    for _block in range(draw(st.integers(1, 4))):
+        block: list[_Word] = []
+        ref = 0
+        for size in draw(st.lists(st.integers(1, 4), max_size=4)):
+            kind = draw(st.sampled_from(["none", "new", "same"]))
+            ref = next(refs) if kind == "new" or (kind == "same" and ref == 0) else ref
+            own = 0 if kind == "none" else ref
+            block += [(f"w{next(numbers)}.", draw(_TAGS), own) for _word in range(size)]
+            block.append((f"w{next(numbers)}.", "", 0))  # markers do not touch
+        blocks.append(block)
+    return blocks
+
+
+def _body(blocks: list[list[_Word]], *, markers: bool) -> str:
+    found = ""
+    for block in blocks:
+        parts: list[tuple[int, list[str]]] = []
+        for word, tag, ref in block:
+            shown = f"<{tag}>{word}</{tag}>" if tag else word
+            if parts and parts[-1][0] == ref:
+                parts[-1][1].append(shown)
+            else:
+                parts.append((ref, [shown]))
+        texts = [
+            mark(" ".join(words), str(ref)) if ref and markers else " ".join(words)
+            for ref, words in parts
+        ]
+        found += f"<p>{' '.join(texts)}</p>"
+    return found
+
+
+def _marked(body: str) -> dict[str, str]:
+    """Return the text of each comment, without blanks."""
+    found: dict[str, str] = {}
+    for element in parse(body).walk():
+        if element.name == "ac:inline-comment-marker":
+            text = body.encode()[element.inner : element.outer].decode()
+            ref = element.attributes["ac:ref"]
+            found[ref] = found.get(ref, "") + re.sub(r"<[^>]*>|\s", "", text)
+    return found
+
+
+@given(_commented(), st.data())
+def test_edits_around_a_comment_keep_it(blocks: list[list[_Word]], data: st.DataObject) -> None:
+    """Words without a comment go and come, tags change, blocks move; some commented words go."""
+    before = _body(blocks, markers=True)
+    refs = {ref for block in blocks for _word, _tag, ref in block if ref}
+    gone = data.draw(st.sets(st.sampled_from(sorted(refs)))) if refs else set()
+    after: list[list[_Word]] = []
+    for block in data.draw(st.permutations(blocks)):
+        words: list[_Word] = []
+        for word, _tag, ref in block:
+            inside = bool(words) and ref != 0 and words[-1][2] == ref
+            if not inside and data.draw(st.booleans()):
+                words.append(("new", "", 0))
+            if ref in gone or (ref == 0 and data.draw(st.booleans())):
+                continue
+            words.append((word, data.draw(_TAGS), ref))
+        after.append(words)
+    wanted = _body(after, markers=False)
+    found = with_comments(before, wanted)
+    assert without_markers(found) == wanted
+    assert comment_counts(before, found) == (len(refs - gone), len(gone))
+    kept = {ref: text for ref, text in _marked(before).items() if int(ref) not in gone}
+    assert _marked(found) == kept
