@@ -160,6 +160,8 @@ def test_an_entry_that_fails_does_not_stop_the_others(tracker: Tracker) -> None:
     found = shown(tracker, "server")
     assert found is not None
     assert found["description"] == "new"
-    twins = [{"project": "REL", "name": "x"}] * 2
+    twins = [{"project": "REL", "name": "x"}, {"project": "REL", "name": "X"}]
     tracker.refused("invalid", "name an object once", entries=twins)
     tracker.refused("invalid", "project of the component 'x'", name="x")
+    wildcard = {"project": "REL", "name": "x*", "state": "absent"}
+    tracker.refused("invalid", "names one component", **wildcard)

@@ -126,3 +126,7 @@ def test_entries(fresh: Fresh) -> None:
         "unchanged",
     ]
     assert "entries[1]" in error.message
+    handbook = {"space": "REL", "title": "Handbook", "state": "absent"}
+    for twin in ({**handbook, "title": "HANDBOOK"}, {"page_id": "1002", "state": "absent"}):
+        error = refused(sandbox, entries=[handbook, twin])
+        assert (error.kind, "once" in error.message) == ("invalid", True)

@@ -62,6 +62,10 @@ class EntryKind(ABC, Generic[Entry]):
         contradict each other.
         """
 
+    def key(self, entry: Entry) -> str:
+        """Return the name for comparisons: names that the server takes for the same are equal."""
+        return self.name(entry)
+
     @abstractmethod
     def load(self, entries: Sequence[Entry]) -> None:
         """Read the objects, all in as few requests as possible."""
@@ -100,9 +104,10 @@ class ObjectsOperation(Generic[Entry]):
         for number, entry in enumerate(entries):
             place = f"entries[{number}]" if listed else ""
             name = _name(kind, entry, place)
-            if name in places:
-                raise invalid(f"{place} is '{name}', as {places[name]} is: name an object once")
-            places[name] = place
+            key = kind.key(entry)
+            if key in places:
+                raise invalid(f"{place} is '{name}', as {places[key]} is: name an object once")
+            places[key] = place
             self._objects.append(Managed(entry, name, place))
 
     def plan(self) -> Plan:

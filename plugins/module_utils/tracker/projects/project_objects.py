@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from ...core.address import path
-from ...core.errors import ToolchainError
+from ...core.errors import ToolchainError, invalid
 from ...core.http.messages import json_or_none, unexpected_body
 from ..client import TrackerClient
 from ..fields.documents import plain_lines
@@ -153,12 +153,19 @@ def named(objects: Sequence[Found], name: str) -> Found | None:
     return next((found for found in objects if same_name(found.name, name)), None)
 
 
+def refuse_pattern(name: str, noun: str) -> None:
+    """Raise `invalid` for a name with wildcards."""
+    if "*" in name or "?" in name:
+        raise invalid(f"name: '{name}' has wildcards, but names one {noun}")
+
+
 def same_name(name: str, other: str) -> bool:
     """Compare names without regard to case [tracker-17] and to the composition of umlauts."""
-    return _plain_name(name) == _plain_name(other)
+    return name_key(name) == name_key(other)
 
 
-def _plain_name(name: str) -> str:
+def name_key(name: str) -> str:
+    """Return a name for comparisons with other names."""
     return unicodedata.normalize("NFC", name.strip()).casefold()
 
 

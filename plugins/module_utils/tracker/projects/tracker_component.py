@@ -19,7 +19,7 @@ from ..client import TrackerClient
 from ..editing.site import Site
 from .by_project import ByProject
 from .components import Component, ProjectComponents
-from .project_objects import named, same_lines, same_name
+from .project_objects import name_key, named, refuse_pattern, same_lines, same_name
 
 _LONGEST = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -129,6 +129,9 @@ class ComponentKind(EntryKind[ComponentEntry]):
         entry.require_sense()
         return f"{entry.project}/{entry.name}"
 
+    def key(self, entry: ComponentEntry) -> str:
+        return name_key(self.name(entry))
+
     def load(self, entries: Sequence[ComponentEntry]) -> None:
         self._projects.load(entry.project for entry in entries)
 
@@ -177,6 +180,7 @@ class ManagedComponent:
         options = self._options
         self._current = named(known, options.name)
         if self._current is None:
+            refuse_pattern(options.name, "component")
             return unchanged({"component": None})
         if options.move_issues_to is not None:
             self._target = named(known, options.move_issues_to)

@@ -18,6 +18,7 @@ from .. import permissions
 from ..client import TrackerClient
 from ..editing.site import Site
 from .by_project import ByProject
+from .project_objects import name_key
 from .project_roles import GROUPS, USERS, ProjectRole, ProjectRoles, actor_in
 
 _Names = Annotated["list[str] | None", Option(empty=True)]
@@ -92,6 +93,9 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
     def name(self, entry: ProjectRoleEntry) -> str:
         entry.require_sense()
         return f"{entry.project}/{entry.role}"
+
+    def key(self, entry: ProjectRoleEntry) -> str:
+        return name_key(self.name(entry))
 
     def load(self, entries: Sequence[ProjectRoleEntry]) -> None:
         self._projects.load(entry.project for entry in entries)

@@ -18,7 +18,7 @@ from ...core.module.typed_options import Option
 from ...core.plan import Comparison, Plan, plan, unchanged, without_none
 from .. import permissions
 from ..client import TrackerClient
-from .project_objects import named, same_lines, same_name
+from .project_objects import named, refuse_pattern, same_lines, same_name
 from .version_issues import VersionIssues
 from .versions import DATES, MOVE, NO_DATE, ProjectVersions, Version
 
@@ -79,11 +79,6 @@ class TrackerVersionOptions:
             raise invalid(f"move_to is '{self.move_to}', the version that is to be deleted")
 
 
-def _refuse_pattern(name: str) -> None:
-    if "*" in name or "?" in name:
-        raise invalid(f"name: '{name}' has wildcards, but names one version")
-
-
 def _is_late(start: str | None, release: str | None) -> bool:
     """Return whether a version starts after its release."""
     days = [day for day in (start, release) if day not in (None, NO_DATE)]
@@ -129,7 +124,7 @@ class TrackerVersionOperation:
             return self._removal(known)
         self._current = self._versions.managed(known, self._options.name, self._options.new_name)
         if self._current is None:
-            _refuse_pattern(self._options.new_name or self._options.name)
+            refuse_pattern(self._options.new_name or self._options.name, "version")
         if self._options.state == "released":
             self._judge_unresolved(known)
         self._wanted = self._desired()
@@ -142,7 +137,7 @@ class TrackerVersionOperation:
         options = self._options
         self._current = named(known, options.name)
         if self._current is None:
-            _refuse_pattern(options.name)
+            refuse_pattern(options.name, "version")
             return unchanged({"version": None, "unresolved_count": None})
         if options.move_to is not None:
             self._target = self._required(known, "move_to", options.move_to)

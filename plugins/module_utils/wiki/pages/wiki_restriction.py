@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
 from ..client import WikiClient
+from ..names import composed
 from ..page import Page
 from ..permissions import require
 from .page_restrictions import RestrictedOperations
@@ -90,6 +91,9 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         entry.require_sense()
         return entry.page_id or f"{entry.space}/{entry.title}"
 
+    def key(self, entry: RestrictionEntry) -> str:
+        return composed(self.name(entry)).lower()
+
     def load(self, entries: Sequence[RestrictionEntry]) -> None:
         def read(entry: RestrictionEntry) -> tuple[Page, PageRights] | ToolchainError:
             try:
@@ -100,6 +104,12 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
 
         names = [self.name(entry) for entry in entries]
         self._read = dict(zip(names, first_alone(_PARALLEL, read, entries), strict=True))
+        pages: dict[str, str] = {}
+        for name, found in self._read.items():
+            if not isinstance(found, ToolchainError):
+                first = pages.setdefault(found[0].id, name)
+                if first != name:
+                    raise invalid(f"entries: '{name}' is the page '{first}', too: name it once")
 
     def compare(self, entry: RestrictionEntry) -> Plan:
         found = self._read[self.name(entry)]
