@@ -20,6 +20,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.plugins impo
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts import unmarked_output
 from ansible_collections.delivery.toolchain.plugins.module_utils.core import errors
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http import bodies, messages
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.paths import globs
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo import error_text, json_rows
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import pagination
 from ansible_collections.delivery.toolchain.plugins.module_utils.tracker import client as tracker
@@ -55,7 +56,8 @@ def _artifacts(text: str) -> object:
     names = [{"relativePath": text}, {"relativePath": "a"}]
     shown = {"artifacts": names, "fingerprint": [{"fileName": text, "hash": text}]}
     found = build_artifacts.artifacts_of(shown)
-    return build_artifacts.ArtifactPatterns(["**/*a*b*c*"]).chosen(found)
+    patterns = globs.Patterns("patterns", ["**/*a*b*c*"])
+    return [artifact for artifact in found if patterns.fits(artifact.path)]
 
 
 def _link(text: str) -> object:

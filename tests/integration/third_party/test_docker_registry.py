@@ -22,6 +22,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.image_names import (
+    ImageReference,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.images import (
     registry as containers,
 )
@@ -245,7 +248,7 @@ def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:
     assert raw.json() == {"name": "tool", "tags": None}
     options = DockerImageInfoOptions(repo=REPO, page_size=2)
     info = DockerImageInfoOperation(both.task("registry"), options)
-    assert info.tags("tool") == []
+    assert info.tags(ImageReference(REPO, "tool")) == []
     found = info.images()
     assert {"name": "tool", "tags": []} in found
     assert [one["name"] for one in found] == sorted(both.tags)

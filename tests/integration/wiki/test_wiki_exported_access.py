@@ -57,7 +57,11 @@ class Wiki:
         """Return the plan and the return values."""
         make, kind = MODULES[name]
         login = connections.LOGINS["wiki"]
-        given = {"url": self.sandbox.urls["wiki"], "dialect": self._dialect, **login}
+        given: dict[str, Any] = {
+            "url": self.sandbox.urls["wiki"],
+            "dialect": self._dialect,
+            **login,
+        }
         given |= {"timeout": 10.0, "retries": 0, "retry_max_wait": 0.0}
         task = Task(resolve("wiki", given.get, environ={}), lambda text: None, read_only=False)
         operation = make(task, typed_options.parse(kind, options))

@@ -158,9 +158,9 @@ def test_the_own_account_is_not_locked_out(wiki: Wiki) -> None:
                 assert error["error"]["kind"] == "invalid", error
                 assert f"would lose the right to {name}" in error["msg"]
     page = {"space": None, "title": None, "parent_id": None, "body": None, "page_id": "1002"}
-    given = {**page, "restrictions": {"update": {"users": [other]}}}
-    assert "or set force" in wiki.page(**given)["msg"]
-    assert wiki.page(**given, force=True)["changed"]
+    asked: dict[str, Any] = {**page, "restrictions": {"update": {"users": [other]}}}
+    assert "or set force" in wiki.page(**asked)["msg"]
+    assert wiki.page(**asked, force=True)["changed"]
     assert wiki.tree(restrictions={"update": {"users": [other]}})["error"]["kind"] == "invalid"
     groups = wiki.page(restrictions={"update": {"groups": ["writers"]}})
     assert groups["changed"], groups

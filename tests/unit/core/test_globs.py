@@ -105,3 +105,21 @@ def test_there_is_no_other_language_of_patterns() -> None:
         if re.search(r"\bfnmatch|^import glob", text := path.read_text("utf-8"), re.M)
     }
     assert using == {"sources.py": ["import glob"]}
+
+
+_MEANINGS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "/", "*", "**", "**/", "?"]), max_size=8),
+    st.lists(st.text("ab/", max_size=9), min_size=5, max_size=20),
+)
+def test_a_pattern_matches_as_its_plain_expression_does(
+    tokens: list[str], paths: list[str]
+) -> None:
+    """Compare with the expression that may try every combination, and so may take hours."""
+    pattern = "".join(tokens)
+    found = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)
+    plain = re.compile("".join(_MEANINGS.get(each) or re.escape(each) for each in found))
+    expected = [plain.fullmatch(path) is not None for path in paths]
+    assert [matcher(pattern)(path) for path in paths] == expected

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import count
 
 _WILDCARD = re.compile(r"[*?]")
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
-_MEANINGS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_WIDE = re.compile(r"(\*\*/?)")
+_MEANINGS = {"**/": "(?:.*?/)??", "**": ".*?"}
 #: A `*` that is no part of `**`.
 _SINGLE = re.compile(r"(?<!\*)\*(?!\*)")
 
@@ -30,10 +31,43 @@ def fixed_part(pattern: str) -> str:
 
 @lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a test for names and paths."""
-    parts = [_MEANINGS.get(token) or re.escape(token) for token in _TOKEN.findall(pattern)]
-    fits = re.compile("".join(parts), re.DOTALL).fullmatch
+    """Return a test for names and paths, whose time does not explode with their length."""
+    head, *others = _WIDE.split(pattern)
+    atomic = _is_atomic(head, others)
+    groups = count()
+
+    def first(expression: str) -> str:
+        """Let the expression match once: an atomic group, which Python has from 3.11 on only."""
+        name = f"g{next(groups)}"
+        return f"(?=(?P<{name}>{expression}))(?P={name})" if atomic else expression
+
+    def section(text: str, last: bool) -> str:
+        begin, *rest = ("[^/]".join(map(re.escape, part.split("?"))) for part in text.split("*"))
+        stars = [first(f"[^/]*?{literal}") for literal in rest]
+        if last and rest:
+            stars[-1] = f"[^/]*{rest[-1]}"
+        return begin + "".join(stars)
+
+    expression = section(head, not others)
+    for index in range(0, len(others), 2):
+        last = index == len(others) - 2
+        part = _MEANINGS[others[index]] + section(others[index + 1], last)
+        expression += part if last else first(part)
+    fits = re.compile(expression, re.DOTALL).fullmatch
     return lambda path: fits(path) is not None
+
+
+def _is_atomic(head: str, others: Sequence[str]) -> bool:
+    """Return whether each section may keep the first place where it matches: what follows `**/`
+    must begin at a slash, so that the section before it has to end at one.
+    """
+    before, wide = head, "**/"
+    for index in range(0, len(others), 2):
+        at_slash = before.endswith("/") or (not before and wide == "**/")
+        wide, before = others[index], others[index + 1]
+        if wide == "**/" and not at_slash:
+            return False
+    return True
 
 
 def crossing(pattern: str) -> str:
