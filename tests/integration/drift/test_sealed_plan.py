@@ -295,6 +295,68 @@ def test_what_a_run_deletes_stays_in_the_trash(fresh: Fresh, tmp_path: Path) -> 
     assert _sealed(sandbox, tmp_path, **house)["entries"] == []
 
 
+CHAIN: dict[str, Any] = {
+    "desired_state_repositories": [
+        {"key": "chain-local", "rclass": "local", "package_type": "generic"},
+        {
+            "key": "chain",
+            "rclass": "virtual",
+            "package_type": "generic",
+            "repositories": ["chain-local"],
+        },
+    ],
+    "desired_state_groups": [{"name": "chain"}],
+    "desired_state_users": [
+        {
+            "name": "chain",
+            "email": "chain@example.org",
+            "password": "Secret-1234",
+            "groups": ["chain"],
+        }
+    ],
+    "desired_state_permissions": [
+        {
+            "name": "chain",
+            "resources": {
+                "artifact": {
+                    "targets": [{"repo": "chain-local"}],
+                    "users": {"chain": ["read"]},
+                    "groups": {"chain": ["read", "write"]},
+                }
+            },
+        }
+    ],
+    "desired_state_jobs": [
+        {"job": "chain", "folder": True},
+        {"job": "chain/job", "config": "<project><description>chain</description></project>"},
+    ],
+    "desired_state_credentials": [
+        {"id": "chain", "folder": "chain", "kind": "secret_text", "secret": "chain-secret-12345"}
+    ],
+    "desired_state_views": [{"name": "chain", "folder": "chain", "jobs": ["job"]}],
+    "desired_state_spaces": [{"key": "CHN", "name": "Chain"}],
+    "desired_state_pages": [{"space": "CHN", "title": "Above", "body": "<p>above</p>"}],
+    "enforce_roles": "desired_state",
+    "drift_report": "report",
+}
+
+
+def test_objects_that_need_each_other_are_taken_as_planned(fresh: Fresh, tmp_path: Path) -> None:
+    """Verify that what earlier tasks write does not change the digests of later ones."""
+    sandbox = fresh("real")
+    logins = _logins(sandbox)
+    logins["repo"] = connections.connection(
+        "repo", sandbox.urls["repo"], token=ADMIN, dialect="jfrog"
+    )
+    chain = {**CHAIN, "enforce_connections": logins, "desired_state_versions": []}
+    plan = _sealed(sandbox, tmp_path, **chain)
+    count = sum(len(each) for name, each in CHAIN.items() if isinstance(each, list))
+    assert len(plan["entries"]) == count
+    run = _run(sandbox, tmp_path, "enforce", {**PLAN, **chain})
+    assert f"Applied: {count} created, 0 updated, 0 deleted; failed: 0, skipped: 0." in run.output
+    assert _sealed(sandbox, tmp_path, **chain)["entries"] == []
+
+
 def test_an_old_plan_is_refused_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     plan = _sealed(sandbox, tmp_path)
