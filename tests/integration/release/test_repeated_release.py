@@ -25,6 +25,8 @@ EXPECTED: dict[str, tuple[bool, list[str]]] = {
     "new content": (True, [PATH]),
     "unchanged again": (False, []),
     "deleted": (True, [PATH]),
+    "released before": (False, []),
+    "released after all": (True, []),
 }
 
 
@@ -40,7 +42,8 @@ def publish(name: str, **options: Any) -> dict[str, Any]:
 
 def promote(name: str, status: str = "released", **options: Any) -> dict[str, Any]:
     wanted = {**BUILD, "status": status, "target_repo": TARGET, **options}
-    return playbook.task("build_promote", wanted, name)
+    given = {option: value for option, value in wanted.items() if value is not None}
+    return playbook.task("build_promote", given, name)
 
 
 def delete(name: str) -> dict[str, Any]:
@@ -66,6 +69,9 @@ TASKS = [
     promote("deleted"),
     delete("delete again"),
     promote("conflict", copy=False),
+    promote("withdrawn", "withdrawn", target_repo=None),
+    promote("released before"),
+    promote("released after all", force=True),
 ]
 
 
@@ -109,3 +115,10 @@ def test_files_that_cannot_be_promoted_again_are_a_conflict(run: playbook.Run) -
     assert (event.status, event.result["error"]["kind"]) == ("failed", "conflict")
     assert PATH in event.result["msg"]
     assert event.writes == []
+
+
+def test_an_earlier_promotion_whose_target_lacks_files_is_warned_of(run: playbook.Run) -> None:
+    event = run.event("released before")
+    (warning,) = event.result["warnings"]
+    assert f"'{TARGET}' does not hold" in warning
+    assert "warnings" not in run.event("tested before").result

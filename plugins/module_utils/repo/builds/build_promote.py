@@ -25,7 +25,10 @@ from .promotions import (
     BuildSnapshot,
     LaterPromotionOptions,
     Promotion,
+    failure_of,
     messages_in,
+    nothing_to_do,
+    result_of,
     stages_of,
 )
 
@@ -98,7 +101,7 @@ class BuildPromoteOperation:
         current = self._current = self._read()
         newest = current.newest
         if newest is not None and not options.force and self._is_passed(current):
-            return _nothing_to_do(newest)
+            return nothing_to_do(newest)
         if options.target_repo and not (newest and newest.repository == options.target_repo):
             target, error = self._resolve(options.target_repo)
             current = self._current = replace(current, target=target, target_error=error)
@@ -106,7 +109,7 @@ class BuildPromoteOperation:
         if not options.force and self._is_promoted(current):
             missing = self._missing_files(current)
             if not missing:
-                return _nothing_to_do(newest or Promotion(None, current.target))
+                return nothing_to_do(newest or Promotion(None, current.target))
             self._require_copy(current, missing)
         if options.gate and records.predicted_record(*self._build) is None:
             self._validate(self._rehearse())
@@ -118,7 +121,7 @@ class BuildPromoteOperation:
         after = {**before, **without_none(wanted.status_and_repository())}
         if missing:
             before["missing_files"], after["missing_files"] = list(missing), []
-        result = _result(wanted, promoted=False, missing=missing)
+        result = result_of(wanted, promoted=False, missing=missing)
         return Plan(before, after, "update" if before else "create", result=result)
 
     def _read(self) -> BuildSnapshot:
@@ -152,7 +155,19 @@ class BuildPromoteOperation:
             return True
         if wanted.status in (None, newest.status):
             return False
-        return any(self._equals(earlier, wanted) for earlier in history)
+        earlier = [one for one in history if self._equals(one, wanted)]
+        if earlier and earlier[-1].repository is not None:
+            self._warn_of_missing(replace(current, target=earlier[-1].repository))
+        return bool(earlier)
+
+    def _warn_of_missing(self, current: BuildSnapshot) -> None:
+        missing = self._missing_files(current)
+        if missing:
+            self._task.warn(
+                f"{self._label} was promoted to '{self._options.status}' before, and stays as it"
+                f" is, but '{current.target}' does not hold {shorten(', '.join(missing), 300)}:"
+                " force promotes it again, followed_by names later promotions that move its files"
+            )
 
     def _equals(self, recorded: Promotion, wanted: Promotion) -> bool:
         """Return whether a recorded promotion has the wanted status and repository.
@@ -361,7 +376,7 @@ class BuildPromoteOperation:
             found = "is missing"
         else:
             return
-        raise _failed(
+        raise failure_of(
             response,
             f"the server reported success, but the newest promotion in the record {found}",
             messages,
@@ -373,28 +388,9 @@ class BuildPromoteOperation:
         """Raise `failed` if the target still lacks files after a repeated promotion."""
         missing = self._missing_files(current)
         if missing:
-            raise _failed(
+            raise failure_of(
                 response,
                 f"the server reported success, but '{current.target}' still does not hold the"
                 f" content of {shorten(', '.join(missing), 400)}",
                 messages,
             )
-
-
-def _failed(response: Response, message: str, messages: list[dict[str, str]]) -> ToolchainError:
-    error = response.error("failed", message)
-    error.result["messages"] = messages
-    return error
-
-
-def _nothing_to_do(newest: Promotion) -> Plan:
-    return Plan({}, {}, result=_result(newest, promoted=True))
-
-
-def _result(promotion: Promotion, *, promoted: bool, missing: Sequence[str] = ()) -> dict[str, Any]:
-    return {
-        "messages": [],
-        "promotion": promotion.as_dict(),
-        "promoted": promoted,
-        "missing_files": list(missing),
-    }

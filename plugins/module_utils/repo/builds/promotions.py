@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response
 from ...core.module.typed_options import Option
+from ...core.plan import Plan
 from ..client import objects
 from ..error_text import errors_in, messages_of, text_of
 from ..times import moment_of
@@ -147,3 +148,27 @@ def messages_in(response: Response) -> list[dict[str, str]]:
     if found or response.status == 400 or not text or text.startswith(("{", "[")):
         return found
     return [{"level": "INFO", "message": shorten(text)}]
+
+
+def failure_of(response: Response, message: str, messages: list[dict[str, str]]) -> ToolchainError:
+    """Return the error of a promotion that failed, with the messages of the server."""
+    error = response.error("failed", message)
+    error.result["messages"] = messages
+    return error
+
+
+def nothing_to_do(newest: Promotion) -> Plan:
+    """Return the plan for a build that is promoted."""
+    return Plan({}, {}, result=result_of(newest, promoted=True))
+
+
+def result_of(
+    promotion: Promotion, *, promoted: bool, missing: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the return values of a promotion."""
+    return {
+        "messages": [],
+        "promotion": promotion.as_dict(),
+        "promoted": promoted,
+        "missing_files": list(missing),
+    }
