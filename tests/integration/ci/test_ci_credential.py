@@ -105,6 +105,17 @@ def test_the_description_is_shown_without_the_record(ci: Ci) -> None:
     assert ci.run(id="a", secret="first-secret")["credential"]["description"] == "Text"
 
 
+def test_a_description_may_be_copied_from_the_server(ci: Ci) -> None:
+    ci.run(id="a", kind="secret_text", secret="first-secret", description="Text")
+    told = shown(ci, "a").partition("<description>")[2].partition("<")[0]
+    assert "pbkdf2" in told
+    found = ci.run(id="a", secret="first-secret", description=told)
+    assert (found["changed"], found["credential"]["secret"]) == (False, "same")
+    given: dict[str, Any] = {"kind": "xml", "config": APP.format(key="first-secret", owner="me")}
+    ci.run(id="app", **given)
+    assert not ci.run(id="app", **given, description=told.replace("Text", "").strip())["changed"]
+
+
 def test_a_binary_file_is_compared(ci: Ci, tmp_path: Path) -> None:
     source = tmp_path / "key.bin"
     source.write_bytes(b"\x00\xff\x01")

@@ -47,6 +47,8 @@ class WantedFields:
     def __init__(self, kind: str, id_: str, given: Mapping[str, Any]) -> None:
         self._name, self._kind, self._id = kind, KINDS[kind], id_
         self._given = without_none(given, ("scope", "description", *self._kind.fields))
+        if "description" in self._given:  # may be copied from the server, with its record
+            self._given["description"] = secret_record.split(self._given["description"])[0]
         self._secrets = without_none(given, self._kind.secrets)
         if "secret" in self._secrets and kind == "secret_file":
             self._secrets["secret"] = base64.b64encode(self._secrets["secret"]).decode()
@@ -110,8 +112,9 @@ class WantedDocument:
         if text_of(self._root, "id") not in ("", id_):
             raise invalid(f"config has the id '{text_of(self._root, 'id')}', but id is '{id_}'")
         put(self._root, "id", id_)
-        if description is not None:
-            put(self._root, "description", description)
+        told = text_of(self._root, "description") if description is None else description
+        if told or description is not None:
+            put(self._root, "description", secret_record.split(told)[0])
         self.secret: str | None = xml_reader.written(_bare(self._root))
 
     @property
