@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.access.repo_group import (
     RepoGroupOperation,
 )
@@ -216,3 +219,38 @@ def test_slips(server: Server, given: dict[str, Any], said: str) -> None:
     assert error.kind == "invalid"
     assert said in error.message
     assert server.stub.seen == []
+
+
+OLDER = "GET /api/security/groups/dev?includeUsers=true"
+NEWER = "GET /access/api/v2/groups/dev"
+REFUSED = Reply(401, {"errors": [{"code": "UNAUTHORIZED", "message": "Token is required"}]})
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_access_that_refuses_another_login_than_a_token_is_replaced(
+    server: Server, monkeypatch: pytest.MonkeyPatch, accepted: bool
+) -> None:
+    task = server.task()
+    connection = replace(task.connection, api_key=Secret("key-1234"))
+    monkeypatch.setattr(server, "task", lambda check=False: Task(connection, task.warn, check))
+    server.on[NEWER] = REFUSED
+    server.on[OLDER] = Reply(body={"name": "dev"}) if accepted else Reply(401, "no")
+    if accepted:
+        assert not server.run(RepoGroupOperation, {"name": "dev"})[0].changed
+        return
+    error = server.fails(RepoGroupOperation, {"name": "dev"})
+    assert error.kind == "auth"
+    assert "may need an access token: set token" in error.message
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_proxy_without_access_is_no_absent_group(server: Server, status: int) -> None:
+    server.on[NEWER] = Reply(status, "<html><body>not here</body></html>")
+    server.on[OLDER] = Reply(body={"name": "dev"})
+    assert not server.run(RepoGroupOperation, {"name": "dev"})[0].changed
+
+
+def test_access_that_is_down_is_no_absent_group(server: Server) -> None:
+    server.on[NEWER] = Reply(500, "<html><body>bad gateway</body></html>")
+    error = server.fails(RepoGroupOperation, {"name": "dev"})
+    assert (error.kind, error.status) == ("server", 500)
