@@ -58,7 +58,7 @@ def _permission(number: int, key: str, group: str) -> dict[str, Any]:
 
 
 def _tasks(folder: Path) -> list[dict[str, Any]]:
-    """Return the export, and a comparison of each kind with what it has written."""
+    """Return an export task, and a task for each kind that compares the exported objects."""
     reading = {"file": str(folder / "repo.yml"), "name": "state"}
     return [
         playbook.task(EXPORT, {"dest": str(folder), "users": False}, EXPORT),

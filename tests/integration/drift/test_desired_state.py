@@ -271,7 +271,7 @@ def test_an_environment_and_what_the_folder_does_not_name(fresh: Fresh, tmp_path
     assert "has no environment 'tset': it has test" in run.output
 
 
-#: What an export cannot contain: jobs of branches, secrets, and what another list describes.
+#: Objects that an export leaves out: jobs of branches, secrets, sections that another list describes.
 LEFT_OUT = {
     "CI server": [
         "delivery/service/*",
