@@ -501,7 +501,7 @@ def test_links_of_the_file_system_do_not_lead_out(tree: Tree, tmp_path: Path) ->
         ({"parent_id": "99"}, "not_found", "no page 99"),
         ({"parent_id": None, "space": "NO"}, "not_found", "no space NO"),
         ({"parent_id": "1101"}, "conflict", "is in the space ARC"),
-        ({"src": "/nowhere"}, "invalid", "/nowhere is no folder"),
+        ({"src": "/nowhere"}, "invalid", "/nowhere is neither a file nor a folder"),
         ({"parallel": 0}, "invalid", "parallel"),
     ],
 )
