@@ -342,7 +342,7 @@ CHAIN: dict[str, Any] = {
 
 
 def test_objects_that_need_each_other_are_taken_as_planned(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify that what earlier tasks write does not change the digests of later ones."""
+    """Verify that the writes of earlier tasks do not change the digests of later tasks."""
     sandbox = fresh("real")
     logins = _logins(sandbox)
     logins["repo"] = connections.connection(

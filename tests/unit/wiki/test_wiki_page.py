@@ -369,7 +369,7 @@ def test_what_cannot_be_done_is_said_before_any_write(
         ({"space": "REL", "body": ""}, "page_id, or space and title"),
         ({"page_id": "7", "section": "A"}, "section needs body"),
         ({"page_id": "7", "body": "<p>R & D</p>"}, "line 1, column 6"),
-        ({"page_id": "..", "body": ""}, "not a path"),
+        ({"page_id": "..", "body": ""}, "page_id is '..', which names nothing"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_any_request(

@@ -72,7 +72,7 @@ class Protection:
                 yield ROLE_ASSIGNMENTS, each
 
     def read(self, places: Iterable[tuple[ObjectKind, str | None]]) -> None:
-        """Compare objects with the patterns until each pattern matches one."""
+        """Compare objects with the patterns until every pattern has a match."""
         for kind, project in places:
             if self.patterns.unused:
                 self._look_at(kind, project)

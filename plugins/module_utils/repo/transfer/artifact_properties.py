@@ -49,7 +49,7 @@ class ArtifactPropertiesOptions:
 
     @property
     def selects(self) -> bool:
-        """Return whether the files are chosen one by one, and not as an item."""
+        """Return whether the options select single files, not a whole item."""
         many = self.artifacts is not None or has_wildcards(self.path or "")
         return many or bool(self.match_properties) or bool(self.exclude)
 
