@@ -88,8 +88,11 @@ class WikiClient:
         return self._read(lambda pages: pages.find_by_id(what, page_id, space))
 
     def require(self, what: str, page_id: str, space: str | None) -> Page:
-        """Return a page by id. Raise `not_found` if it is missing or not visible."""
-        return self._read(lambda pages: pages.require(what, page_id, space))
+        """Return a page by id, also a predicted page. Raise `not_found` if it is missing or not
+        visible.
+        """
+        predicted = predicted_pages.by_id(self.predictions, page_id)
+        return predicted or self._read(lambda pages: pages.require(what, page_id, space))
 
     def find(self, what: str, space: str, title: str) -> Page | None:
         """Return the page with a title; the server trims titles and ignores case. In the cloud it

@@ -17,6 +17,7 @@ Chain = list[tuple[str, dict[str, Any]]]
 
 FILES = [{"repo": "generic-staging-local", "path": "p/new.bin"}]
 PROJECT = "<project><builders/></project>"
+READERS = {"users": ["reporter"], "groups": ["writers"]}
 #: Chains of tasks: every task needs the result of the task before it.
 CHAINS: dict[str, Chain] = {
     "release": [
@@ -102,6 +103,13 @@ CHAINS: dict[str, Chain] = {
             {"space": "REL", "title": "Below", "body": "", "parent_id": "{{ run_0.page.id }}"},
         ),
         ("wiki_page", {"space": "REL", "title": "Below", "labels": ["added"]}),
+        ("wiki_restriction", {"space": "REL", "title": "Below", "update": READERS}),
+        ("wiki_restriction", {"page_id": "{{ run_0.page.id }}", "update": READERS}),
+    ],
+    "trees": [
+        ("wiki_tree", {"src": "tree", "space": "REL", "title_prefix": "New "}),
+        ("wiki_restriction", {"space": "REL", "title": "New Below", "update": READERS}),
+        ("wiki_page", {"space": "REL", "title": "New Below", "labels": ["added"]}),
     ],
     "versions": [
         ("tracker_version", {"project": "REL", "name": "7.7"}),
@@ -128,6 +136,9 @@ CHAINS: dict[str, Chain] = {
 
 
 def _run(folder: Path, sandbox: Sandbox, chain: Chain, **play: Any) -> list[dict[str, Any]]:
+    (folder / "tree").mkdir(exist_ok=True)
+    for name in ("index", "Below"):
+        (folder / f"tree/{name}.md").write_text(f"# {name}\n", encoding="utf-8")
     tasks = []
     for number, (module, options) in enumerate(chain):
         task = playbook.task(module, options, f"{number}")

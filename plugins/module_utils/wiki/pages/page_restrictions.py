@@ -11,7 +11,7 @@ from ...core.errors import invalid
 from ...core.module.typed_options import Option
 from ...core.plan import Change
 from ..page import Page
-from .restrictions import OPERATIONS, PageRights, Restrictions, merged
+from .restrictions import OPERATIONS, PageRights, Restrictions, merged, unrestricted
 
 _Names = Annotated[list[str], Option(empty=True)]
 
@@ -63,8 +63,7 @@ class PageRestrictions:
 
         :param saves: whether the content is written after the restrictions
         """
-        blank: PageRights = {name: {"users": [], "groups": []} for name in OPERATIONS}
-        self._before = blank if page is None else self._store.require(page)
+        self._before = unrestricted() if page is None else self._store.require(page)
         self._after = merged(self._before, self._wanted)
         if self._before == self._after:
             return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
+from .. import predicted_pages
 from ..client import WikiClient, place_of
 from ..page import Page, member
 
@@ -53,12 +54,12 @@ class Restrictions:
         """Return the restrictions that a page shows, or read them. None: the server does not report
         all of them.
         """
-        shown = _rights(page.content.get("restrictions"))
+        shown = _shown(page)
         return _rights(self._read(page).json()) if shown is None else shown
 
     def require(self, page: Page) -> PageRights:
         """Return the restrictions like `of()`. Raise `protocol` for `None`."""
-        shown = _rights(page.content.get("restrictions"))
+        shown = _shown(page)
         return self.read(page) if shown is None else shown
 
     def read(self, page: Page) -> PageRights:
@@ -155,6 +156,18 @@ def merged(before: PageRights, wanted: PageRights) -> PageRights:
         name: names for name, names in wanted.items() if not _same_names(before[name], names)
     }
     return {**before, **changed}
+
+
+def unrestricted() -> PageRights:
+    """Return the restrictions of a new page."""
+    return {name: {"users": [], "groups": []} for name in OPERATIONS}
+
+
+def _shown(page: Page) -> PageRights | None:
+    """Return the restrictions that a page shows. A predicted page has none."""
+    if predicted_pages.is_id(page.id):
+        return unrestricted()
+    return _rights(page.content.get("restrictions"))
 
 
 def _same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]]) -> bool:

@@ -113,12 +113,12 @@ class SinglePage:
                 # this task cannot create the page, an earlier one in check mode would
                 return predicted_pages.by_title(self._client.predictions, space, title)
             return page
-        if predicted_pages.is_id(options.page_id):
-            page = predicted_pages.by_id(self._client.predictions, options.page_id)
-            if page is not None:
-                return page
-        read = self._client.find_by_id if self._removes else self._client.require
-        return read(f"reading {named}", options.page_id, options.space)
+        if not self._removes:
+            return self._client.require(f"reading {named}", options.page_id, options.space)
+        predicted = predicted_pages.by_id(self._client.predictions, options.page_id)
+        return predicted or self._client.find_by_id(
+            f"reading {named}", options.page_id, options.space
+        )
 
     def predict(self) -> None:
         """In check mode, remember the new page."""

@@ -14,12 +14,13 @@ from ...core.module.entries import EntryKind, ObjectsOperation, entries_of
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.plan import Plan, plan
+from .. import predicted_pages
 from ..client import WikiClient
 from ..names import composed
 from ..page import Page
 from ..permissions import require
 from .page_restrictions import RestrictedOperations
-from .restrictions import EXPANSION, OPERATIONS, PageRights, Restrictions, merged
+from .restrictions import EXPANSION, OPERATIONS, PageRights, Restrictions, merged, unrestricted
 
 #: Pages that are read at once.
 _PARALLEL = 4
@@ -48,7 +49,7 @@ class RestrictionEntry(RestrictedOperations):
     @property
     def wanted(self) -> PageRights:
         if self.state == "absent":
-            return {name: {"users": [], "groups": []} for name in OPERATIONS}
+            return unrestricted()
         return super().wanted
 
 
@@ -138,6 +139,7 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
             return self._client.require(f"reading the page {name}", entry.page_id, entry.space)
         space, title = entry.space or "", entry.title or ""
         page = self._client.find(f"searching for the page '{title}'", space, title)
+        page = page or predicted_pages.by_title(self._client.predictions, space, title)
         if page is None:
             message = (
                 f"there is no page '{title}' in the space {space}, or the account may not see it"

@@ -15,6 +15,7 @@ from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Action, Plan
 from ...core.plans.sealing import PlannedChange
+from .. import predicted_pages
 from ..client import WikiClient
 from ..names import require_labels, wrong_title
 from ..page import Page
@@ -172,6 +173,16 @@ class WikiTreeOperation:
         self._plans = [plan for plan in self._plans if plan.page or plan.fields]
         self._deletions = [plan for plan in self._deletions if plan.fields]
         return self._whole()
+
+    def predict(self, plan: Plan) -> None:
+        """In check mode, remember the new pages."""
+        predictions, space = self._client.predictions, self._options.space
+        for one in self._plans:
+            if one.page is None and one.wanted is not None:
+                title = one.wanted.title
+                number = predicted_pages.new_id(predictions, space, title)
+                page = Page(number, title, space, 1, "", body=one.wanted.body)
+                predicted_pages.predict(predictions, page)
 
     def preflight(self, plan: Plan) -> None:
         """Raise `permission` for a page that the account may not write."""
