@@ -475,13 +475,16 @@ def test_patterns_fit_plan_names_and_own_names() -> None:
     assert ran.planned == [("modules", "p/net", "delete")]
 
 
-def test_a_protection_that_could_have_been_meant_across_projects_deletes_nothing() -> None:
+@pytest.mark.parametrize("pattern", ["p*re", "p*"])
+def test_a_protection_that_could_have_been_meant_across_projects_deletes_nothing(
+    pattern: str,
+) -> None:
     server = Server()
     server.modules["p_1"] = {"core": ["a"], "db": ["d"]}
     entry = {"project": "p", "name": "db"}
-    error = refused(server, modules=[entry], purge=["modules"], protect=["p*re"])
+    error = refused(server, modules=[entry], purge=["modules"], protect=[pattern])
     assert (error.kind, server.writes) == ("invalid", [])
-    assert "protect: 'p*re' does not match 'p/core': * ends at a slash" in str(error)
+    assert f"protect: '{pattern}' does not match 'p/core': * ends at a slash" in str(error)
 
 
 def test_more_deletions_than_there_may_be_fail_before_any_write() -> None:

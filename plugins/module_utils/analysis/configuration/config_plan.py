@@ -256,10 +256,13 @@ class ConfigPlanner:
 
     def _stays(self, kind: ObjectKind, resource: Resource, current: State) -> bool:
         """Return whether an object is kept for its protected content. Raises `invalid` if it is
-        protected itself.
+        protected itself, or would be if `*` matched slashes.
         """
         if self._protection.covers(kind, current):
             raise invalid(f"deleting {resource.title}: it is listed in protect")
+        doubt = self._protection.patterns.doubt(kind.name_of(current))
+        if doubt:
+            raise invalid(f"protect: {doubt}; nothing is deleted")
         return self._holds_protected(kind, current)
 
     def _holds_protected(self, kind: ObjectKind, state: State) -> bool:

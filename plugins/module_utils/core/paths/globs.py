@@ -101,6 +101,10 @@ class Patterns:
         """Return whether there is any pattern."""
         return bool(self._matchers)
 
+    def doubt(self, name: str) -> str:
+        """Return what to write for a pattern that would match if `*` matched slashes, else ""."""
+        return next(filter(None, (hint(pattern, [name]) for pattern in self._matchers)), "")
+
     @property
     def unused(self) -> list[str]:
         """Return the patterns that matched nothing."""
