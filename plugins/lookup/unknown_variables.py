@@ -46,9 +46,7 @@ class LookupModule(LookupBase):
         self, terms: list[str], variables: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
-        foreign_imports = [term for term in terms if term not in known.owners()]
-        if foreign_imports:
-            raise AnsibleError(
-                f"this collection has no role and no playbook '{foreign_imports[0]}'"
-            )
+        unknown = [term for term in terms if term not in known.owners()]
+        if unknown:
+            raise AnsibleError(f"this collection has no role and no playbook '{unknown[0]}'")
         return [text for term in terms for text in known.unknown(term, variables or {})]

@@ -304,12 +304,12 @@ class Pages:
         """
         given = data.get("ancestors") if self.real else None
         if given is None:
-            version_changes = self.settings["omit_ancestors_moves"]
+            moves = self.settings["omit_ancestors_moves"]
         elif given == []:
-            version_changes = self.settings["empty_ancestors_moves"]
+            moves = self.settings["empty_ancestors_moves"]
         else:
             return self._parent_of(data, space, page["id"])
-        return None if version_changes or space != page["space"] else page.get("parent")
+        return None if moves or space != page["space"] else page.get("parent")
 
     def _parent_of(self, data: Json, space: str, page_id: str | None) -> str | None:
         """Return the new parent: the last entry of `ancestors`."""

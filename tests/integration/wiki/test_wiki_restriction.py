@@ -93,6 +93,15 @@ def test_the_own_account_is_not_locked_out(fresh: Fresh) -> None:
     assert not run(sandbox, page_id="1002", update={"users": ["author"]})[0].changed
 
 
+def test_the_own_account_that_has_a_right_by_its_group_is_not_locked_out(fresh: Fresh) -> None:
+    sandbox = fresh("real")
+    assert run(sandbox, page_id="1002", update={"groups": ["writers"]})[0].changed
+    error = refused(sandbox, page_id="1002", update={"users": ["reader"]})
+    assert error.kind == "invalid"
+    assert "would lose the right to update" in error.message
+    assert not run(sandbox, page_id="1002", update={"groups": ["writers"]})[0].changed
+
+
 def test_what_cannot_be_is_named(fresh: Fresh) -> None:
     sandbox = fresh("real")
     for check in (True, False):

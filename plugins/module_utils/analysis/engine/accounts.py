@@ -112,8 +112,8 @@ class OwnAccount:
         """Return whether an object is the account, its role, the assignment of the role, or a group
         that has the role.
 
-            :param option: list of `analysis_config` for this kind of object
-            :param doubtful: count unknown cases too: not every server lists the members of groups
+        :param option: list of `analysis_config` for this kind of object
+        :param doubtful: count unknown cases too: not every server lists the members of groups
         """
         if option == "users":
             return self._is(state["name"])

@@ -79,7 +79,8 @@ class Restrictions:
         """Return the own account and the operation that it may no longer do; None without one."""
         if before == after:
             return None
-        account = self._account(groups=any(after[name]["groups"] for name in OPERATIONS))
+        restricted = [rights[name] for rights in (before, after) for name in OPERATIONS]
+        account = self._account(groups=any(names["groups"] for names in restricted))
         for name in OPERATIONS:
             if account.is_in(before[name]) and not account.is_in(after[name]):
                 return account.id, name

@@ -116,8 +116,8 @@ def _without_blanks(name: str, children: list[Node]) -> list[Node]:
 
 
 def _at_a_block(children: list[Node], index: int, blocks: frozenset[str]) -> bool:
-    background = (*children[max(index - 1, 0) : index], *children[index + 1 : index + 2])
-    return any(isinstance(node, StorageElement) and node.name in blocks for node in background)
+    neighbours = (*children[max(index - 1, 0) : index], *children[index + 1 : index + 2])
+    return any(isinstance(node, StorageElement) and node.name in blocks for node in neighbours)
 
 
 def _stripped(children: list[Node]) -> list[Node]:

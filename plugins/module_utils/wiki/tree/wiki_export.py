@@ -251,9 +251,9 @@ class TreeLayout:
             seen.add(title_key(page.title))
             folder = is_folder or bool(children)
             found[f"{stem}/index.xml" if folder else f"{stem}.xml"] = text
-            background = stem if folder else stem.rpartition("/")[0]
+            parent = stem if folder else stem.rpartition("/")[0]
             for name, content in self.attached.get(page.id, {}).items():
-                found[f"{background}/{name}"] = content
+                found[f"{parent}/{name}"] = content
             todo += [(child, self.names.name(stem, child.title), False) for child in children]
         return found
 
