@@ -186,6 +186,19 @@ def test_an_exclusion_that_could_have_been_meant_across_folders_deletes_nothing(
     assert "* ends at a slash, write '" in error.message
 
 
+@pytest.mark.parametrize(
+    ("glob", "found"), [("*.keep", "b/c/x.keep"), ("r/*.keep", "b/x.keep"), ("*/old", "b/c/old/x")]
+)
+def test_an_exclusion_could_have_been_meant_for_the_content_of_a_folder(
+    deleting: Server, glob: str, found: str
+) -> None:
+    deleting.on[QUERY] = rows(row("b", **FOLDER), row(found))
+    options = params({"type": "folder", "name": "b", "exclude": [glob]})
+    error = deleting.fails(ArtifactCleanupOperation, options)
+    assert (error.kind, deleting.asked) == ("invalid", [QUERY])
+    assert f"rule 1: exclude: '{glob}' does not match" in error.message
+
+
 def test_a_folder_pattern_that_was_meant_across_folders_is_warned_of(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/b/c/x"))
     plan, _values = deleting.run(ArtifactCleanupOperation, params({"path": "a/*"}))

@@ -137,7 +137,7 @@ class ArtifactCleanupOperation:
 
     def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
         judged = verdicts(rule, found.rows, found.moment)
-        going = [each.item.path for each in judged if each.goes]
+        going = {path for each in judged if each.goes for path in each.item.paths}
         if going:
             for warning in rule.check_exclude(paths_in(found.rows), going):
                 self._warn(warning)

@@ -45,6 +45,14 @@ class CleanupItem:
         return self.path.rpartition("/")[2]
 
     @property
+    def paths(self) -> Iterator[str]:
+        """Yield the path of the item, and of all that is in it."""
+        yield self.path
+        for file in self.files:
+            yield file.path
+            yield from (each for each in folders_above(file.path) if len(each) > len(self.path))
+
+    @property
     def all_bytes(self) -> int:
         return self.size + sum(file.size for file in self.files)
 
