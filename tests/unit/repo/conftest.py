@@ -24,6 +24,9 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan impor
     Plan,
     Preflight,
 )
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans.predictions import (
+    Predictions,
+)
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
 from tests.helpers.options import build
 from tests.unit.stub import Reply, Seen, Stub, connection_to
@@ -69,7 +72,8 @@ class Server:
         settings = {"dialect": self.dialect, "vendor": "Acme", "retries": self.retries}
         settings["retry_max_wait"] = 0
         connection = connection_to(self.stub.url, settings=settings)
-        return Task(connection, self.warnings.append, check)
+        predictions = Predictions(connection.url, check_mode=check)
+        return Task(connection, self.warnings.append, check, predictions=predictions)
 
     def client(self) -> RepoClient:
         return RepoClient(self.task())

@@ -6,10 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.plans import predictions
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.client import RepoClient
+from ansible_collections.delivery.toolchain.plugins.module_utils.repo.items import listing
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer import artifact_copy
 from tests.unit.repo.conftest import Server
 from tests.unit.stub import Reply, Seen
@@ -212,6 +216,19 @@ def test_check_mode_rehearses(server: Server) -> None:
     assert store.sent == []
 
 
+@pytest.mark.parametrize("path", ["a", "a/", "a/**"])
+def test_a_predicted_file_beside_the_folder_is_not_copied(
+    server: Server, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(server, r={"a/1": "x"})
+    monkeypatch.setenv(predictions.FOLDER, str(tmp_path))
+    client = RepoClient(server.task(check=True))
+    for name in ("a/2", "b/3", "ab/4"):
+        listing.predict(client, "r", name, listing.StoredItem(1))
+    _plan, values = server.run(Operation, given(path=path), check=True)
+    assert actions(values) == [("s/a/1", "copied"), ("s/a/2", "copied")]
+
+
 def test_a_401_of_the_mover_is_about_permissions(server: Server) -> None:
     Store(server, r={"a/1": "x"})
     server.on["POST /api/copy/r/a/1?to=/s/a/1&failFast=1&dry=1"] = said(
@@ -263,7 +280,7 @@ def test_a_folder_in_place_of_the_file_to_copy(server: Server) -> None:
     for path in ("a", "a/1"):
         error = server.fails(Operation, given(path=path))
         assert error.kind == "conflict"
-        assert "it is a folder" in error.message
+        assert "the target is a folder" in error.message
     assert store.sent == []
 
 

@@ -249,7 +249,7 @@ class ArtifactCopyOperation:
             raise ToolchainError(
                 "conflict",
                 f"'{repo}/{source}' cannot be {self._done} to '{self._target_repo}/{target}':"
-                " it is a folder",
+                " the target is a folder",
             )
         same = occupied is not None and stored.equals(occupied)
         action = "unchanged" if same and not self._options.move else self._done

@@ -161,7 +161,9 @@ def _meant(
 def _meaning(path: str) -> tuple[str, Callable[[str], bool]]:
     """Return the folder with all files of a path, and a test for its files."""
     if not has_wildcards(path):
-        return join(*segments(path)), lambda each: True
+        folder = join(*segments(path))
+        inside = f"{folder}/" if folder else ""
+        return folder, lambda each: each.startswith(inside)
     pattern = f"{path}**" if path.endswith("/") else path
     segments(pattern)
     return fixed_part(pattern), matcher(pattern.lstrip("/"))
