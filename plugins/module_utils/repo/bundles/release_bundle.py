@@ -92,7 +92,7 @@ class ReleaseBundleOperation:
     def _conflict(self, differences: Sequence[str]) -> ToolchainError:
         return ToolchainError(
             "conflict",
-            f"{self._bundle.label} exists with other content: "
+            f"{self._bundle.label} exists with other content:"
             f" {shorten('; '.join(differences), 600)}; give another version, or replace: true,"
             " which deletes and creates it",
         )
