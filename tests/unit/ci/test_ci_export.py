@@ -61,6 +61,18 @@ def entries(*secrets: tuple[str, str]) -> str:
     return f"<project><list>{inner}</list></project>"
 
 
+def test_passwords_in_addresses_return_to_their_entries() -> None:
+    urls = "".join(
+        f"<scm.Git><url>https://{name}:pw-{name}@host/{name}</url></scm.Git>" for name in "ab"
+    )
+    text, count = kept_secrets.without_secrets(f"<project><scms>{urls}</scms></project>")
+    assert count == 2
+    whole, missing = kept_secrets.with_secrets(f"<project><scms>{urls}</scms></project>", text)
+    assert missing == []
+    assert kept_secrets.without_secrets(whole) == (text, 2)
+    assert "https://b:pw-b@host/b" in whole
+
+
 def test_a_secret_never_goes_to_another_entry() -> None:
     live = entries(("one", SEALED), ("two", OTHER))
     wanted = entries(("new", kept_secrets.KEPT), ("two", kept_secrets.KEPT))

@@ -143,9 +143,14 @@ def _counterpart(
     equal = [each for each in there if each.name == child.name]
     if not in_list:
         return equal[0] if equal else None
-    text = written_in_lines(child)
-    same = next((each for each in equal if not drift(written_in_lines(each), text).found), None)
+    text = _marked_text(child)
+    same = next((each for each in equal if not drift(_marked_text(each), text).found), None)
     if same is not None:
         return same
     only = len(equal) == 1 and [sibling.name for sibling in siblings].count(child.name) == 1
     return equal[0] if only else None
+
+
+def _marked_text(element: XmlElement) -> str:
+    """Return an element with marks instead of its secrets, also of those in addresses."""
+    return without_secrets(written_in_lines(element))[0]
