@@ -97,6 +97,17 @@ def test_an_update_waits_for_a_restart_and_is_not_installed_again(ci: Ci) -> Non
     assert len(ci.posts()) == 2
 
 
+def test_installations_of_other_tasks_are_no_dependencies(ci: Ci) -> None:
+    ci.run("slack")
+    assert set(actions(ci.run({"name": "ant", "state": "enabled"}))) == {"ant"}
+    ci.sandbox.settings("ci", install_seconds=0.5)
+    ci.run("timestamper", wait=False)
+    assert set(actions(ci.run("timestamper"))) == {"timestamper"}
+    ci.sandbox.fault(service="ci", path="makeDisabled", method="POST", status=403)
+    error = ci.fails({"name": "ant", "state": "disabled"}, "late", wait=False)
+    assert set(actions(error.result)) == {"ant", "late"}
+
+
 def test_each_failed_installation_is_named(ci: Ci) -> None:
     error = ci.fails("broken", "timestamper")
     assert error.kind == "failed"

@@ -261,6 +261,8 @@ class CiPluginOperation:
 
     def _installed(self, centre: CentreState) -> list[PluginChange]:
         """Return the dependencies that the server has installed for the task."""
+        if not self._asked:
+            return []
         there = {plugin.short_name: plugin for plugin in self._plugins}
         listed = {change.name for change in self._changes}
         ours = {
@@ -300,7 +302,8 @@ class CiPluginOperation:
         """Return the return values; `done`: the plugins that were processed, if not all."""
         versions = {plugin.short_name: plugin.version for plugin in plugins}
         rows = []
-        shown = self._implied if planned or not self._options.wait else self._installed(centre)
+        predicted = planned or (done is None and not self._options.wait)
+        shown = self._implied if predicted else self._installed(centre)
         for change in (*self._changes, *shown):
             newest = centre.newest(change.name)
             loading = newest.version if newest is not None and newest.waits else None
