@@ -311,7 +311,7 @@ class BuildRequest:
         if self.running is not None:
             self._take(self.running)
         else:
-            self.followed.build, self.followed.item = self.finished, self._options.queue_id
+            self.followed.build = self.finished
 
     def _take(self, triggered: TriggeredBuild) -> None:
         self.followed.item = triggered.item

@@ -248,8 +248,9 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     if response.status == 404:
         raise records.no_build(server, what, job, segment)
     shown = object_of(response)
-    shows = [obj for obj in objects(shown.get("actions")) for obj in objects(obj.get("parameters"))]
-    if "actions" not in shown or not all("name" in show for show in shows):
+    actions = objects(shown.get("actions"))
+    listed = [entry for action in actions for entry in objects(action.get("parameters"))]
+    if "actions" not in shown or not all("name" in entry for entry in listed):
         raise response.error("protocol", "the server does not show the parameters of builds")
     return parameters.displayed(shown)
 
