@@ -96,7 +96,7 @@ options:
     type: dict
     suboptions:
       read:
-        description: Who may read the page, as a complete list. An empty mapping lets everybody read it whom the space lets in.
+        description: Who may read the page, as a complete list. An empty mapping lets everybody read it who may see the space.
         type: dict
         suboptions:
           users:
@@ -110,7 +110,7 @@ options:
             elements: str
             default: []
       update:
-        description: Who may change the page, as a complete list. An empty mapping lets everybody change it whom the space lets in.
+        description: Who may change the page, as a complete list. An empty mapping lets everybody change it who may see the space.
         type: dict
         suboptions:
           users:

@@ -30,7 +30,7 @@ options:
     description: Title of the page.
     type: str
   read:
-    description: Who may read the page, as a complete list. An empty mapping lets everybody read it whom the space lets in.
+    description: Who may read the page, as a complete list. An empty mapping lets everybody read it who may see the space.
     type: dict
     suboptions:
       users:
@@ -44,7 +44,7 @@ options:
         elements: str
         default: []
   update:
-    description: Who may change the page, as a complete list. An empty mapping lets everybody change it whom the space lets in.
+    description: Who may change the page, as a complete list. An empty mapping lets everybody change it who may see the space.
     type: dict
     suboptions:
       users:
@@ -81,7 +81,7 @@ options:
         description: Title of the page.
         type: str
       read:
-        description: Who may read the page, as a complete list. An empty mapping lets everybody read it whom the space lets in.
+        description: Who may read the page, as a complete list. An empty mapping lets everybody read it who may see the space.
         type: dict
         suboptions:
           users:
@@ -95,7 +95,7 @@ options:
             elements: str
             default: []
       update:
-        description: Who may change the page, as a complete list. An empty mapping lets everybody change it whom the space lets in.
+        description: Who may change the page, as a complete list. An empty mapping lets everybody change it who may see the space.
         type: dict
         suboptions:
           users:

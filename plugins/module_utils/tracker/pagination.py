@@ -158,8 +158,8 @@ class OffsetPages:
         missing = self._end() - asked.start - found.seen
         if missing > 0:
             found.warnings.append(
-                f"the server reports {self._total} matches, but has sent {missing} issues less: the"
-                " result is not complete"
+                f"the server reports {self._total} matches, but sent {missing} fewer: the result is"
+                " not complete"
             )
         if self._lost:
             found.warnings.append(

@@ -16,7 +16,7 @@ from .object_kinds import USERS
 
 _PARALLEL = 4
 _NOT_EXPORTED = "Builds and issues are no part of a desired state."
-_UNTOLD_OF_USERS = "Passwords of users are not told by the server."
+_NO_PASSWORDS = "The server does not return passwords of users."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class AnalysisExportOperation(ServiceExport):
     def read(self) -> ServiceState:
         self._task.progress("reading the configuration of the code analysis server")
         found = read_lists(self._client, self._projects, _PARALLEL)
-        of_users = (_UNTOLD_OF_USERS,) if found.lists[USERS.option] else ()
+        of_users = (_NO_PASSWORDS,) if found.lists[USERS.option] else ()
         state = ServiceState(untold=(*of_users, _NOT_EXPORTED))
         for kind, doubts in found.doubts.items():
             state.leave_out("list", kind, "; ".join(doubts))
