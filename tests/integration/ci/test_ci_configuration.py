@@ -12,6 +12,7 @@ import yaml
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.casc_comparison import (
     sections,
+    without_failed,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.casc.ci_configuration import (
     CiConfigurationOperation,
@@ -120,9 +121,22 @@ def test_an_object_of_another_kind_is_sent_alone() -> None:
     realm = {"jenkins": {"securityRealm": {"local": {"allowsSignup": False}}}}
     other = {"jenkins": {"securityRealm": {"ldap": {"server": "ldap.example.org"}}}}
     assert sections(realm, other) == realm
-    broken = {"unclassified": {"a": {"b": "FAILED TO EXPORT b", "c": 1}}}
+
+
+def test_what_the_server_cannot_export_is_not_sent_and_named(ci: Ci) -> None:
+    inner = {"b": "FAILED TO EXPORT b", "c": 1, "list": ["x", "FAILED TO EXPORT y"]}
+    broken = {"unclassified": {"a": {"inner": inner, "e": 3}}}
     wanted = {"unclassified": {"a": {"d": 2}}}
-    assert sections(wanted, broken) == {"unclassified": {"a": {"c": 1, "d": 2}}}
+    sent, lost = without_failed(sections(wanted, broken))
+    kept = {"inner": {"c": 1, "list": ["x"]}, "e": 3, "d": 2}
+    assert sent == {"unclassified": {"a": kept}}
+    assert lost == ["unclassified.a.inner.b", "unclassified.a.inner.list[1]"]
+    mailer = {"broken": "FAILED TO EXPORT it"}
+    found = ci.run(config={"unclassified": {"mailer": mailer}})
+    assert (found["changed"], found["unknown"]) == (False, ["unclassified.mailer.broken"])
+    assert ci.run(config={"unclassified": {"mailer": {**mailer, "smtpHost": "x"}}})["changed"]
+    assert "broken" not in live(ci)["unclassified"]["mailer"]
+    assert any("cannot export unclassified.mailer.broken" in line for line in ci.warnings)
 
 
 def test_secrets_are_not_compared_and_not_shown(ci: Ci) -> None:

@@ -98,6 +98,29 @@ def sections(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, An
     return sent
 
 
+def without_failed(sent: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """Return sections without the parts that the server could not export, and the paths of these
+    parts: the server may reset them.
+    """
+    lost: list[str] = []
+
+    def kept(path: str, value: Any) -> Any:
+        if isinstance(value, str) and FAILED in value:
+            lost.append(path)
+            return _MISSING
+        if isinstance(value, Mapping):
+            members = {
+                name: kept(f"{path}.{name}".lstrip("."), each) for name, each in value.items()
+            }
+            return {name: each for name, each in members.items() if each is not _MISSING}
+        if isinstance(value, list):
+            entries = [kept(f"{path}[{number}]", each) for number, each in enumerate(value)]
+            return [each for each in entries if each is not _MISSING]
+        return value
+
+    return kept("", sent), lost
+
+
 def plain_path(path: str) -> str:
     """Return a path without the names of list entries."""
     return _PLACE.sub("", path)
@@ -166,8 +189,7 @@ def _completed(wanted: Any, live: Any) -> Any:
         return wanted
     if _is_other_kind(wanted, live):
         return wanted
-    kept = {name: value for name, value in live.items() if FAILED not in str(value)}
-    return {**kept, **{name: _completed(value, live.get(name)) for name, value in wanted.items()}}
+    return {**live, **{name: _completed(value, live.get(name)) for name, value in wanted.items()}}
 
 
 def _is_other_kind(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
@@ -180,7 +202,7 @@ def _is_unknown(wanted: Any, live: Any) -> bool:
     """Return whether two values cannot be compared: the live one is encrypted or could not be
     exported, or the server replaces a variable in the wanted one.
     """
-    if isinstance(live, str) and FAILED in live:
+    if any(isinstance(each, str) and FAILED in each for each in (wanted, live)):
         return True
     if live is _MISSING:
         return False

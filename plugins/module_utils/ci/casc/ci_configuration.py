@@ -19,7 +19,7 @@ from ...core.plan import Plan, unchanged
 from ..client import objects, refuse_page, server_of
 from ..permissions import ADMINISTER, READ_SERVER, SYSTEM_READ
 from ..waiting import require_at_least
-from .casc_comparison import ConfigurationComparison, compared, secrets_in, sections
+from .casc_comparison import ConfigurationComparison, compared, secrets_in, sections, without_failed
 from .live_configuration import AT, live_configuration
 
 _YAML = {"Content-Type": "application/x-yaml; charset=utf-8"}
@@ -81,7 +81,10 @@ class CiConfigurationOperation:
         if not found.changes:
             return unchanged(result)
         self._require_losses(found)
-        sent = sections(self._wanted, live)
+        sent, lost = without_failed(sections(self._wanted, live))
+        if lost:
+            named = ", ".join(lost[:_MAX_NAMED])
+            self._task.warn(f"the server cannot export {named}, and may reset it: give its value")
         for secret in secrets_in("", sent):
             self._task.hide(secret)
         self._sent = str(yaml_dump(sent, allow_unicode=True, sort_keys=False))
