@@ -193,3 +193,20 @@ def test_a_missing_permission_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_p
             "permission", "lacks the permission", dest=str(folder), plugins=False, **{kind: True}
         )
         assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kind"),
+    [
+        ("/api/json", {"primaryView": None}, "view *"),
+        ("/credentials/store/system/domain/_/api/json", {}, "credential *"),
+    ],
+)
+def test_a_response_without_its_list_is_not_an_empty_list(
+    ci: Ci, tmp_path: Path, path: str, body: dict[str, Any], kind: str
+) -> None:
+    given = {"jobs": [], "plugins": False, "configuration": False, "nodes": False}
+    ci.sandbox.fault(service="ci", path=f"^{path}$", times=9, status=200, body=body)
+    found, left_out = export(ci, tmp_path, **given)
+    assert f"{kind.partition(' ')[0]}s" not in found
+    assert "has no list" in left_out[kind]

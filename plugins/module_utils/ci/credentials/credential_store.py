@@ -82,8 +82,10 @@ class CredentialStores:
         for domain in sorted(domains):
             place = CredentialPlace(folder, domain, "")
             shown = self._objects.shown(what, self._domain(place), "credentials[id]")
-            listed = objects(part(shown).get("credentials"))
-            found += [replace(place, id=str(each["id"])) for each in listed if each.get("id")]
+            listed = part(shown).get("credentials")
+            if not isinstance(listed, list):
+                raise ToolchainError("not_found", f"{what}: the response has no list of them")
+            found += [replace(place, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")]
         return found
 
     def _require_domain(self, place: CredentialPlace) -> None:

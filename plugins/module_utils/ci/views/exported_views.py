@@ -65,6 +65,8 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_Place]:
     if response is None:
         raise ToolchainError("not_found", f"{what}: it is gone, or not visible", status=404)
     shown = part(response.json())
+    if not isinstance(shown.get("views"), list):
+        raise response.error("not_found", "the response has no list of views")
     primary = part(shown.get("primaryView")).get("name")
     return [
         _Place(folder, str(obj.get("name")))
