@@ -81,8 +81,8 @@ options:
         description:
           - Patterns for the full path, with or without the repository as prefix. This rule never deletes matching items. A trailing slash
             matches the content of a folder.
-          - If the rule deletes items, a pattern that matches none of the found items adds a warning. If it would match one of the deleted
-            items across folders, the task fails before the first deletion.
+          - If the rule deletes items, a pattern that matches none of the found items adds a warning. If it would match a deleted item,
+            or an item in a deleted folder, across folders, the task fails before the first deletion.
         type: list
         elements: str
   max_deletions:

@@ -143,12 +143,12 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
         raise place.error(value, hint)
     if isinstance(value, (list, tuple)) or not isinstance(value, _SCALARS):
         raise place.error(value, "a text is wanted")
-    message = str(value)
-    if _OMITTED in message or _is_omitted(value):
+    found = str(value)
+    if _OMITTED in found or _is_omitted(value):
         raise place.error(value, "omit leaves out a whole option, and is no part of a text")
-    if not empty and not message.strip():
+    if not empty and not found.strip():
         raise place.empty("a text")
-    return message
+    return found
 
 
 def line(value: Any, place: Place, *, empty: bool = False) -> str:

@@ -176,7 +176,7 @@ class RepoTokenOperation:
         gone = self._revoked()
         stays = [token.shown() for token in self._held if token not in gone]
         newest = self._blank() if self._kept is None else self._kept.shown()
-        every = {str(stay["id"]): stay for stay in (newest, *stays)}
+        every = {str(token["id"]): token for token in (newest, *stays)}
         order = [str(None), *(token.id for token in self._held)]
         return [every[number] for number in order if number in every]
 
