@@ -130,3 +130,8 @@ def test_entries(fresh: Fresh) -> None:
     ]
     values = run(sandbox, entries=entries)[1]
     assert [result["action"] for result in values["results"]] == ["updated", "updated", "created"]
+    twins = [{"key": "REL", "name": "Release"}, {"key": "rel", "state": "absent"}]
+    mark = sandbox.mark()
+    error = refused(sandbox, entries=twins)
+    assert (error.kind, "once" in error.message) == ("invalid", True)
+    assert sandbox.requests("wiki", since=mark) == []

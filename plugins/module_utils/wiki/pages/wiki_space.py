@@ -126,6 +126,9 @@ class SpaceKind(EntryKind[SpaceEntry]):
         entry.require_sense()
         return entry.key
 
+    def key(self, entry: SpaceEntry) -> str:
+        return entry.key.lower()
+
     def load(self, entries: Sequence[SpaceEntry]) -> None:
         """Read nothing: no list has descriptions and permissions."""
 
