@@ -82,6 +82,16 @@ def test_a_secret_never_goes_to_another_entry() -> None:
     assert whole.index("two") < whole.index(OTHER)
 
 
+def test_a_secret_never_goes_to_an_object_of_another_class() -> None:
+    live = f'<project><scm class="a.Svn"><password>{SEALED}</password></scm></project>'
+    wanted = '<project><scm class="b.Git"><password>new</password></scm></project>'
+    assert SEALED not in kept_secrets.with_kept_secrets(live, wanted)
+    whole, missing = kept_secrets.with_secrets(live, wanted.replace("new", kept_secrets.KEPT))
+    assert (SEALED in whole, missing) == (False, ["password"])
+    same = wanted.replace("b.Git", "a.Svn")
+    assert SEALED in kept_secrets.with_kept_secrets(live, same)
+
+
 @pytest.mark.parametrize("live", ["<project/>", "<project><token>****</token></project>", "<x/>"])
 def test_a_secret_that_the_server_does_not_show_is_missed(live: str) -> None:
     wanted = f"<project><token>{kept_secrets.KEPT}</token></project>"

@@ -169,11 +169,17 @@ def _simplify(element: XmlElement) -> None:
     an array within it, and generated names.
     """
     children = [child for child in element.children if child.name not in _GENERATED]
-    if _COLLECTION.match(element.attributes.get("class", "")):
-        del element.attributes["class"]
+    if not class_of(element):
+        element.attributes.pop("class", None)
     if len(children) == 1 and children[0].attributes.get("class") == "string-array":
         children = children[0].children
     element.children = children
+
+
+def class_of(element: XmlElement) -> str:
+    """Return the class of an element; "" for a collection."""
+    name = element.attributes.get("class", "")
+    return "" if _COLLECTION.match(name) else name
 
 
 def _sealed(root: XmlElement) -> Iterator[XmlElement]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ..xml_reader import XmlElement, parse, written_in_lines
-from .configuration import drift, is_list, secret_texts, short_root
+from .configuration import class_of, drift, is_list, secret_texts, short_root
 
 #: Replaces a secret.
 KEPT = "(kept by the server)"
@@ -136,11 +136,12 @@ def _filled(server: XmlElement, text: str, holder: XmlElement | None) -> str | N
 def _counterpart(
     there: list[XmlElement], child: XmlElement, siblings: list[XmlElement], *, in_list: bool
 ) -> XmlElement | None:
-    """Return the server's element for a wanted element with marks. In a list the two are equal
-    except for the secret, or the only elements of their kind: a secret never moves to another
-    entry.
+    """Return the server's element for a wanted element with marks, of the same class. In a list the
+    two are equal except for the secret, or the only elements of their kind: a secret never moves
+    to another entry.
     """
-    equal = [each for each in there if each.name == child.name]
+    kind = (child.name, class_of(child))
+    equal = [each for each in there if (each.name, class_of(each)) == kind]
     if not in_list:
         return equal[0] if equal else None
     text = _marked_text(child)
