@@ -8,7 +8,7 @@ export PYTHON
 VENV_PYTHON := .venv/bin/python
 
 .PHONY: help quick demo sandbox test lint unit faults secrets bench acceptance matrix docs pictures build \
-	changelog 	lock clean
+	changelog lock clean
 
 help:
 	@echo 'make quick     check what you have changed since main, in about a minute'

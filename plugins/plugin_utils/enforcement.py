@@ -65,11 +65,11 @@ def _problem(variables: Mapping[str, Any], template: Template, described: list[s
 
     Without this check a misspelt variable or service gives a green run that did nothing.
     """
-    foreign_imports = [
+    unknown = [
         text for owner in ("enforce", "drift") for text in role_variables.unknown(owner, variables)
     ]
-    if foreign_imports:
-        known = f"does not know {', '.join(foreign_imports)}"
+    if unknown:
+        known = f"does not know {', '.join(unknown)}"
         return f"The playbook enforce, which drift runs, too, {known}."
     connections = variables.get(_CONNECTIONS)
     if isinstance(connections, str):

@@ -87,8 +87,8 @@ def test_nothing_in_the_archive_tells_who_packed_it(archive: Path) -> None:
 
 def test_the_digest_beside_the_archive_is_its_own(archive: Path) -> None:
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    background = archive.with_name(f"{archive.name}.sha256").read_text(encoding="ascii")
-    assert background == f"{digest}  {archive.name}\n"
+    stored = archive.with_name(f"{archive.name}.sha256").read_text(encoding="ascii")
+    assert stored == f"{digest}  {archive.name}\n"
 
 
 def test_the_archive_is_installed_and_verified(archive: Path, tmp_path: Path) -> None:

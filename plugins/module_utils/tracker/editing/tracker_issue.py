@@ -114,7 +114,7 @@ class TrackerIssueOperation:
         options = self._options
         texts = (options.description, options.assignee, options.comment, options.comment_find)
         values = (options.fields, options.transition_fields, options.watchers, options.remove)
-        knows_cloud = any(text is not None for text in (*texts, *values))
+        knows_cloud = any(value is not None for value in (*texts, *values))
         self._site = Site(self._task, self._client, knows_cloud=knows_cloud)
         self._wanted = WantedParts(self._site, options, self._files)
         self._planned = self._all_planned()

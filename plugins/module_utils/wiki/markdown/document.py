@@ -114,10 +114,10 @@ def nodes(tree: SyntaxTreeNode, kind: str) -> Iterator[SyntaxTreeNode]:
 def plain_text(node: SyntaxTreeNode) -> str:
     """Return the text of a node without formatting, on a single line."""
     parts = []
-    for tree_node in node.walk():
-        if tree_node.type in ("text", "code_inline"):
-            parts.append(tree_node.content)
-        elif tree_node.type in ("softbreak", "hardbreak"):
+    for child in node.walk():
+        if child.type in ("text", "code_inline"):
+            parts.append(child.content)
+        elif child.type in ("softbreak", "hardbreak"):
             parts.append(" ")
     return " ".join("".join(parts).split())
 
