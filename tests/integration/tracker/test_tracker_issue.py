@@ -655,7 +655,10 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"issue": "REL-22", "fields": "a=1;b=2"}, "fields is a text"),
     ({"jql": "key = REL-1", "status": "Done", "max_issues": 0}, "max_issues is 0"),
     ({"issue": "REL-22", "remove": {}}, "remove is empty: it takes labels, fix_versions, affects"),
-    ({"issue": "REL-22", "labels": ["a"], "remove": {"labels": ["b"]}}, "remove.labels has no"),
+    (
+        {"issue": "REL-22", "labels": ["a"], "remove": {"labels": ["b"]}},
+        "remove.labels cannot be combined",
+    ),
     (
         {"issue": "REL-22", "add": {"components": ["a"]}, "remove": {"components": ["A"]}},
         "'a' is in add.components and in remove.components",

@@ -28,10 +28,9 @@ _NOT_EXPORTED = (
     "Credentials of users and of multibranch projects are not exported.",
     "The view with all jobs, which every server and folder has, is not exported.",
 )
-#: A kind of objects: returns its entries, `None` if it cannot be read.
-_Kind = Callable[[ExportRun], list[dict[str, Any]] | None]
-#: The lists of `ci.yml` that an option of their name leaves out, besides the plugins.
-_KINDS: Mapping[str, _Kind] = {
+#: The lists of `ci.yml` that an option of their name leaves out, besides the plugins. A function
+#: returns the entries, `None` if they cannot be read.
+_KINDS: Mapping[str, Callable[[ExportRun], list[dict[str, Any]] | None]] = {
     "configuration": exported_configuration,
     "credentials": exported_credentials,
     "nodes": exported_nodes,
