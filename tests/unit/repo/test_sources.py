@@ -65,6 +65,12 @@ def test_a_glob(tree: Path) -> None:
     assert paths(tree / "*/*.txt", "x") == ["x/dist/a.txt", "x/dist/link.txt", "x/other/a.txt"]
 
 
+@pytest.mark.parametrize("pattern", ["/dist//*.txt", "//dist/*.txt", "/dis*//?.txt", "//**//a.txt"])
+def test_a_glob_after_a_folder_that_ends_with_a_slash(tree: Path, pattern: str) -> None:
+    found = {file.path.rpartition("/")[2] for file in sources.files_of(f"{tree}{pattern}", "x")}
+    assert "a.txt" in found
+
+
 def test_flat_drops_the_folders(tree: Path) -> None:
     flat = sources.Selection(flat=True)
     assert [file.path for file in sources.files_of(f"{tree}/dist", "x", flat)] == [

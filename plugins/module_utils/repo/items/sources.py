@@ -7,6 +7,7 @@ import glob
 import io
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -134,10 +135,10 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
     """Return the files that a glob matches, and those in matching folders, by their path below its
     fixed part.
     """
-    fixed = _fixed_part(pattern)
-    is_meant = matcher(pattern)
+    single = re.sub("/{2,}", "/", pattern)  # as the matches of Python's `glob` have them
+    fixed, is_meant = _fixed_part(single), matcher(single)
     found: dict[str, str] = {}
-    for match in sorted(glob.glob(_widened(pattern), recursive=True)):
+    for match in sorted(glob.glob(_widened(single), recursive=True)):
         if not is_meant(match):
             continue
         above = os.path.relpath(match, fixed or ".")
