@@ -426,6 +426,12 @@ def test_a_message_of_a_gate_is_short_however_much_there_is_to_say() -> None:
     assert len(str(gate(lines(long, summary(1)), thresholds=[{}]))) <= 900
 
 
+def test_a_gate_is_not_passed_by_a_severity_with_a_slash() -> None:
+    own = issue(1, severity="Minor / Style", severityCode=5)
+    error = gate(lines(own, summary(1)), thresholds=[{"severity": ["minor*"]}])
+    assert error.result["thresholds"][0]["count"] == 1
+
+
 def test_a_gate_is_not_passed_by_a_list_that_is_cut() -> None:
     error = gate(lines(issue(1), summary(9)), thresholds=[{"state": ["Fixed"]}], limit=1)
     assert error.kind == "failed"

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
-from ...core.paths.globs import matcher
+from ...core.paths.globs import crossing, matcher
 from ..responses import Record
 from .issue_details import STATUSES
 from .issue_search import count
@@ -67,7 +67,7 @@ class Threshold:
         """Return whether the issue counts; an issue without the member does."""
         for name, among in self.patterns.items():
             shown = _values(issue, name)
-            if shown and not any(matcher(pattern)(one) for one in shown for pattern in among):
+            if shown and not any(_test(pattern)(one) for one in shown for pattern in among):
                 return False
         return True
 
@@ -109,7 +109,7 @@ class Word:
 
     def is_among(self, words: Iterable[str]) -> bool:
         """Return whether the word equals a word in a set of lower-case words."""
-        return any(map(matcher(self.text.lower()), words))
+        return any(map(_test(self.text.lower()), words))
 
     @property
     def refusal(self) -> ToolchainError:
@@ -180,3 +180,8 @@ def _values(issue: Mapping[str, Any], name: str) -> list[str]:
         default = [word for word, code in _SEVERITIES.items() if code == number]
         return [*shown, number, *default]
     return shown
+
+
+def _test(pattern: str) -> Callable[[str], bool]:
+    """Return a test for words. They are no paths: `*` matches slashes, too."""
+    return matcher(crossing(pattern))
