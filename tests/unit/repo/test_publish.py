@@ -438,6 +438,10 @@ def test_a_module_without_files_beside_others_is_a_warning(server: Server) -> No
         ({"build_number": 1.1}, "build_number"),
         ({"issues": [{"key": 1.5}]}, "issues[0].key"),
         ({"environment": {"A": 1.5}}, "environment.A"),
+        (
+            {"environment": {"A": "x"}, "environment_exclude": ["own[12]"]},
+            "'own[12]' has a bracket",
+        ),
         ({"environment": {" ": "x"}}, "environment has an empty name"),
         ({"properties": {"": "x"}}, "properties has an empty name"),
         ({"started": "1767323045"}, "started"),

@@ -359,7 +359,14 @@ def _public(place: str, url: str) -> str:
 def _environment(options: BuildPublishOptions) -> dict[str, str]:
     """Return the variables that may be published: neither name nor value is a secret."""
     given = _texts("environment", options.environment or {})
-    left_out = [matcher(pattern.lower()) for pattern in options.environment_exclude or ()]
+    excluded = options.environment_exclude or ()
+    wrong = next((pattern for pattern in excluded if "[" in pattern), None)
+    if wrong is not None:
+        raise invalid(
+            f"environment_exclude: '{wrong}' has a bracket, which no variable has in its name: only"
+            " * and ? are wildcards"
+        )
+    left_out = [matcher(pattern.lower()) for pattern in excluded]
     secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
     return {
         name: _ADDRESS.sub(lambda found: without_user_info(found[0]), value)
