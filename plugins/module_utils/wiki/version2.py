@@ -282,7 +282,8 @@ class PagesOfVersion2:
             (
                 one
                 for one in list(known.values())
-                if str(one.get("key")).lower() == str(key).lower() or one["id"] == space_id
+                if one["id"] == space_id
+                or (key is not None and str(one.get("key")).lower() == key.lower())
             ),
             None,
         )

@@ -81,6 +81,15 @@ def test_a_list_that_cannot_be_read_to_its_end(following: str) -> None:
     assert caught.value.kind == "protocol"
 
 
+def test_a_space_whose_key_is_none_is_not_the_space_of_every_page() -> None:
+    named_none = Reply(body={"results": [{"id": "5", "key": "NONE"}]})
+    with Stub(named_none, Reply(body=PAGE), SPACES) as stub:
+        wiki = client(stub)
+        wiki.require_space("NONE")
+        assert wiki.require("reading", "7", None).space == "REL"
+    assert query_of(stub.seen[-1]) == {"ids": "9"}
+
+
 def test_a_page_names_its_space_parent_and_address() -> None:
     with Stub(Reply(body=PAGE), SPACES, Reply(body=PAGE)) as stub:
         wiki = client(stub)
