@@ -80,6 +80,7 @@ def test_a_list_loses_entries_only_if_it_is_named(ci: Ci) -> None:
     [
         ("unclassified: {location: }", "unclassified.location is empty"),
         ("unclassified: {location: {}}", "unclassified.location is empty"),
+        ("unclassified: {location: []}", "unclassified.location is empty"),
         ("jenkins: ", "jenkins is empty"),
         ("jenkins: {nodes: {permanent: {name: linux-1}}}", f"{NODES} is a list"),
         ("jenkins: {nodes: }", f"{NODES} is a list"),

@@ -101,7 +101,7 @@ class BuildWatcher:
     def _running(self) -> str:
         if self._each_state:
             return "; ".join(build.running() for build in self._open)
-        return f"{_WHAT}: {len(self._open)} go on"
+        return f"{_WHAT}: {len(self._open)} are running"
 
     @property
     def _open(self) -> list[FollowedBuild]:
