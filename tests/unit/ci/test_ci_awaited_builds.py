@@ -136,6 +136,10 @@ def test_check_mode_does_not_wait() -> None:
         ({"queue_id": 0}, "queue_id is 0"),
         ({}, "give queue_id or build"),
         ({"job": None, "builds": [{"job": "a", "state": "started", "build": "7"}]}, "builds[0]:"),
+        *(
+            ({"job": None, "builds": [{"job": "a", "state": "started"}, entry]}, "builds[1]:")
+            for entry in ({"job": "b"}, {"job": "b", "queue_id": 0}, {"job": "b", "build": "a b"})
+        ),
     ],
 )
 def test_contradictory_options_are_refused_before_any_request(
@@ -182,7 +186,7 @@ def test_check_mode_takes_a_build_that_an_earlier_task_would_start(
         start = options_of(CiJobBuildOptions, **OPTIONS, wait=False)
         wait = options_of(CiJobBuildOptions, **OPTIONS, state="finished")
         with pytest.raises(ToolchainError, match="give queue_id or build"):
-            CiJobBuildOperation(task, wait).plan()
+            CiJobBuildOperation(task, wait)
         first = CiJobBuildOperation(task, start)
         first.predict(first.plan())
         plan = CiJobBuildOperation(task, wait).plan()

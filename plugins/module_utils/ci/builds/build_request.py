@@ -80,6 +80,9 @@ class BuildOptions(WaitOptions):
             raise invalid(f"{name} is for a new build, and state is finished: leave it out")
         if None not in wanted.values():
             raise invalid("queue_id and build exclude each other: give one of them")
+        require_at_least("queue_id", self.queue_id, 1)
+        if self.build is not None:
+            build_segment(self.build)
         if not self.wait:
             raise invalid("wait is false, and state=finished waits: leave out one of them")
 
@@ -100,12 +103,8 @@ class BuildRequest:
         claims: BuildClaims | None = None,
     ) -> None:
         options.check()
-        self._task, self._server, self._options, self._make_polling = (
-            task,
-            server,
-            options,
-            make_polling,
-        )
+        self._task, self._server, self._options = task, server, options
+        self._make_polling = make_polling
         self._claims = BuildClaims() if claims is None else claims
         self._search: Callable[[], TriggeredBuild] | None = None
         self.job = job_of(options.job, task.connection.url)
@@ -119,6 +118,9 @@ class BuildRequest:
         self.asked = self.started = self.joined = False
         self.followed = FollowedBuild(server, self.job, make_polling(0, 1), options.console_lines)
         self.followed.on_input = options.on_input
+        named = options.queue_id is not None or options.build is not None
+        if self.is_awaited and not named and task.predictions.get("build", self.job.name) is None:
+            raise invalid("state is finished: give queue_id or build")
 
     @property
     def if_needed(self) -> bool:
@@ -178,8 +180,6 @@ class BuildRequest:
                 self._find_build(what, str(number))
         elif self._options.build is not None:
             self._find_build(what, build_segment(self._options.build))
-        elif self._task.predictions.get("build", self.job.name) is None:
-            raise invalid("state is finished: give queue_id or build")
 
     def _find_build(self, what: str, segment: str) -> None:
         build, response = records.read_build(self._server, what, self.job, segment)
