@@ -16,6 +16,8 @@ description:
     Without this option, the task fails if the project is missing.
   - An import runs in the background. It is started once, and the task waits for its end and shows every change of its status. If an import
     of the same project is already running, the task waits for it and starts no other import.
+  - If the server reports a status that it does not document and that does not change, the import counts as finished after 15 seconds (or
+    half of O(wait_timeout), if that is shorter) if the project exists. A warning reports that its result is unknown.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.analysis

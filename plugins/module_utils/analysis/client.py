@@ -108,8 +108,8 @@ class AnalysisClient:
         self._transport = task.transport(connections=connections)
         self._address = clean_url(self._transport.url(_PATH))
         self._retries = int(task.connection.settings["retries"])
-        #: Reports progress to the user.
-        self.progress = task.progress
+        #: Report progress and warnings to the user.
+        self.progress, self.warn = task.progress, task.warn
         self.predictions = task.predictions
         #: Error message by action, for rejected parameters of real servers. Kept with the session,
         #: so that not every item of a loop is rejected again.

@@ -25,7 +25,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.plan import Plan
 from tests.helpers.options import build
 from tests.unit.analysis.server import lines, refusal, sent, task_for
-from tests.unit.stub import Reply, Stub
+from tests.unit.stub import Reply, Seen, Stub
 
 DONE = Reply()
 UNKNOWN = refusal(400, "Unknown parameter")
@@ -749,6 +749,24 @@ def test_an_import_is_started_once_and_waited_for() -> None:
         "sourceAdmin": "admin",
         "sourcePassword": "secret",
     }
+
+
+@pytest.mark.parametrize(("state", "warned"), [("Cancelled", True), ("Completed", False)])
+def test_an_import_whose_result_is_unknown_is_warned_of(state: str, warned: bool) -> None:
+    options = {"name": "fw", "import_from": SOURCE, **WAIT, "wait_timeout": 0.1}
+    answers = {"import_status": [lines()], "projects": [PROJECTS], "import_project": [DONE]}
+    later = {"import_status": status(state), "projects": lines({"name": "fw"})}
+
+    def answer(seen: Seen) -> Reply:
+        action = seen.form["action"]
+        return answers[action].pop(0) if answers[action] else later[action]
+
+    with Stub(answer=answer) as stub:
+        task, warnings = task_for(stub)
+        given = build(analysis_project.AnalysisProjectOptions, **options)
+        operation = analysis_project.AnalysisProjectOperation(task, given)
+        assert operation.apply(operation.plan())["project"] == {"name": "fw"}
+    assert ["reports an unknown status" in warning for warning in warnings] == [True] * warned
 
 
 def test_an_import_gets_its_new_name_in_the_end() -> None:

@@ -22,7 +22,7 @@ from ..client import AnalysisClient, Call
 from ..engine.operation import ResourceOperation
 from ..engine.resource import Objects, Presence, Renameable, State, compare, target_name
 from ..responses import Record, named
-from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running
+from .import_polling import Import, ImportPolling, ImportWaitOptions, is_running, state_of
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,11 @@ class Project(Renameable):
         wanted = Import(title, self.call(plan), self.name)
         polling = ImportPolling(client, wanted, self.waiting.interval())
         polling.start()
-        if self.waiting.wait:
-            polling.finish()
+        if self.waiting.wait and "unknown" in map(state_of, polling.finish()):
+            client.warn(
+                f"Whether {title} has succeeded is unknown: the project exists, and the server"
+                " reports an unknown status."
+            )
         if self.target != self.name:
             names = {"name": self.name, "new_name": self.target}
             client.ask(what, Call("update_project", names), lambda: self._is_renamed(client))
