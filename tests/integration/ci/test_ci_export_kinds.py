@@ -45,6 +45,8 @@ SEED: dict[str, Any] = {
             "hooks": [{"url": f"https://u:{SECRET}@h/", "name": "x"}, {"url": "https://h/"}],
             "logins": [{"user": "u", "token": SECRET}],
             "apiTokens": [SECRET],
+            "env": [{"key": "PATH", "value": "/bin"}, {"key": "DEPLOY_TOKEN", "value": SECRET}],
+            "named": [{"name": "DEPLOY_TOKEN", "value": SECRET}],
             "git": {"credentialsId": "git-login"},
             "empty": {},
         },
@@ -117,6 +119,7 @@ def test_the_configuration_leaves_out_what_cannot_be_held(ci: Ci, tmp_path: Path
                 "unclassified": {
                     "mailer": {"smtpHost": "mail"},
                     "hooks": [{"name": "x"}, {"url": "https://h/"}],
+                    "named": [{"name": "DEPLOY_TOKEN"}],
                     "git": {"credentialsId": "git-login"},
                     "empty": {},
                 }
@@ -140,6 +143,9 @@ def test_the_configuration_leaves_out_what_cannot_be_held(ci: Ci, tmp_path: Path
         "unclassified.logins": "an entry of the list cannot be exported",
         "unclassified.apiTokens[0]": "it is a secret",
         "unclassified.apiTokens": "an entry of the list cannot be exported",
+        "unclassified.env[1].value": "it is a secret",
+        "unclassified.env": "an entry of the list cannot be exported",
+        "unclassified.named[DEPLOY_TOKEN].value": "it is a secret",
     }
 
 

@@ -44,6 +44,9 @@ def _kept(run: ExportRun, path: str, value: Any) -> Any:
         run.state.leave_out("configuration", path, reason)
         return _OUT
     if isinstance(value, Mapping):
+        if _is_secret_variable(value):
+            run.state.leave_out("configuration", f"{path}.value", "it is a secret")
+            value = {name: each for name, each in value.items() if name != "value"}
         members = {name: _kept(run, f"{path}.{name}", each) for name, each in value.items()}
         left = {name: each for name, each in members.items() if each is not _OUT}
         return left if left or not value else _OUT
@@ -71,6 +74,12 @@ def _reason(path: str, value: Any) -> str:
         return "the server cannot export it"
     name = path.rpartition(".")[2].partition("[")[0]
     return "it is a secret" if isinstance(value, str) and has_secret(name, value) else ""
+
+
+def _is_secret_variable(value: Mapping[Any, Any]) -> bool:
+    """Return whether a value is that of a variable whose name is that of a secret."""
+    name, content = value.get("key", value.get("name")), value.get("value")
+    return isinstance(name, str) and isinstance(content, str) and has_secret(name, content)
 
 
 def _place(path: str, entry: Any, number: int) -> str:
