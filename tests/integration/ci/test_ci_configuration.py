@@ -149,6 +149,21 @@ def test_secrets_are_not_compared_and_not_shown(ci: Ci) -> None:
     assert not ci.run(config={"unclassified": {"mailer": {"smtpHost": "${HOST}"}}})["changed"]
 
 
+@pytest.mark.parametrize("key", ["key", "name"])
+def test_variables_are_compared_by_name_and_secret_ones_not_shown(ci: Ci, key: str) -> None:
+    def env(path: str, token: str) -> dict[str, Any]:
+        entries = [{key: "PATH", "value": path}, {key: "DEPLOY_TOKEN", "value": token}]
+        return {"config": {"unclassified": {"env": entries}}}
+
+    ci.run(**env("/bin", "old-value-1"))
+    done = ci.lives(**env("/usr/bin", "new-value-2"))
+    path, token = done["changes"]
+    assert path == {"path": "unclassified.env[PATH].value", "before": "/bin", "after": "/usr/bin"}
+    assert token["path"] == "unclassified.env[DEPLOY_TOKEN].value"
+    for secret in ("old-value-1", "new-value-2"):
+        assert secret not in str(done["changes"]) + str(done["diff"])
+
+
 def test_what_the_server_refuses_or_does_not_keep(ci: Ci, tmp_path: Path) -> None:
     ci.fails("rejected", "nonsense", config={"nonsense": {"a": "b"}})
     ci.run(config={"jenkins": {"slaveAgentPort": 50000}}, check=True)

@@ -143,7 +143,7 @@ def test_the_configuration_leaves_out_what_cannot_be_held(ci: Ci, tmp_path: Path
         "unclassified.logins": "an entry of the list cannot be exported",
         "unclassified.apiTokens[0]": "it is a secret",
         "unclassified.apiTokens": "an entry of the list cannot be exported",
-        "unclassified.env[1].value": "it is a secret",
+        "unclassified.env[DEPLOY_TOKEN].value": "it is a secret",
         "unclassified.env": "an entry of the list cannot be exported",
         "unclassified.named[DEPLOY_TOKEN].value": "it is a secret",
     }

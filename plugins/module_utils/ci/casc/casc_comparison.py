@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,8 @@ FAILED = "FAILED TO EXPORT"
 _ENCRYPTED = re.compile(r"\{[A-Za-z0-9+/]{8,}={0,2}\}")
 _VARIABLE = re.compile(r"(?<!\^)\$\{")
 _PLACE = re.compile(r"\[[^\]]*\]")
+#: The value of a variable in a list, with the name of the variable.
+_VALUE = re.compile(r"\[([^\]]*)\]\.value$")
 _SECRET = "(secret)"
 _MISSING = object()
 
@@ -69,7 +71,8 @@ class ConfigurationComparison:
             self.lost.setdefault(plain_path(path), []).extend(gone)
 
     def _add(self, path: str, before: Any, after: Any) -> None:
-        name = plain_path(path).rpartition(".")[2]
+        variable = _VALUE.search(path)
+        name = variable[1] if variable else plain_path(path).rpartition(".")[2]
         shown = {"before": shown_value(name, before), "after": shown_value(name, after)}
         self.changes.append({"path": path, **shown})
 
@@ -141,7 +144,8 @@ def _by_name(wanted: list[Any], live: list[Any]) -> tuple[dict[str, Any], dict[s
 def name_of(entry: Any) -> str:
     """Return the name of a list entry, which identifies it in the list."""
     if isinstance(entry, Mapping):
-        for key in ("id", "name"):
+        # alone, a key may be a secret
+        for key in ("id", "name", "key") if "value" in entry else ("id", "name"):
             if isinstance(entry.get(key), (str, int)):
                 return str(entry[key])
         if isinstance(entry.get("domain"), Mapping):
@@ -159,10 +163,21 @@ def _content_of(entry: Any) -> str:
     return json.dumps(entry, sort_keys=True, default=str) if _is_nested(entry) else str(entry)
 
 
+def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the members of an object with the names that show if they are secrets: a variable is
+    named by its key.
+    """
+    variable = value.get("key", value.get("name"))
+    is_variable = "value" in value and isinstance(variable, str)
+    for key, each in value.items():
+        own = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
+        yield key, str(own), each
+
+
 def shown_value(name: str, value: Any) -> Any:
     """Return a value without its secrets."""
     if isinstance(value, Mapping):
-        return {key: shown_value(str(key), each) for key, each in value.items()}
+        return {key: shown_value(name, each) for key, name, each in _members(value)}
     if isinstance(value, list):
         return [shown_value(name, each) for each in value]
     is_secret = is_secret_name(name) or _is_encrypted(value)
@@ -172,7 +187,8 @@ def shown_value(name: str, value: Any) -> Any:
 def secrets_in(name: str, value: Any) -> list[str]:
     """Return the values under names of secrets."""
     if isinstance(value, Mapping):
-        return [text for key, each in value.items() for text in secrets_in(str(key), each)]
+        members = _members(value)
+        return [text for _key, name, each in members for text in secrets_in(name, each)]
     if isinstance(value, list):
         return [text for each in value for text in secrets_in(name, each)]
     return [value] if isinstance(value, str) and value and is_secret_name(name) else []
