@@ -101,9 +101,15 @@ def read(given: Any, resolve: Any) -> Plans:
 
     :param given: a mapping, or a string that names a file, or a list of them
     :param resolve: returns the path of a file name
-    :raises PlanError: if one is no plan, or was edited, or if two are for the same host
+    :raises PlanError: if the list is empty, if one is no plan, or was edited, or if two are for the
+        same host
     """
     listed = given if isinstance(given, list | tuple) else [given]
+    if not listed:
+        raise PlanError(
+            f"is missing, since enforce_plan is an empty list: {_AGAIN}, or give"
+            " enforce_plan: '' to enforce without a plan"
+        )
     return Plans([_read(one, resolve) for one in listed])
 
 

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECAP = re.compile(r"^localhost\s*:.*?changed=(\d+).*?failed=(\d+)", re.MULTILINE)
 SERVICES = ("repo", "tracker", "wiki", "ci", "analysis")
 PLAYBOOKS = ("release", "enforce", "drift", "housekeeping")
+PLAN = "{{ survey_enforce_plan | default('') | from_yaml or drift_plan | default('') }}"
 
 
 @pytest.fixture
@@ -123,7 +124,7 @@ def _expect_workflow(store: Store) -> None:
     assert linked(store, nodes, "approval", "success_nodes") == ["enforce"]
     assert len(store.objects["workflow_approval_templates"]) == 1
     enforce = store.named("job_templates", "delivery.toolchain enforce")
-    assert json.loads(enforce["extra_vars"]) == {"enforce_plan": "{{ drift_plan | default('') }}"}
+    assert json.loads(enforce["extra_vars"]) == {"enforce_plan": PLAN}
     (approval,) = store.objects["workflow_approval_templates"].values()
     assert "applies exactly that plan" in approval["description"]
     workflow = "delivery.toolchain drift and enforce"
@@ -290,6 +291,23 @@ def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> 
     assert run.code == 0, run.output
     event = run.event("delivery.toolchain.repo_housekeeping : Discard old builds")
     assert [item["discarded"] for item in event.items] == [["101"]]
+
+
+@pytest.mark.parametrize(
+    ("survey", "drift", "words"),
+    [
+        ('{"format": 7}', {"format": 8}, "has format 7"),
+        ("", {"format": 8}, "has format 8"),
+    ],
+)
+def test_enforce_takes_the_plan_of_the_survey_before_that_of_drift(
+    survey: str, drift: Any, words: str, tmp_path: Path
+) -> None:
+    variables = {"enforce_plan": PLAN, "survey_enforce_plan": survey, "drift_plan": drift}
+    play = {"import_playbook": "delivery.toolchain.enforce"}
+    run = playbook.run(tmp_path, [play], arguments=["-e", json.dumps(variables)])
+    assert run.code == 2
+    assert words in run.output
 
 
 def test_the_execution_environment_can_be_built(tmp_path: Path) -> None:
