@@ -74,10 +74,18 @@ def test_a_star_that_was_meant_to_cross_folders(pattern: str, instead: str | Non
     assert [path for path in PATHS if better.fits(path)]
 
 
-def test_a_pattern_that_matches_is_not_warned_of() -> None:
+def test_a_pattern_that_matches_all_that_it_could_mean_adds_no_warning() -> None:
+    patterns = Patterns("exclude", ["**/*.txt"])
+    assert any(patterns.fits(path) for path in PATHS)
+    assert list(patterns.warnings("no file")) == []
+
+
+def test_a_pattern_that_matches_could_have_meant_more() -> None:
     patterns = Patterns("exclude", ["*.txt"])
     assert [path for path in PATHS if patterns.fits(path)] == ["a.txt"]
-    assert list(patterns.warnings("no file")) == []
+    assert list(patterns.warnings("no file")) == [
+        "exclude: '*.txt' does not match 'd/b.txt': * ends at a slash, write '**/*.txt'"
+    ]
 
 
 TEXTS = st.text("ab/.*?+[", min_size=1, max_size=6)

@@ -91,7 +91,7 @@ class Patterns:
         """Return whether a pattern matches any of the names of an object."""
         found = {pattern for pattern, fits in self._matchers.items() if any(map(fits, names))}
         self._used |= found
-        for pattern in self._matchers.keys() - self._used - self._hints.keys():
+        for pattern in self._matchers.keys() - self._hints.keys():
             found_hint = hint(pattern, names)
             if found_hint:
                 self._hints[pattern] = found_hint
@@ -116,10 +116,15 @@ class Patterns:
         return [f"{self._option}: {self._hints[one]}" for one in self.unused if one in self._hints]
 
     def warnings(self, nothing: str) -> Iterator[str]:
-        """Yield a warning for each pattern that matched nothing, such as `no file`."""
-        for pattern in self.unused:
-            message = self._hints.get(pattern) or f"'{pattern}' matches {nothing}"
-            yield f"{self._option}: {message}"
+        """Yield a warning for each pattern that matched nothing, such as `no file`, or that would
+        match more if `*` matched slashes.
+        """
+        for pattern in self._matchers:
+            message = self._hints.get(pattern)
+            if message is None and pattern not in self._used:
+                message = f"'{pattern}' matches {nothing}"
+            if message is not None:
+                yield f"{self._option}: {message}"
 
 
 def hint(pattern: str, names: Iterable[str]) -> str:
