@@ -90,7 +90,8 @@ class Operation:
     def given(self, url: str, folder: Path) -> dict[str, Any]:
         arguments = self.row.get("arguments") or first_arguments(self.case)
         text = json.dumps({**arguments, **self.row.get("more", {})}).replace("FOLDER", str(folder))
-        login = {**LOGINS[self.service], **connection_options(self.case, "real")}
+        # the login last: the case may name one with all permissions
+        login = {**connection_options(self.case, "real"), **LOGINS[self.service]}
         return {"url": url, **login, **json.loads(text)}
 
 
