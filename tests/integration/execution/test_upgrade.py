@@ -23,6 +23,7 @@ Fresh = Callable[[str], Sandbox]
 
 STATES = sorted((Path(__file__).resolve().parents[2] / "upgrade").iterdir())
 SERVICES = ("ci", "tracker", "wiki")
+CLASS = b' class="java.util.Arrays$ArrayList"'
 
 
 @pytest.fixture(params=STATES, ids=lambda state: state.name)
@@ -52,7 +53,8 @@ def test_an_export_goes_on_without_a_conflict(fresh: Fresh, state: Path) -> None
     }
     jobs = {file: file.read_bytes() for file in (state / "exported/ci").rglob("*.xml")}
     _run(state, "export", **exporting)
-    assert {file: file.read_bytes() for file in jobs} == jobs
+    # the sandbox of that version did not name the class of choices
+    assert {file: file.read_bytes().replace(CLASS, b"") for file in jobs} == jobs
     assert len(jobs) > 2
 
 
