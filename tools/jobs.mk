@@ -7,13 +7,13 @@
 # ansible-test-sanity, molecule. Those jobs stay ours; `nox` runs the others.
 
 # The longest come first, so that short jobs fill the gaps at the end.
-TESTS := drift scenarios integration contract faults molecule unit core-oldest core-newest benchmarks
+TESTS := scenarios drift faults integration contract molecule unit core-oldest core-newest benchmarks
 STATIC := sanity galaxy-importer ansible-lint mypy mypy-plugins nox docs antsibull-docs \
 	antsibull-changelog licences shellcheck
 PYTEST := pytest -q
 
 .PHONY: all tests static $(TESTS) $(STATIC)
-all: drift scenarios integration contract sanity unit faults molecule tests static
+all: scenarios drift faults integration contract unit sanity molecule tests static
 tests: $(TESTS)
 static: $(STATIC)
 
