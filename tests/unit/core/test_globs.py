@@ -80,6 +80,12 @@ def test_a_pattern_that_matches_all_that_it_could_mean_adds_no_warning() -> None
     assert list(patterns.warnings("no file")) == []
 
 
+def test_a_match_by_one_name_needs_no_hint_for_the_other_names() -> None:
+    patterns = Patterns("exclude", ["*.txt"])
+    assert patterns.fits("a.txt", "repo/a.txt")
+    assert list(patterns.warnings("no file")) == []
+
+
 def test_a_pattern_that_matches_could_have_meant_more() -> None:
     patterns = Patterns("exclude", ["*.txt"])
     assert [path for path in PATHS if patterns.fits(path)] == ["a.txt"]

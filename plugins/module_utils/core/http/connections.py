@@ -145,7 +145,7 @@ class DeadlineResponse(HTTPResponse):
 
 class _DeadlineConnection:
     """Part of a connection class of urllib3: use the response class above, and send the head
-    together with a small body. A server that gets them one by one wakes up twice.
+    together with a small body. Otherwise the server wakes up twice.
     """
 
     response_class = DeadlineResponse

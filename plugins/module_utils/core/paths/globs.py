@@ -58,8 +58,9 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def _is_atomic(head: str, others: Sequence[str]) -> bool:
-    """Return whether each section may keep the first place where it matches: what follows `**/`
-    must begin at a slash, so that the section before it has to end at one.
+    """Return whether a section may keep the first place where it matches.
+
+    The section before `**/` has to end at a slash for that.
     """
     before, wide = head, "**/"
     for index in range(0, len(others), 2):
@@ -84,6 +85,12 @@ class Patterns:
     def __init__(self, option: str, patterns: Sequence[str] | None) -> None:
         self._option = option
         self._matchers = {pattern: matcher(whole(pattern)) for pattern in patterns or ()}
+        #: Tests of the patterns without a hint so far, as if their `*` matched slashes.
+        self._wider = {
+            pattern: matcher(whole(crossing(pattern)))
+            for pattern in self._matchers
+            if crossing(pattern) != pattern
+        }
         self._used: set[str] = set()
         self._hints: dict[str, str] = {}
 
@@ -91,10 +98,11 @@ class Patterns:
         """Return whether a pattern matches any of the names of an object."""
         found = {pattern for pattern, fits in self._matchers.items() if any(map(fits, names))}
         self._used |= found
-        for pattern in self._matchers.keys() - self._hints.keys():
-            found_hint = hint(pattern, names)
-            if found_hint:
-                self._hints[pattern] = found_hint
+        for pattern, reaches in list(self._wider.items()):
+            # a pattern that matches one name of the object needs no hint for its other names
+            if pattern not in found and any(map(reaches, names)):
+                self._hints[pattern] = hint(pattern, names)
+                self._wider.pop(pattern, None)
         return bool(found)
 
     def __bool__(self) -> bool:
@@ -102,7 +110,7 @@ class Patterns:
         return bool(self._matchers)
 
     def doubt(self, name: str) -> str:
-        """Return what to write for a pattern that would match if `*` matched slashes, else ""."""
+        """Return the hint of a pattern for a name that no pattern matches, else ""."""
         return next(filter(None, (hint(pattern, [name]) for pattern in self._matchers)), "")
 
     @property
