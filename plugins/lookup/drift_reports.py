@@ -58,7 +58,7 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.times import age_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.times import age_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import summary, writing
 

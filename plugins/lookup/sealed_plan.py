@@ -73,7 +73,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import (
     without_user_info,
 )
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo.times import age_of
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.times import age_of
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import ansible_internals, lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import (
     sealed,

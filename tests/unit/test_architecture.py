@@ -45,6 +45,7 @@ ROOMS = {
         "core/http",
         "core/plans",
         "core/module",
+        "core/tokens",
         "core/export",
     ),
     "local": ("local",),
@@ -67,8 +68,9 @@ ROOMS = {
         "tracker/fields",
         "tracker/editing",
         "tracker/projects",
+        "tracker/access",
     ),
-    "wiki": ("wiki/storage", "wiki/markdown", "wiki", "wiki/pages", "wiki/tree"),
+    "wiki": ("wiki/storage", "wiki/markdown", "wiki", "wiki/pages", "wiki/tree", "wiki/access"),
     "ci": (
         "ci",
         "ci/builds",

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...core.errors import ToolchainError
-from ...core.interrupts import interruptible
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Operation, Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
+from ..interrupts import interruptible
 from ..permissions import BUILD, SEES_JOB
 from ..waiting import PollingFactory
 from . import build_watcher, records

@@ -9,11 +9,11 @@ from typing import Any
 
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import Kind, ToolchainError, shorten
-from ...core.interrupts import interruptible
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
+from ..interrupts import interruptible
 from ..job_address import JobName
 from ..waiting import PollingFactory, require_at_least
 from . import records

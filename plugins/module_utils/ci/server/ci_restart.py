@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 from ...core.address import path_of, target
 from ...core.errors import ToolchainError
 from ...core.http.messages import REDIRECTS, Response
-from ...core.interrupts import interruptible
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
 from ...core.plan import Plan, unchanged
 from ...core.polling import PollInterval, PollTimeout
 from ..client import object_of, objects, part, refuse_page, server_of
+from ..interrupts import interruptible
 from ..permissions import MANAGE, READ_SERVER
 from ..plugins import plugin_list
 from ..waiting import PollingFactory, WaitOptions

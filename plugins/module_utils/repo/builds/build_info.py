@@ -16,9 +16,9 @@ from ...core.errors import ToolchainError, error_text
 from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.plan import Plan, ReadOnly, unchanged
+from ...core.times import iso, moment_of
 from .. import repositories
 from ..client import RepoClient, objects_of
-from ..times import iso, moment_of
 from . import records
 from .promotions import Promotion, promotions
 

@@ -21,9 +21,9 @@ from ...core.secret import (
     misplaced_user_info,
     without_user_info,
 )
+from ...core.times import moment_of
 from .. import repositories
 from ..client import RepoClient
-from ..times import moment_of
 from . import records
 from .build_info import NO_BUILDS
 from .build_properties import BuildProperties, Place

@@ -16,8 +16,8 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.plan import Change, Plan
 from ...core.plans.sealing import PlannedChange
+from ...core.times import age_of, moment_of
 from ..client import RepoClient
-from ..times import age_of, moment_of
 from . import records
 from .build_info import BuildList, BuildRun, read_list, require_builds
 from .promotions import promotions

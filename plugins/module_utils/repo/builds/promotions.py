@@ -14,9 +14,9 @@ from ...core.errors import ToolchainError, invalid, shorten
 from ...core.http.messages import Response
 from ...core.module.typed_options import Option
 from ...core.plan import Plan
+from ...core.times import moment_of
 from ..client import objects
 from ..error_text import errors_in, messages_of, text_of
-from ..times import moment_of
 
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 

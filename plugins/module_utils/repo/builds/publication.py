@@ -13,8 +13,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ...core.plan import without_none
+from ...core.times import moment_of
 from ..client import objects
-from ..times import moment_of
 
 ENVIRONMENT = "buildInfo.env."
 _DIGESTS = ("sha256", "sha1", "md5")

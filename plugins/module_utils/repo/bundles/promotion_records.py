@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.http.messages import Response, unexpected_body
+from ...core.times import moment_of
 from ..client import object_of
-from ..times import moment_of
 from .lifecycle import COMPLETED, Bundle, Progress, progress_of
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from ...core.http.messages import Response, unexpected_body
 from ...core.paths.globs import has_wildcards, matcher
 from ...core.plan import without_none
+from ...core.times import moment_of
 from ..client import objects
-from ..times import moment_of
 from .lifecycle import COMPLETED, Bundle, Progress, progress_of
 
 _IDS = ("id", "distribution_id", "distribution_tracker_friendly_id", "distribution_friendly_id")

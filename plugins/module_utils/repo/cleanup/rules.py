@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 from ...core.errors import invalid
 from ...core.module.typed_options import Option
 from ...core.paths.globs import Patterns, crossing, has_wildcards, matcher, whole
+from ...core.times import age_of
 from .. import aql
 from ..client import repository_key
 from ..properties import Properties, texts_of
-from ..times import age_of
 
 #: Path of a repository's root in the query language.
 ROOT = "."

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
+from ...core.times import moment_of
 from .. import aql
-from ..times import moment_of
 from .rules import MANIFESTS, ROOT, CleanupRule, matches
 
 _NO_TIME = datetime.min.replace(tzinfo=timezone.utc)

@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeAlias
 
 from ...core.concurrency import bounded
 from ...core.errors import ToolchainError
+from ...core.times import moment_of
 from .. import aql
 from ..client import RepoClient, item_path, object_of
-from ..times import moment_of
 from .remote_files import RemoteFile
 
 SortKey: TypeAlias = Literal["created", "modified", "name"]

@@ -7,7 +7,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from ..core.errors import invalid
+from .errors import invalid
 
 _AGE = re.compile(r"([1-9]\d{0,5})\s*([wdhm])")
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from .progress import show_last_line
+from ..core.progress import show_last_line
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

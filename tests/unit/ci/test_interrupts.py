@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.interrupts import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.interrupts import (
     interruptible,
 )
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 #: handlers.
 WORKER = """
 import multiprocessing, os, signal, sys, threading, time
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.interrupts import (
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.interrupts import (
     interruptible,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.progress import progress_to

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Issue, renew and revoke the tokens of a name, for all services that issue tokens."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import Any, Literal
+
+from ..errors import ToolchainError, invalid
+from ..files import atomic_write, require_replaceable
+from ..module.task import Task
+from ..module.typed_options import PathText
+from ..plan import Change, Plan, unchanged, without_none
+from ..times import age_of
+from .named_tokens import NamedTokens, NewToken, Token
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f*]")
+_LONGEST_NAME = 200
+_NEVER = re.compile(r"0\s*[wdhm]?")
+#: Mode of the file with the secret.
+_MODE = 0o600
+
+
+@dataclass(frozen=True)
+class TokenOptions:
+    """The options of all modules for tokens."""
+
+    name: str
+    expires_in: str | None = None
+    renew_before: str | None = None
+    dest: PathText | None = None
+    revoke_older: bool = False
+    in_use: list[str] | None = None
+    renew: bool = False
+    state: Literal["present", "absent"] = "present"
+
+    def require_sense(self) -> None:
+        """Raise `invalid` for contradictory options."""
+        if _CONTROL.search(self.name) or len(self.name) > _LONGEST_NAME:
+            raise invalid(
+                f"name: write at most {_LONGEST_NAME} characters, without '*' and line breaks"
+            )
+        if self.state == "absent":
+            others = {field.name for field in fields(self)} - {"name", "state"}
+            for option in sorted(others):
+                if getattr(self, option) not in (None, False):
+                    raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
+        if self.in_use is not None and not self.revoke_older:
+            raise invalid("in_use requires revoke_older: leave it out, or set revoke_older")
+        lifetime, margin = self.lifetime, self.margin
+        if lifetime and margin >= lifetime:
+            raise invalid(
+                f"renew_before is {self.renew_before}, but must be shorter than expires_in"
+                f" ({self.expires_in}): every run would create a token"
+            )
+
+    @property
+    def lifetime(self) -> timedelta | None:
+        """Return `expires_in`, 0 for "never", `None` for the default of the server."""
+        return None if self.expires_in is None else _span("expires_in", self.expires_in)
+
+    @property
+    def margin(self) -> timedelta:
+        """Return `renew_before`."""
+        return _span("renew_before", self.renew_before or "0")
+
+
+def _span(option: str, text: str) -> timedelta:
+    return timedelta() if _NEVER.fullmatch(text.strip()) else age_of(option, text)
+
+
+class TokenOperation:
+    """The tokens of a name: the newest valid one is used."""
+
+    def __init__(self, task: Task, options: TokenOptions, tokens: NamedTokens) -> None:
+        self._task, self._options, self._tokens = task, options, tokens
+        self._held: list[Token] = []
+        #: The valid token that stays; `None` if a new one is needed.
+        self._kept: Token | None = None
+
+    def plan(self) -> Plan:
+        options = self._options
+        self._check_dest()
+        self._held = self._tokens.valid()
+        before: dict[str, Any] = {"tokens": [token.shown() for token in self._held]}
+        if options.state == "absent":
+            if not self._held:
+                return unchanged({"token": None, "tokens": []}, before)
+            gone = (Change("tokens", before["tokens"], []),)
+            return Plan(before, {"tokens": []}, "delete", gone, {"token": None, **before})
+        self._kept = self._usable()
+        after = {"tokens": self._after()}
+        newest = self._blank() if self._kept is None else self._kept.shown()
+        result = {"token": newest, "tokens": before["tokens"]}
+        if before == after:
+            return unchanged(result, before)
+        action: Literal["create", "update"] = "update" if self._kept else "create"
+        changes = (Change("tokens", before["tokens"], after["tokens"]),)
+        return Plan(before, after, action, changes, result)
+
+    def _check_dest(self) -> None:
+        """Raise `invalid` if `dest` cannot be written: no token may be created unnecessarily."""
+        path = self._options.dest
+        if path is None:
+            return
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise invalid(f"dest: the folder {folder} does not exist: create it first")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise invalid(f"dest: the folder {folder} cannot be written")
+        with suppress(FileNotFoundError):
+            require_replaceable(path, os.lstat(path))
+
+    def _usable(self) -> Token | None:
+        """Return the newest token that is valid long enough, unless its secret is missing."""
+        options = self._options
+        if options.renew or (options.dest is not None and not os.path.isfile(options.dest)):
+            return None
+        return next((token for token in self._held if token.is_good_for(options.margin)), None)
+
+    def _after(self) -> list[dict[str, Any]]:
+        """Return the tokens after the task; the times of a new one are not known yet."""
+        gone = self._revoked()
+        stays = [token.shown() for token in self._held if token not in gone]
+        newest = self._blank() if self._kept is None else self._kept.shown()
+        every = {str(token["id"]): token for token in (newest, *stays)}
+        order = [str(None), *(token.id for token in self._held)]
+        return [every[number] for number in order if number in every]
+
+    def _revoked(self) -> list[Token]:
+        """Return the tokens that `revoke_older` revokes."""
+        if not self._options.revoke_older:
+            return []
+        stays = set(self._options.in_use or ())
+        return [token for token in self._held if token != self._kept and token.id not in stays]
+
+    def _blank(self) -> dict[str, Any]:
+        return {"id": None, "name": self._options.name, "created": None, "expires": None}
+
+    # -- apply ------------------------------------------------------------------------------------
+
+    def apply(self, plan: Plan) -> Mapping[str, Any]:
+        if plan.action == "delete":
+            for token in self._held:
+                self._tokens.revoke(token)
+            return {}
+        made = self._made() if self._kept is None else None
+        self._revoke_older(strict=made is None)
+        return {} if made is None else {"token": self._returned(made)}
+
+    def _made(self) -> NewToken:
+        """Create a token and write its secret into `dest`, or revoke it if that fails."""
+        path = self._options.dest
+        if path is None:
+            return self._tokens.create()
+        made: NewToken | None = None
+        try:
+            with atomic_write(path, _MODE) as file:  # opened first, so that it can be written
+                made = self._tokens.create()
+                file.write(made.value.encode())
+        except BaseException:
+            if made is not None:
+                self._tokens.revoke(made.token)
+            raise
+        return made
+
+    def _revoke_older(self, *, strict: bool) -> None:
+        """Revoke all tokens but the one in use. After a creation a failure is a warning, so that
+        the new secret is not lost with the result.
+        """
+        for token in self._revoked():
+            try:
+                self._tokens.revoke(token)
+            except ToolchainError as error:
+                if strict:
+                    raise
+                self._task.warn(f"the older token {token.id} is still valid: {error.message}")
+
+    def _returned(self, made: NewToken) -> dict[str, Any]:
+        shown = made.token.shown()
+        if self._options.dest is not None:
+            return shown
+        return {**shown, **without_none({"value": made.value, "refresh_token": made.refresh})}
