@@ -52,6 +52,11 @@ class _Refused(Exception):
         self.response = response
 
 
+def token_kind(service: Service) -> str:
+    """Return the kind of the personal access tokens of a service in the store."""
+    return f"{service.name}.personal_token"
+
+
 def login_of(request: Request) -> Login:
     """Return the login that `Accounts.authenticate` accepted."""
     found: Login = request.scope[_SCOPE_KEY]
@@ -113,13 +118,22 @@ class Accounts:
         credentials = self.service.context.credentials(self.service.name)
         secret = authorization.partition(" ")[2].strip()
         if kind == "bearer":
-            return _text(credentials.get("tokens", {}).get(secret))
+            return _text(credentials.get("tokens", {}).get(secret)) or self._owner(secret)
         try:
             name, _colon, password = base64.b64decode(secret).decode("utf-8").partition(":")
         except (binascii.Error, UnicodeDecodeError):
             return None
         known = password_of(credentials.get("users", {}).get(name))
         return name if kind == "basic" and known == password else None
+
+    def _owner(self, secret: str) -> str | None:
+        """Return the owner of a valid personal access token [tracker-41]."""
+        context = self.service.context
+        for token in context.store.values(token_kind(self.service)):
+            expired = token["expiring"] is not None and token["expiring"] <= context.now_ms()
+            if token["secret"] == secret and not expired:
+                return str(token["user"])
+        return None
 
     def _oauth(self, request: Request, query: str) -> Login:
         settings = self.service.settings

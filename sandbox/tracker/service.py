@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, login_of, rights_of
 from sandbox.context import Context
+from sandbox.personal_tokens import ADDRESS, PersonalTokens
 from sandbox.service import ErrorResponse, Service, route
 from sandbox.tracker.call import Call, Handler
 from sandbox.tracker.fields import meta
@@ -86,6 +87,7 @@ class TrackerService(Service):
         super().__init__(context)
         self.accounts = Accounts(self)
         self.attachments = Attachments(self)
+        self.tokens = PersonalTokens(self)
 
     @property
     def cloud(self) -> bool:
@@ -130,6 +132,8 @@ class TrackerService(Service):
             route("/secure/attachment/{id}/", self._noted(self._real(self.attachments.secure))),
             route(MEDIA + "file/{id}", self._real(self.attachments.media)),
             route(LOGIN_PAGE, self._real(self.attachments.login_page)),
+            route(ADDRESS, self._noted(self.tokens.tokens), "GET", "POST"),
+            route(ADDRESS + "/{id}", self._noted(self.tokens.token), "DELETE"),
         ]
 
     def _issue_routes(self) -> list[Route]:

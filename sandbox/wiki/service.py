@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from sandbox.accounts import SETTINGS, Accounts, rights_of
 from sandbox.context import Context
+from sandbox.personal_tokens import ADDRESS, PersonalTokens
 from sandbox.service import ErrorResponse, Service, route
 from sandbox.wiki import attachments, details, tree
 from sandbox.wiki.asking import answered, expansions, part, statuses
@@ -94,6 +95,7 @@ class WikiService(Service):
         super().__init__(context)
         self.accounts = Accounts(self)
         self.browsing = Browsing(self._views)
+        self.tokens = PersonalTokens(self)
         self.spaces = SpaceEditing(self._views)
         self.version2 = Version2(
             self._views, self.accounts.note, lambda: bool(self.real and self.settings["version_2"])
@@ -179,6 +181,8 @@ class WikiService(Service):
             self._route(page + "/child/attachment", self.attachments, "GET", "POST", "PUT"),
             self._route(page + "/child/attachment/{attachment}/data", self.attachment, "POST"),
             self._route("/download/attachments/{id}/{name}", self.download),
+            self._route(ADDRESS, self.tokens.tokens, "GET", "POST"),
+            self._route(ADDRESS + "/{id}", self.tokens.token, "DELETE"),
         ]
 
     def _browsing_routes(self, page: str) -> list[Route]:

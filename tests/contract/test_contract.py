@@ -49,10 +49,13 @@ VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
     "release_bundle_distribute": (("distribution", "id"),),
     "release_bundle_info": (("bundles", "created"),),
     "release_bundle_promote": (("promotion", "created"), ("promotion", "created_millis")),
-    "repo_token": (
-        *((("token", name)) for name in ("id", "created", "expires", "value")),
-        ("tokens",),
-        ("diff",),
+    **dict.fromkeys(
+        ("repo_token", "tracker_token", "wiki_token"),
+        (
+            *((("token", name)) for name in ("id", "created", "expires", "value")),
+            ("tokens",),
+            ("diff",),
+        ),
     ),
 }
 ARGUMENT_ERRORS = ("missing required arguments", "one of the following is required")

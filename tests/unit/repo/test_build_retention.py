@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import times
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
-from ansible_collections.delivery.toolchain.plugins.module_utils.repo import times
 from ansible_collections.delivery.toolchain.plugins.module_utils.repo.builds import (
     build_retention,
     records,

@@ -1,0 +1,147 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: wiki_token
+short_description: Issue, renew and revoke personal access tokens of the wiki
+version_added: 1.0.0
+description:
+  - Creates a personal access token if no valid token of this name exists, and revokes tokens by name. An unchanged token costs a single
+    request.
+  - The tokens belong to the account that is logged in. The name is stored in the name of the token, as C(toolchain:NAME:MARK). Tokens
+    with another name are never changed.
+  - The secret is returned only by the task that creates the token. Use C(no_log) for this task, or O(dest).
+  - If the response with the secret is lost, the token that was made is revoked, and another one is created.
+  - Needs Confluence Data Center 7.9 or newer. A site in the cloud has no such interface.
+  - The server does not show with which token a request is logged in. If the task itself logs in with a token of this name, put its id
+    into O(in_use), so that O(revoke_older) leaves it.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.wiki
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.wiki
+options:
+  name:
+    description: Name of the token. At most 200 characters, without C(*) and line breaks.
+    type: str
+    required: true
+  expires_in:
+    description:
+      - Lifetime of a new token in whole days, such as V(90d) or V(12w). V(0) is a token that never expires.
+      - The default is a token that never expires, if the server accepts one.
+    type: str
+  renew_before:
+    description:
+      - Create a new token if the newest one expires within this time, such as V(14d). Must be shorter than O(expires_in).
+      - By default, a new token is created only if none is valid.
+    type: str
+  dest:
+    description:
+      - File for the secret, written with the mode C(0600). The secret is then not returned.
+      - If the file is missing, a new token is created. If it cannot be written, no token is created.
+    type: path
+  revoke_older:
+    description:
+      - Whether to revoke all other tokens of this name. They are revoked after the new secret is stored.
+      - If that fails after a creation, a warning names the token that is still valid.
+    type: bool
+    default: false
+  in_use:
+    description: Ids of tokens that O(revoke_older) leaves, because something still uses them.
+    type: list
+    elements: str
+  renew:
+    description: Whether to create a new token even if one is valid. Every run then creates a token.
+    type: bool
+    default: false
+  state:
+    description: Whether a valid token exists. V(absent) revokes all tokens of this name.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: delivery.toolchain.repo_token
+"""
+
+EXAMPLES = r"""
+- name: Issue a token for a dashboard, and a new one two weeks before it expires
+  delivery.toolchain.wiki_token:
+    name: dashboard
+    expires_in: 90d
+    renew_before: 14d
+    dest: dashboard.token
+
+- name: Revoke all older tokens of this name
+  delivery.toolchain.wiki_token:
+    name: dashboard
+    revoke_older: true
+
+- name: Revoke the tokens of a program that is gone
+  delivery.toolchain.wiki_token:
+    name: nightly-report
+    state: absent
+"""
+
+RETURN = r"""
+token:
+  description: Newest valid token, or null after O(state=absent). In check mode, the fields of a new token are null.
+  returned: success
+  type: dict
+  contains:
+    id:
+      description: Id of the token.
+      type: str
+      returned: always
+    name:
+      description: Its name.
+      type: str
+      returned: always
+    created:
+      description: Time of its creation.
+      type: str
+      returned: always
+    expires:
+      description: Time at which it expires, or null.
+      type: str
+      returned: always
+    value:
+      description: The secret.
+      type: str
+      returned: if the token was created, without O(dest)
+  sample: {id: "42", name: dashboard, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-30T08:00:00.000Z"}
+tokens:
+  description: Valid tokens of this name before the task, newest first, with C(id), C(name), C(created) and C(expires).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.access import (
+    wiki_token,
+)
+
+
+def main() -> None:
+    runner.run(
+        "wiki",
+        wiki_token.WikiTokenOptions,
+        wiki_token.WikiTokenOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test `tracker_token` and `wiki_token` on a server with the interface of both [tracker-41]."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.input_check import (
+    check_options,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.typed_options import (
+    argument_spec,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
+from ansible_collections.delivery.toolchain.plugins.module_utils.tracker.access.tracker_token import (
+    TrackerTokenOperation,
+    TrackerTokenOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.access.wiki_token import (
+    WikiTokenOperation,
+    WikiTokenOptions,
+)
+from tests.helpers.options import build
+from tests.unit.stub import Reply, Seen, Stub, connection_to
+
+PATH = "/base/rest/pat/latest/tokens"
+MARK = "01234567-89ab-4cde-8f01-23456789abcd"
+MODULES: dict[str, tuple[Any, Callable[..., Any]]] = {
+    "tracker": (TrackerTokenOptions, TrackerTokenOperation),
+    "wiki": (WikiTokenOptions, WikiTokenOperation),
+}
+
+
+@dataclass
+class Server:
+    """Tokens of an account. `lost` responses to creations are cut after the token was made."""
+
+    service: str
+    stub: Stub
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    lost: int = 0
+    made: int = 0
+    listing: Callable[[list[dict[str, Any]]], Any] = list
+    page: Reply | None = None
+
+    def add(self, name: str = f"toolchain:app:{MARK}", *, days: int | None, age: int = 1) -> str:
+        self.made += 1
+        now = datetime.now(timezone.utc)
+        expiring = None if days is None else (now + timedelta(days=days)).isoformat()
+        created = (now - timedelta(days=age)).isoformat()
+        row = {"id": self.made, "name": name, "createdAt": created, "expiringAt": expiring}
+        self.rows.append(row)
+        return str(self.made)
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(row["id"]) for row in self.rows]
+
+    def reply(self, seen: Seen) -> Reply:
+        if self.page is not None:
+            return self.page
+        if seen.method == "DELETE":
+            number = seen.path.rpartition("/")[2]
+            found = number in self.ids
+            self.rows = [row for row in self.rows if str(row["id"]) != number]
+            return Reply(204 if found else 404, b"" if found else {"errorMessages": ["gone"]})
+        assert seen.path == PATH
+        if seen.method == "GET":
+            return Reply(200, json.dumps(self.listing(self.rows)))
+        body = json.loads(seen.body)
+        self.add(body["name"], days=body.get("expirationDuration"), age=0)
+        if self.lost:
+            self.lost -= 1
+            return Reply(cut=True)
+        return Reply(201, {**self.rows[-1], "rawToken": f"secret-{self.made}"})
+
+    def run(self, *, check: bool = False, **given: Any) -> Mapping[str, Any]:
+        kind, operation = MODULES[self.service]
+        settings = {"dialect": "auto", "accept_language": None, "retries": 0}
+        login = {"username": "bot", "password": Secret("bot-password")}
+        connection = connection_to(self.stub.url, self.service, settings=settings, **login)
+        options: Any = build(kind, **check_options(argument_spec(kind), {"name": "app", **given}))
+        task = Task(connection, self.warnings.append, read_only=check)
+        made = operation(task, options)
+        plan = made.plan()
+        values = {**plan.result, "changed": plan.changed}
+        return {**values, **made.apply(plan)} if plan.changed and not check else values
+
+    def fails(self, **given: Any) -> ToolchainError:
+        with pytest.raises(ToolchainError) as caught:
+            self.run(**given)
+        return caught.value
+
+    @property
+    def writes(self) -> list[Seen]:
+        return [seen for seen in self.stub.seen if seen.method != "GET"]
+
+
+@pytest.fixture(params=sorted(MODULES))
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with Stub() as stub:
+        made = Server(request.param, stub)
+        stub.answer = made.reply
+        yield made
+
+
+def test_a_token_is_created_once(server: Server) -> None:
+    values = server.run(expires_in="12w", renew_before="14d")
+    assert values["token"]["value"] == "secret-1"
+    (write,) = server.writes
+    body = json.loads(write.body)
+    assert body.pop("name").startswith("toolchain:app:")
+    assert body == {"expirationDuration": 84}
+    assert write.headers["X-Atlassian-Token"] == "no-check"
+    values = server.run(expires_in="12w", renew_before="14d")
+    assert (values["changed"], values["token"]["id"], len(server.rows)) == (False, "1", 1)
+    assert "value" not in values["token"]
+
+
+@pytest.mark.parametrize("expires_in", [None, "0"])
+def test_a_token_without_an_end_is_created(server: Server, expires_in: str | None) -> None:
+    server.run(expires_in=expires_in)
+    assert set(json.loads(server.writes[0].body)) == {"name"}
+    assert not server.run(expires_in=expires_in, renew_before="30d")["changed"]
+
+
+def test_check_mode_creates_no_token(server: Server) -> None:
+    values = server.run(check=True, expires_in="30d")
+    assert (values["changed"], values["token"]["id"]) == (True, None)
+    assert server.writes == []
+
+
+def test_an_expiring_token_is_renewed_and_older_ones_are_revoked(server: Server) -> None:
+    server.add(days=3)
+    used = server.add(days=4)
+    others = server.add("dashboard of a person", days=5)
+    given: Any = {"expires_in": "90d", "renew_before": "7d", "revoke_older": True, "in_use": [used]}
+    assert server.run(**given)["token"]["value"] == "secret-4"
+    assert server.ids == [used, others, "4"]
+    assert not server.run(**given)["changed"]
+
+
+def test_renew_creates_a_token_although_one_is_valid(server: Server) -> None:
+    server.add(days=None)
+    assert server.run(renew=True)["token"]["value"] == "secret-2"
+    assert server.ids == ["1", "2"]
+
+
+def test_dest_receives_the_secret(server: Server, tmp_path: Path) -> None:
+    dest = tmp_path / "token"
+    values = server.run(dest=str(dest))
+    assert (dest.read_text(), stat.S_IMODE(dest.stat().st_mode)) == ("secret-1", 0o600)
+    assert "value" not in values["token"]
+
+
+def test_absent_revokes_only_tokens_of_the_name(server: Server) -> None:
+    server.add(days=None)
+    others = server.add(f"toolchain:application:{MARK}", days=None)
+    assert server.run(state="absent")["changed"]
+    assert server.ids == [others]
+    assert not server.run(state="absent")["changed"]
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_token_whose_secret_was_lost_is_revoked(server: Server, lost: int) -> None:
+    server.lost = lost
+    assert server.run()["token"]["value"] == f"secret-{lost + 1}"
+    assert server.ids == [str(lost + 1)]
+
+
+@pytest.mark.parametrize("member", ["values", "tokens"])
+def test_a_list_in_a_member_is_read(server: Server, member: str) -> None:
+    server.listing = lambda rows: {member: rows}
+    server.add(days=None)
+    assert server.run()["token"]["id"] == "1"
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        lambda _rows: {},
+        lambda _rows: None,
+        lambda _rows: [{"name": "no id"}],
+        lambda rows: [{**rows[0], "expiringAt": "next week"}],
+    ],
+)
+def test_an_unreadable_list_creates_no_token(
+    server: Server, listing: Callable[[list[dict[str, Any]]], Any]
+) -> None:
+    server.add(days=None)
+    server.listing = listing
+    assert server.fails().kind == "protocol"
+    assert server.writes == []
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_server_without_the_interface_is_named(server: Server, status: int) -> None:
+    server.page = Reply(status, "<html>no such page</html>", {"Content-Type": "text/html"})
+    assert "Data Center" in server.fails().message
+    assert server.writes == []
+
+
+def test_a_site_in_the_cloud_is_refused_before_any_request(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server.stub, "url", "https://example.atlassian.net/wiki")
+    error = server.fails()
+    assert error.kind == "invalid"
+    assert "cloud has no interface for personal access tokens" in error.message
+
+
+@pytest.mark.parametrize("expires_in", ["36h", "90m"])
+def test_a_lifetime_of_part_of_a_day_is_refused(server: Server, expires_in: str) -> None:
+    error = server.fails(expires_in=expires_in)
+    assert error.kind == "invalid"
+    assert "whole days" in error.message
+    assert server.stub.seen == []
