@@ -18,6 +18,8 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts impo
 from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.ci_script import (
     CiScriptOperation,
     CiScriptOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.scripts.script_run import (
     cut_trace,
 )
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError

@@ -4,30 +4,23 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from ...core import errors
 from ...core.errors import ToolchainError, invalid
 from ...core.files import read_text
-from ...core.http.writes import OUTCOME_UNKNOWN
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.plan import Plan, unchanged
-from ...core.secret import hidden
 from ..permissions import ADMINISTER
 from ..ssh_commands import SshOptions
-from . import script_wrapper, unmarked_output
-from .script_console import ConsoleOutput, console_of
+from . import unmarked_output
+from .script_console import console_of
+from .script_run import printed, run_script
+from .script_wrapper import ScriptEnd
 
-_MACHINERY = re.compile(
-    r"\s*at (java\.base/)?(org\.codehaus\.groovy|org\.apache\.groovy|groovy\.lang|sun\.reflect"
-    r"|java\.lang\.reflect|jdk\.internal)\."
-)
-_MAX_FRAMES = 8
 _NOTHING: dict[str, Any] = {"output": "", "output_lines": [], "result": None}
 
 
@@ -99,7 +92,7 @@ class CiScriptOperation:
         except ToolchainError:
             return False
 
-    def _values(self, ended: script_wrapper.ScriptEnd) -> dict[str, Any]:
+    def _values(self, ended: ScriptEnd) -> dict[str, Any]:
         """Return the return values. `changed` comes from the user's pattern, else from the script;
         without either, every run is a change.
         """
@@ -108,33 +101,12 @@ class CiScriptOperation:
         if self._changed_when is not None:
             changed = self._changed_when.search(ended.output) is not None
         changed = changed if isinstance(changed, bool) else True
-        return {**_printed(ended), "result": result, "changed": changed}
+        return {**printed(ended), "result": result, "changed": changed}
 
-    def _run(self, what: str, script: str, *, only_reads: bool) -> script_wrapper.ScriptEnd:
-        """Send a script and wait for its end; raise `failed` if it throws."""
-        marker = secrets.token_hex(16)
-        program = script_wrapper.wrapped(script, self._arguments, marker, only_reads=only_reads)
-        said = self._console(what, program, reads=only_reads)
-        ended = script_wrapper.ended(said.text, marker)
-        if ended is None:
-            ended = self._unmarked(what, said, marker, only_reads)
-        if ended.exception is not None:
-            raise _thrown(said, ended, ended.exception)
-        return ended
-
-    def _unmarked(
-        self, what: str, said: ConsoleOutput, marker: str, only_reads: bool
-    ) -> script_wrapper.ScriptEnd:
-        """Return the result from a server that did not run the wrapper around the script."""
-        ended = unmarked_output.read(said.text, marker)
-        if ended is None:
-            raise _unfinished(said) if only_reads else _unfinished(said).with_hint(OUTCOME_UNKNOWN)
-        if ended.exception is None:
-            self._warn(
-                f"{what}: the response does not show how the script ended; the task assumes that"
-                " the output is complete"
-            )
-        return ended
+    def _run(self, what: str, script: str, *, only_reads: bool) -> ScriptEnd:
+        return run_script(
+            self._console, what, script, self._arguments, only_reads=only_reads, warn=self._warn
+        )
 
 
 def _pattern(given: str | None) -> re.Pattern[str] | None:
@@ -146,11 +118,7 @@ def _pattern(given: str | None) -> re.Pattern[str] | None:
         raise invalid(f"changed_when_output is not a regular expression: {error}") from None
 
 
-def _printed(ended: script_wrapper.ScriptEnd) -> dict[str, Any]:
-    return {"output": ended.output, "output_lines": ended.output.splitlines()}
-
-
-def _says_true(ended: script_wrapper.ScriptEnd) -> bool:
+def _says_true(ended: ScriptEnd) -> bool:
     """Return whether the script's value, or the last line that it printed, is `true`."""
     lines = ended.output.rstrip().splitlines()
     value = ended.result is True or ended.result == "true"
@@ -161,44 +129,3 @@ def _decoded(result: Any) -> Any:
     """Return the parsed value if a result is a JSON object or array, else the result."""
     looks_so = isinstance(result, str) and result.lstrip().startswith(("{", "["))
     return unmarked_output.decoded(result) if looks_so else result
-
-
-def _unfinished(said: ConsoleOutput) -> ToolchainError:
-    """Return the error for a response that does not show the end of the script."""
-    if said.page is not None:
-        said.page.result["changed"] = False  # a page is from something that runs no scripts
-        return said.page
-    return said.error(
-        "protocol",
-        "the response does not show how the script ended: it was cut, or the script ended the"
-        " server,"
-        " or url is not a CI server",
-        errors.shorten(said.text),
-    )
-
-
-def _thrown(said: ConsoleOutput, ended: script_wrapper.ScriptEnd, exception: str) -> ToolchainError:
-    where = "" if ended.line is None else f" (line {ended.line})"
-    error = said.error(
-        "failed",
-        f"the script threw {errors.shorten(exception)}{where}",
-        cut_trace(ended.trace, ended.line),
-    )
-    error.result.update(_printed(ended), result=None)
-    return error
-
-
-def cut_trace(trace: str, line: int | None) -> str:
-    """Return a stack trace down to the script's own line, without the frames of the language
-    itself.
-    """
-    lines = hidden.mask(trace).rstrip().splitlines()
-    first = next((n for n, text in enumerate(lines) if text.startswith("\tat ")), len(lines))
-    head, frames = lines[:first], lines[first:]
-    own = f".groovy:{line})"
-    last = next((n for n, frame in enumerate(frames) if own in frame), None)
-    if last is None:
-        return "\n".join(head)[: errors.DETAIL_LIMIT]
-    shown = [frame for frame in frames[: last + 1] if not _MACHINERY.match(frame)]
-    below = "\n".join(shown[-_MAX_FRAMES:])[-errors.DETAIL_LIMIT // 2 :]
-    return "\n".join(head)[: errors.DETAIL_LIMIT // 2] + "\n" + below

@@ -10,6 +10,7 @@ from typing import Protocol
 from ...core import errors
 from ...core.errors import ToolchainError
 from ...core.http.messages import unexpected_body
+from ...core.http.transport import Transport
 from ...core.module.task import Task
 from ..client import server_of
 from ..ssh_commands import SshCommands, SshOptions
@@ -37,11 +38,11 @@ class ScriptConsole(Protocol):
 
 def console_of(task: Task, options: SshOptions) -> ScriptConsole:
     """Return the script console, over HTTP or SSH."""
-    return _ssh(task, options) if options.transport == "ssh" else _http(task)
+    return _ssh(task, options) if options.transport == "ssh" else http_console(server_of(task))
 
 
-def _http(task: Task) -> ScriptConsole:
-    server = server_of(task)
+def http_console(server: Transport) -> ScriptConsole:
+    """Return the script console over HTTP."""
 
     def say(what: str, program: str, *, reads: bool) -> ConsoleOutput:
         response = server.send(
