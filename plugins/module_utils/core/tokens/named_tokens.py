@@ -28,6 +28,7 @@ class Token:
     :param mark: the description or name that the server stores, which contains `name`
     :param expires: `None` if the token never expires
     :param user: `""` if the server does not show it
+    :param logs_in: the task itself is logged in with this token, as far as the server shows it
     """
 
     id: str
@@ -35,6 +36,7 @@ class Token:
     created: datetime | None
     expires: datetime | None
     user: str = ""
+    logs_in: bool = False
 
     @property
     def name(self) -> str | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from ..address import path
@@ -29,10 +29,7 @@ class PersonalTokenOptions(TokenOptions):
 
     def require_sense(self) -> None:
         super().require_sense()
-        if self.lifetime and self.lifetime % timedelta(days=1):
-            raise invalid(
-                f"expires_in is {self.expires_in}, but the server counts whole days: write 90d"
-            )
+        self.require_whole_days()
 
 
 class PersonalTokens(NamedTokens):

@@ -15,7 +15,7 @@ from ..errors import ToolchainError, invalid
 from ..files import atomic_write, require_replaceable
 from ..module.task import Task
 from ..module.typed_options import PathText
-from ..plan import Change, Plan, unchanged, without_none
+from ..plan import Action, Change, Plan, unchanged, without_none
 from ..times import age_of
 from .named_tokens import NamedTokens, NewToken, Token
 
@@ -59,6 +59,13 @@ class TokenOptions:
                 f" ({self.expires_in}): every run would create a token"
             )
 
+    def require_whole_days(self) -> None:
+        """Raise `invalid` for a lifetime in hours or minutes, for servers that count days."""
+        if self.lifetime and self.lifetime % timedelta(days=1):
+            raise invalid(
+                f"expires_in is {self.expires_in}, but the server counts whole days: write 90d"
+            )
+
     @property
     def lifetime(self) -> timedelta | None:
         """Return `expires_in`, 0 for "never", `None` for the default of the server."""
@@ -87,21 +94,26 @@ class TokenOperation:
         options = self._options
         self._check_dest()
         self._held = self._tokens.valid()
-        before: dict[str, Any] = {"tokens": [token.shown() for token in self._held]}
-        if options.state == "absent":
-            if not self._held:
-                return unchanged({"token": None, "tokens": []}, before)
-            gone = (Change("tokens", before["tokens"], []),)
-            return Plan(before, {"tokens": []}, "delete", gone, {"token": None, **before})
-        self._kept = self._usable()
-        after = {"tokens": self._after()}
-        newest = self._blank() if self._kept is None else self._kept.shown()
-        result = {"token": newest, "tokens": before["tokens"]}
+        before = {"tokens": [token.shown() for token in self._held]}
+        wanted = options.state == "present"
+        self._kept = self._usable() if wanted else None
+        self._warn_of_own_login()
+        newest = self._kept.shown() if self._kept else self._blank() if wanted else None
+        after = {"tokens": self._after(newest)}
+        result = {"token": newest, **before}
         if before == after:
             return unchanged(result, before)
-        action: Literal["create", "update"] = "update" if self._kept else "create"
         changes = (Change("tokens", before["tokens"], after["tokens"]),)
+        action: Action = "update" if self._kept else "create" if wanted else "delete"
         return Plan(before, after, action, changes, result)
+
+    def _warn_of_own_login(self) -> None:
+        for token in self._unwanted():
+            if token.logs_in:
+                self._task.warn(
+                    f"the token {token.id} stays, because the task is logged in with it:"
+                    " revoke it with another login"
+                )
 
     def _check_dest(self) -> None:
         """Raise `invalid` if `dest` cannot be written: no token may be created unnecessarily."""
@@ -123,21 +135,21 @@ class TokenOperation:
             return None
         return next((token for token in self._held if token.is_good_for(options.margin)), None)
 
-    def _after(self) -> list[dict[str, Any]]:
+    def _after(self, newest: dict[str, Any] | None) -> list[dict[str, Any]]:
         """Return the tokens after the task; the times of a new one are not known yet."""
         gone = self._revoked()
-        stays = [token.shown() for token in self._held if token not in gone]
-        newest = self._blank() if self._kept is None else self._kept.shown()
-        every = {str(token["id"]): token for token in (newest, *stays)}
-        order = [str(None), *(token.id for token in self._held)]
-        return [every[number] for number in order if number in every]
+        stay = [token.shown() for token in self._held if token not in gone]
+        return [newest, *stay] if newest and newest["id"] is None else stay
 
     def _revoked(self) -> list[Token]:
-        """Return the tokens that `revoke_older` revokes."""
-        if not self._options.revoke_older:
+        """Return the tokens that the task revokes: never the one that it is logged in with."""
+        return [token for token in self._unwanted() if not token.logs_in]
+
+    def _unwanted(self) -> list[Token]:
+        if self._options.state == "present" and not self._options.revoke_older:
             return []
-        stays = set(self._options.in_use or ())
-        return [token for token in self._held if token != self._kept and token.id not in stays]
+        used = set(self._options.in_use or ())
+        return [token for token in self._held if token != self._kept and token.id not in used]
 
     def _blank(self) -> dict[str, Any]:
         return {"id": None, "name": self._options.name, "created": None, "expires": None}
@@ -145,12 +157,8 @@ class TokenOperation:
     # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        if plan.action == "delete":
-            for token in self._held:
-                self._tokens.revoke(token)
-            return {}
-        made = self._made() if self._kept is None else None
-        self._revoke_older(strict=made is None)
+        made = self._made() if plan.action == "create" else None
+        self._revoke(strict=made is None)
         return {} if made is None else {"token": self._returned(made)}
 
     def _made(self) -> NewToken:
@@ -169,8 +177,8 @@ class TokenOperation:
             raise
         return made
 
-    def _revoke_older(self, *, strict: bool) -> None:
-        """Revoke all tokens but the one in use. After a creation a failure is a warning, so that
+    def _revoke(self, *, strict: bool) -> None:
+        """Revoke the tokens that the plan revokes. After a creation a failure is a warning, so that
         the new secret is not lost with the result.
         """
         for token in self._revoked():
