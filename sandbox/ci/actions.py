@@ -18,7 +18,7 @@ from sandbox.ci.jobs import items, jobs, scans
 from sandbox.ci.plugins.plugin_actions import plugin_actions
 from sandbox.ci.plugins.versions import older
 from sandbox.ci.scripts import scripts
-from sandbox.ci.server import access, pages, restart
+from sandbox.ci.server import access, api_tokens, pages, restart
 from sandbox.multipart import Form
 
 SCRIPT_STATE = "ci.scriptstate"
@@ -72,7 +72,7 @@ def job_actions() -> dict[str, Action]:
 def find(call: Call, table: dict[str, Action]) -> Action | None:
     """Return the action of an address; an action for the request method takes precedence."""
     rest = call.rest
-    for kind in (casc, credentials, nodes, list_views) if call.build is None else ():
+    for kind in (api_tokens, casc, credentials, nodes, list_views) if call.build is None else ():
         action: Action | None = kind.action(call)
         if action is not None:
             return action
@@ -132,7 +132,8 @@ async def _script_text(call: Call) -> Response:
     state = context.store.get(SCRIPT_STATE, "state") or {}
     settings = context.settings("ci")
     server = scripts.Server(settings["version"], settings["java"])
-    text = scripts.play(script, settings["scripts"], state, server)
+    rules = [*settings["scripts"], *([api_tokens.listing(call)] if call.site.real else ())]
+    text = scripts.play(script, rules, state, server)
     context.store.put(SCRIPT_STATE, "state", state)
     return pages.text(text)
 

@@ -23,7 +23,7 @@ from sandbox.ci.formats.exports import Exported, TreeError, by_depth, by_tree, c
 from sandbox.ci.jobs import jobs, scans
 from sandbox.ci.plugins import plugin_manager, update_center
 from sandbox.ci.scripts import scripts
-from sandbox.ci.server import access, pages, restart, server_views
+from sandbox.ci.server import access, api_tokens, pages, restart, server_views
 from sandbox.context import Context
 from sandbox.service import ErrorResponse, Service, route
 
@@ -47,6 +47,7 @@ _SEEDED: dict[str, Callable[[Context, dict[str, Any]], object]] = {
     "stored_credentials": credentials.put,
     "nodes": nodes.put,
     "views": list_views.put,
+    "api_tokens": api_tokens.put,
 }
 # Server fact [ci-1]: all other addresses require read permission on the server. The crumb issuer
 # checks the permission itself if it needs it [ci-2].
@@ -96,6 +97,8 @@ class CiService(Service):
         # without the plugin; and the paths that the server does not take over.
         "casc": "configure",
         "casc_ignores": [],
+        # Whether administrators may create API tokens of other users.
+        "admin_creates_tokens": False,
         "scripts": [],
     }
 

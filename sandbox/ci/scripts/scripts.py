@@ -8,7 +8,7 @@ regular expression `match` is found. All keys but `match` are optional:
     when: {key: value}     only while the key-value state holds these values (null: not set)
     args: {name: value}    only if the script was given these arguments
     output: text           the output; `{name}` in braces after a dollar sign is an argument
-    result: value          the script's value
+    result: value          the script's value; in code also a function of its arguments
     throws: "class: text"  the script throws an exception instead
     line: number           the line of the exception
     sets: {key: value}     changes of the key-value state, unless the script runs in check mode
@@ -121,10 +121,10 @@ def _outcome(
         if _applies(rule, call, state):
             if not call.check_mode:
                 state.update(rule.get("sets") or {})
-            throws = rule.get("throws")
+            throws, result = rule.get("throws"), rule.get("result")
             return Outcome(
                 _filled(str(rule.get("output") or ""), call.args),
-                rule.get("result"),
+                result(call.args) if callable(result) else result,
                 None if throws is None else str(throws),
                 rule.get("line"),
             )

@@ -31,6 +31,8 @@ ITEM_DELETE = "hudson.model.Item.Delete"
 RUN_DELETE = "hudson.model.Run.Delete"
 RUN_UPDATE = "hudson.model.Run.Update"
 
+#: Kind of the API tokens that users created, in the store [ci-44].
+API_TOKENS = "ci.api_token"
 _SESSIONS, _STATE = "ci.session", "ci.state"
 
 
@@ -59,6 +61,12 @@ class Login:
         return all(self.may(ITEM_READ, way) for way in ways)
 
 
+def users(context: Context) -> dict[str, Any]:
+    """Return the users of the server by name."""
+    found: dict[str, Any] = context.credentials("ci").get("users") or {}
+    return found
+
+
 def log_in(context: Context, request: Request) -> Login | None:
     """Return the login of a request, or None for wrong Basic credentials.
 
@@ -70,15 +78,24 @@ def log_in(context: Context, request: Request) -> Login | None:
     if kind.lower() != "basic":
         return Login(None, frozenset(credentials.get("anonymous_permissions") or []))
     name, _colon, secret = _decoded(coded).partition(":")
-    user: dict[str, Any] = (credentials.get("users") or {}).get(name) or {}
+    user: dict[str, Any] = users(context).get(name) or {}
     permissions = frozenset(user.get("permissions") or [])
     granted: dict[str, list[str]] = user.get("job_permissions") or {}
     on_jobs = tuple((glob, frozenset(names)) for glob, names in granted.items())
-    if secret in (user.get("api_tokens") or []):
+    if secret in (user.get("api_tokens") or []) or _is_api_token(context, name, secret):
         return Login(name, permissions, by_token=True, on_jobs=on_jobs)
     if secret != "" and secret == user.get("password"):
         return Login(name, permissions, on_jobs=on_jobs)
     return None
+
+
+def _is_api_token(context: Context, user: str, secret: str) -> bool:
+    """Return whether a secret is a valid API token that the user has created [ci-44]."""
+    return any(
+        (token["user"], token["secret"]) == (user, secret)
+        and (token["expires"] is None or token["expires"] > context.now_ms())
+        for token in context.store.values(API_TOKENS)
+    )
 
 
 def _decoded(coded: str) -> str:

@@ -179,6 +179,19 @@ def test_jenkinsapi_manages_jobs(other: jenkinsapi.jenkins.Jenkins) -> None:
     assert "renamed" not in other.jobs
 
 
+def test_jenkinsapi_manages_api_tokens(sandbox: Sandbox, other: jenkinsapi.jenkins.Jenkins) -> None:
+    secret = other.generate_new_api_token("build trigger")
+    issued = jenkinsapi.jenkins.Jenkins(sandbox.urls["ci"], USER, secret)
+    issued.revoke_api_token("of nobody")
+    address = f"{sandbox.urls['ci']}/me/descriptorByName/jenkins.security.ApiTokenProperty"
+    given = {"newTokenName": "other"}
+    made = requests.post(f"{address}/generateNewToken", given, auth=(USER, secret), timeout=10)
+    data = made.json()["data"]
+    other.revoke_api_token(data["tokenUuid"])
+    with pytest.raises(requests.HTTPError, match="401"):
+        jenkinsapi.jenkins.Jenkins(sandbox.urls["ci"], USER, data["tokenValue"])
+
+
 def test_jenkinsapi_gives_files(other: jenkinsapi.jenkins.Jenkins, tmp_path: Path) -> None:
     settings = BytesIO(b"[main]\n" * 1000)
     item = other["delivery/package"].invoke(
