@@ -50,7 +50,7 @@ VARYING: dict[str, tuple[tuple[str, ...], ...]] = {
     "release_bundle_info": (("bundles", "created"),),
     "release_bundle_promote": (("promotion", "created"), ("promotion", "created_millis")),
     **dict.fromkeys(
-        ("repo_token", "tracker_token", "wiki_token"),
+        ("ci_token", "repo_token", "tracker_token", "wiki_token"),
         (
             *((("token", name)) for name in ("id", "created", "expires", "value")),
             ("tokens",),

@@ -35,7 +35,7 @@ _COSTS = {"http", "duration", "elapsed", "waited", "seconds", "downtime"}
 #: Maps a module to the key of the server's message about its write: it is lost with the response.
 _SERVER_MESSAGE = {"docker_promote": "message"}
 #: Modules that create another object if the response with the secret is lost.
-_CREATES_ANOTHER = ("tracker_token", "wiki_token")
+_CREATES_ANOTHER = ("ci_token", "tracker_token", "wiki_token")
 #: Matches times, identifiers and digests that a server creates; they differ between runs.
 _VOLATILE = re.compile(
     r"[0-9a-f]{16,}|\d{4}-\d\d-\d\d\S*|\d{10,}|\d+\.\d+ s|\w{3} \w{3} \d\d [\d:]{8} UTC \d{4}"

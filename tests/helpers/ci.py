@@ -22,9 +22,11 @@ class Ci:
     def __init__(self, sandbox: Sandbox, operation: Any, options: type) -> None:
         self.sandbox, self._operation, self._options = sandbox, operation, options
         self.warnings: list[str] = []
+        self.username, self.token = "builder", TOKEN
 
     def run(self, *, check: bool = False, **given: Any) -> dict[str, Any]:
-        played = Run(self.sandbox.urls["ci"], check, token=TOKEN)
+        url = self.sandbox.urls["ci"]
+        played = Run(url, check, token=self.token, username=self.username)
         chosen: Any = options_of(self._options, **given)
         found = played.play(lambda task: self._operation(task, chosen))
         self.warnings = played.warnings

@@ -82,6 +82,7 @@ ROOMS = {
         "ci/views",
         "ci/casc",
         "ci/scripts",
+        "ci/access",
         "ci/plugins",
         "ci/server",
     ),

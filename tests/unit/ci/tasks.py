@@ -40,13 +40,14 @@ class Run:
     warnings: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     token: str = TOKEN
+    username: str = "builder"
 
     @property
     def task(self) -> Task:
         connection = connection_to(
             self.url,
             "ci",
-            username="builder",
+            username=self.username,
             password=Secret(self.token),
             settings=dict(self.settings),
         )

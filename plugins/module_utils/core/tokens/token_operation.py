@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ..errors import ToolchainError, invalid
 from ..files import atomic_write, require_replaceable
@@ -28,8 +28,9 @@ _MODE = 0o600
 
 @dataclass(frozen=True)
 class TokenOptions:
-    """The options of all modules for tokens."""
+    """The options of all modules for tokens; `identifying` are those that go with any state."""
 
+    identifying: ClassVar[frozenset[str]] = frozenset({"name", "state"})
     name: str
     expires_in: str | None = None
     renew_before: str | None = None
@@ -46,8 +47,7 @@ class TokenOptions:
                 f"name: write at most {_LONGEST_NAME} characters, without '*' and line breaks"
             )
         if self.state == "absent":
-            others = {field.name for field in fields(self)} - {"name", "state"}
-            for option in sorted(others):
+            for option in sorted({field.name for field in fields(self)} - self.identifying):
                 if getattr(self, option) not in (None, False):
                     raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
         if self.in_use is not None and not self.revoke_older:

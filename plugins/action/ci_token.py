@@ -1,0 +1,16 @@
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+# This file is written by `python -m tools.actions`.
+"""Run the module; ansible-lint finds its arguments by `main`."""
+
+from __future__ import annotations
+
+from ansible_collections.delivery.toolchain.plugins.modules.ci_token import main
+from ansible_collections.delivery.toolchain.plugins.plugin_utils.in_process import Action
+
+__all__ = ["ActionModule", "main"]
+
+
+class ActionModule(Action):
+    service = "ci"

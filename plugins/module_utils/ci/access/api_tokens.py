@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""API tokens of a user of the CI server, known by their name [ci-44]."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from ...core import address
+from ...core.errors import ToolchainError
+from ...core.http.messages import Response, json_or_none
+from ...core.http.writes import Verify
+from ...core.module.task import Task
+from ...core.secret import Secret
+from ...core.times import moment_of
+from ...core.tokens.named_tokens import NamedTokens, NewToken, Token
+from ..client import objects, part, refuse_page, server_of
+from ..scripts.script_console import http_console
+from ..scripts.script_run import run_script
+
+#: Lists the tokens: no other interface does. The arguments are data and never part of the source.
+LISTING = """\
+import java.time.LocalDate
+import java.time.ZoneId
+import jenkins.security.ApiTokenProperty
+
+def user = args.user ? User.getById(args.user, false) : User.current()
+if (user == null) {
+    return [user: null]
+}
+def property = user.getProperty(ApiTokenProperty)
+def store = property.tokenStore
+def storesEnds = !store.metaClass.respondsTo(store, 'generateNewToken', String, LocalDate).empty
+def digest = args.digest?.decodeHex()
+def end = { date -> date?.plusDays(1)?.atStartOfDay(ZoneId.systemDefault())?.toInstant() }
+return [
+    user: user.id,
+    may_create: property.descriptor.hasCurrentUserRightToGenerateNewToken(user),
+    stores_ends: storesEnds,
+    tokens: store.tokenListSortedByName.findAll { it.name.startsWith(args.prefix) }.collect {
+        [
+            id: it.uuid,
+            name: it.name,
+            created: it.creationDate?.time,
+            expires: storesEnds ? end(it.expirationDate)?.toEpochMilli() : null,
+            logs_in: digest != null && it.match(digest)
+        ]
+    }
+]
+"""
+_SECRET = re.compile(r"11([0-9a-f]{32})")
+
+
+class ApiTokens(NamedTokens):
+    """The API tokens of one name of a user.
+
+    :param user: `None` for the user of the login
+    :param lifetime: of new tokens, in whole days; 0 or `None` if they never expire
+    """
+
+    def __init__(self, task: Task, name: str, user: str | None, lifetime: timedelta | None) -> None:
+        super().__init__(name)
+        self._server, self._lifetime = server_of(task), lifetime
+        self._arguments = {
+            "user": user,
+            "prefix": f"toolchain:{name}:",
+            "digest": _digest(task.connection.password),
+        }
+        #: The user, whether the login may create its tokens, and whether the server stores their
+        #: end, as listed last.
+        self.user = user or ""
+        self.may_create = self.stores_ends = False
+
+    def listed(self) -> list[Token]:
+        what = f"reading the tokens '{self.name}'"
+        try:
+            console = http_console(self._server)
+            end = run_script(console, what, LISTING, self._arguments, only_reads=True)
+        except ToolchainError as error:
+            if error.kind == "permission":
+                error.with_hint("the server shows tokens only in its script console")
+            elif error.kind == "failed":
+                error.with_hint("API tokens need Jenkins 2.129 or newer")
+            raise
+        found = part(end.result)
+        if found.get("user") is None:
+            raise self._without_user(what)
+        self.user = str(found["user"])
+        self.may_create = found.get("may_create") is True
+        self.stores_ends = found.get("stores_ends") is True
+        return [_token(row) for row in objects(found.get("tokens"))]
+
+    def _without_user(self, what: str) -> ToolchainError:
+        if self._arguments["user"] is None:
+            return ToolchainError("auth", f"{what}: the task has no login: set username")
+        return ToolchainError("not_found", f"{what}: token_username: no user '{self.user}' exists")
+
+    def send(self, what: str, mark: str, verify: Verify) -> Response:
+        form = {"newTokenName": mark}
+        if self._lifetime:
+            form["expirationDuration"] = str(self._lifetime.days)
+        return self._write(what, "generateNewToken", form, verify, repeatable=False)
+
+    def created(self, response: Response, mark: str) -> NewToken | None:
+        data = part(part(json_or_none(response.body)).get("data"))
+        number, value = data.get("tokenUuid"), data.get("tokenValue")
+        if not (isinstance(number, str) and isinstance(value, str) and value):
+            return None
+        now = datetime.now(timezone.utc)
+        # The response has a localized date; the server's day ends later than this time.
+        expires = now + self._lifetime if self._lifetime and self.stores_ends else None
+        return NewToken(Token(number, mark, now, expires), value)
+
+    def revoke(self, token: Token) -> None:
+        self._write(
+            f"revoking the token {token.id} of the name '{self.name}'",
+            "revoke",
+            {"tokenUuid": token.id},
+            lambda: all(one.id != token.id for one in self.listed()),
+            repeatable=True,
+        )
+
+    def _write(
+        self, what: str, action: str, form: Mapping[str, str], verify: Verify, *, repeatable: bool
+    ) -> Response:
+        return self._server.write(
+            what,
+            "POST",
+            f"user/{address.path(self.user)}/descriptorByName/"
+            f"jenkins.security.ApiTokenProperty/{action}",
+            form=form,
+            expect=(200,),
+            validate=_require_success,
+            verify=verify,
+            repeatable=repeatable,
+        )
+
+
+def _digest(password: Secret | None) -> str | None:
+    """Return the digest by which the server knows the token of the login; `None` for a password."""
+    secret = _SECRET.fullmatch(password.reveal()) if password else None
+    return hashlib.sha256(secret[1].encode()).hexdigest() if secret else None
+
+
+def _require_success(response: Response) -> None:
+    """Raise `rejected` for an error in a 200 [ci-44]."""
+    refuse_page(response)
+    row = part(json_or_none(response.body))
+    if row.get("status") == "error":
+        raise response.error("rejected", str(row.get("message") or "the server returned an error"))
+
+
+def _token(row: Mapping[str, Any]) -> Token:
+    times = (row.get("created"), row.get("expires"))
+    created, expires = (None if time is None else moment_of(time) for time in times)
+    logs_in = row.get("logs_in") is True
+    return Token(str(row.get("id")), str(row.get("name")), created, expires, logs_in=logs_in)

@@ -1,0 +1,156 @@
+#!/usr/bin/python
+# Copyright (c) 2026, delivery.toolchain contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ci_token
+short_description: Issue, renew and revoke API tokens of the CI server
+version_added: 1.0.0
+description:
+  - Creates an API token of a user if no valid token of this name exists, and revokes tokens by name. An unchanged token costs two
+    requests.
+  - The name is stored in the name of the token, as C(toolchain:NAME:MARK). Tokens with another name are never changed.
+  - The secret is returned only by the task that creates the token. Use C(no_log) for this task, or O(dest).
+  - If the response with the secret is lost, the token that was made is revoked, and another one is created.
+  - The token that the task itself is logged in with is never revoked. It stays, with a warning.
+  - Needs Jenkins 2.129 or newer, and the permission C(Overall/Administer), because the server shows tokens only in its script console. A
+    fixed script reads them.
+author: delivery.toolchain contributors (@delivery-toolchain)
+extends_documentation_fragment:
+  - delivery.toolchain.connection.ci
+  - delivery.toolchain.attributes
+  - delivery.toolchain.attributes.ci
+options:
+  name:
+    description: Name of the token. At most 200 characters, without C(*) and line breaks.
+    type: str
+    required: true
+  token_username:
+    description:
+      - User of the token. The default is the user of the login. O(username) is the login itself.
+      - A server lets only the user itself create tokens, unless its system property
+        C(jenkins.security.ApiTokenProperty.adminCanGenerateNewTokens) is set. Administrators may revoke the tokens of other users.
+    type: str
+  expires_in:
+    description:
+      - Lifetime of a new token in whole days, such as V(90d) or V(12w). It is valid to the end of its last day at the server.
+      - The default, and V(0), is a token that never expires.
+      - Tokens never expire on Jenkins before 2.548. There, a token that is older than this lifetime is replaced, but it stays valid until it
+        is revoked, as with O(revoke_older). A warning reports this when a token is created.
+    type: str
+  renew_before:
+    description:
+      - Create a new token if the newest one expires within this time, such as V(14d). Must be shorter than O(expires_in).
+      - By default, a new token is created only if none is valid.
+    type: str
+  dest:
+    description:
+      - File for the secret, written with the mode C(0600). The secret is then not returned.
+      - If the file is missing, a new token is created. If it cannot be written, no token is created.
+    type: path
+  revoke_older:
+    description:
+      - Whether to revoke all other tokens of this name. They are revoked after the new secret is stored.
+      - If that fails after a creation, a warning names the token that is still valid.
+    type: bool
+    default: false
+  in_use:
+    description: Ids of tokens that O(revoke_older) leaves, because something still uses them.
+    type: list
+    elements: str
+  renew:
+    description: Whether to create a new token even if one is valid. Every run then creates a token.
+    type: bool
+    default: false
+  state:
+    description: Whether a valid token exists. V(absent) revokes all valid tokens of this name.
+    type: str
+    choices: [present, absent]
+    default: present
+seealso:
+  - module: delivery.toolchain.ci_credential
+  - module: delivery.toolchain.repo_token
+"""
+
+EXAMPLES = r"""
+- name: Issue a token for the trigger of builds, and a new one two weeks before it expires
+  delivery.toolchain.ci_token:
+    name: build-trigger
+    expires_in: 90d
+    renew_before: 14d
+    dest: build-trigger.token
+
+- name: Revoke all older tokens of this name
+  delivery.toolchain.ci_token:
+    name: build-trigger
+    revoke_older: true
+
+- name: Revoke the tokens of a program that is gone
+  delivery.toolchain.ci_token:
+    name: nightly-report
+    token_username: reporter
+    state: absent
+"""
+
+RETURN = r"""
+token:
+  description: Newest valid token, or null after O(state=absent). In check mode, the fields of a new token are null.
+  returned: success
+  type: dict
+  contains:
+    id:
+      description: Id of the token.
+      type: str
+      returned: always
+    name:
+      description: Its name.
+      type: str
+      returned: always
+    created:
+      description: Time of its creation.
+      type: str
+      returned: always
+    expires:
+      description: Time at which it expires, or null. For a new token, the earliest time.
+      type: str
+      returned: always
+    value:
+      description: The secret.
+      type: str
+      returned: if the token was created, without O(dest)
+  sample: {id: 1d2c3b4a-5968-4000-8000-00000000002a, name: app, created: "2026-05-01T08:00:00.000Z", expires: "2026-07-31T00:00:00.000Z"}
+tokens:
+  description: Valid tokens of this name before the task, newest first, with C(id), C(name), C(created) and C(expires).
+  returned: success
+  type: list
+  elements: dict
+  sample: []
+http:
+  description: Cost of the task, as C(requests), C(writes), C(retries), C(bytes_sent), C(bytes_received) and C(seconds).
+  returned: always
+  type: dict
+error:
+  description: Details of the error, as C(kind), C(status), C(method), C(url) and C(detail).
+  returned: on failure
+  type: dict
+"""
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import runner
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.access import (
+    ci_token,
+)
+
+
+def main() -> None:
+    runner.run(
+        "ci",
+        ci_token.CiTokenOptions,
+        ci_token.CiTokenOperation,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Test `ci_token` against the API tokens of the sandbox's CI server."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.access.ci_token import (
+    CiTokenOperation,
+    CiTokenOptions,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.permissions import ADMINISTER
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors import ToolchainError
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from sandbox.client import Sandbox
+from tests.helpers.ci import Ci
+from tests.unit.stub import connection_to
+
+OLD, NEW = "2.541", "2.548"
+MARK = "01234567-89ab-4cde-8f01-23456789abcd"
+PROPERTY = "descriptorByName/jenkins.security.ApiTokenProperty"
+GENERATE = f"POST /user/builder/{PROPERTY}/generateNewToken"
+REVOKE = f"POST /user/builder/{PROPERTY}/revoke"
+
+
+@pytest.fixture
+def ci(fresh: Callable[[str], Sandbox]) -> Ci:
+    sandbox = fresh("real")
+    sandbox.settings("ci", version=NEW)
+    return Ci(sandbox, CiTokenOperation, CiTokenOptions)
+
+
+def add(ci: Ci, number: str, name: str = f"toolchain:app:{MARK}", **fields: Any) -> None:
+    token = {"id": number, "user": "builder", "name": name, "secret": number, "age": 1, **fields}
+    ci.sandbox.seed({"ci": {"api_tokens": [token]}})
+
+
+def ids(ci: Ci, **given: Any) -> list[str]:
+    return [token["id"] for token in ci.run(check=True, name="app", **given)["tokens"]]
+
+
+def status_of(ci: Ci, user: str, secret: str) -> int:
+    url = f"{ci.sandbox.urls['ci']}/api/json"
+    return requests.get(url, auth=(user, secret), timeout=10).status_code
+
+
+def test_a_token_logs_in_until_it_is_revoked(ci: Ci) -> None:
+    made = ci.lives(name="app", expires_in="90d", renew_before="14d")
+    secret = made["token"]["value"]
+    assert status_of(ci, "builder", secret) == 200
+    assert status_of(ci, "viewer", secret) == 401
+    assert "value" not in ci.run(name="app")["token"]
+    assert ci.lives(name="app", state="absent")["changed"]
+    assert status_of(ci, "builder", secret) == 401
+
+
+def test_a_token_is_renewed_in_time(ci: Ci) -> None:
+    add(ci, "old", days=10)
+    given: dict[str, Any] = {"name": "app", "expires_in": "30d"}
+    assert not ci.run(**given, renew_before="9d")["changed"]
+    made = ci.run(**given, renew_before="11d", revoke_older=True)["token"]
+    assert ci.writes() == [GENERATE, REVOKE]
+    assert ids(ci) == [made["id"]]
+    listed = ci.run(**given)["token"]
+    assert listed["expires"] >= made["expires"]
+
+
+def test_a_token_without_an_end_stays(ci: Ci) -> None:
+    for expires_in in (None, "0"):
+        assert ci.lives(name="app", expires_in=expires_in, renew_before="52w")["token"]["id"]
+        assert ci.run(name="app")["token"]["expires"] is None
+        ci.run(name="app", state="absent")
+
+
+def test_expired_tokens_do_not_count(ci: Ci) -> None:
+    add(ci, "old", days=-1)
+    assert ci.run(name="app", state="absent")["changed"] is False
+    assert ci.run(name="app")["changed"]
+
+
+def test_tokens_of_an_old_server_are_renewed_by_their_age(ci: Ci) -> None:
+    ci.sandbox.settings("ci", version=OLD)
+    add(ci, "old", age=80)
+    given: dict[str, Any] = {"name": "app", "expires_in": "90d"}
+    assert not ci.run(**given, renew_before="9d")["changed"]
+    assert not ci.run(name="app", renew_before="11d")["changed"]
+    made = ci.run(**given, renew_before="11d")
+    assert made["token"]["expires"] is None
+    assert "Jenkins before 2.548" in ci.warnings[0]
+    assert set(ids(ci)) == {"old", made["token"]["id"]}
+    assert ci.run(**given, revoke_older=True)["token"]["id"] == made["token"]["id"]
+    assert ids(ci) == [made["token"]["id"]]
+
+
+def test_a_token_is_created_on_request(ci: Ci) -> None:
+    add(ci, "old")
+    made = ci.run(name="app", renew=True)["token"]
+    assert ids(ci) == [made["id"], "old"]
+
+
+def test_tokens_in_use_are_not_revoked(ci: Ci) -> None:
+    for age, number in enumerate(("newest", "used", "old")):
+        add(ci, number, age=age)
+    assert ci.lives(name="app", revoke_older=True, in_use=["used"])["token"]["id"] == "newest"
+    assert ids(ci) == ["newest", "used"]
+
+
+@pytest.mark.parametrize(
+    "name", ["app", f"toolchain:app2:{MARK}", f"toolchain:app:x:{MARK}", f"toolchain:app:{MARK}x"]
+)
+def test_tokens_of_others_do_not_count(ci: Ci, name: str) -> None:
+    add(ci, "other", name)
+    add(ci, "another", user="viewer")
+    assert ci.run(name="app", revoke_older=True)["changed"]
+    assert ci.run(name="app", state="absent")["changed"]
+    assert ci.writes() == [GENERATE, REVOKE]
+    assert status_of(ci, "builder", "other") == 200
+
+
+def test_the_token_of_the_login_is_never_revoked(ci: Ci) -> None:
+    ci.token = ci.run(name="app")["token"]["value"]
+    made = ci.run(name="app", renew=True, revoke_older=True)
+    assert "because the task is logged in with it" in ci.warnings[0]
+    assert len(ids(ci)) == 2
+    gone = ci.run(name="app", state="absent")
+    assert gone["changed"]
+    assert not ci.run(name="app", state="absent")["changed"]
+    assert status_of(ci, "builder", made["token"]["value"]) == 401
+    assert status_of(ci, "builder", ci.token) == 200
+
+
+def test_the_secret_is_written_into_a_file(ci: Ci, tmp_path: Path) -> None:
+    dest = tmp_path / "token"
+    values = ci.lives(name="app", dest=str(dest))
+    assert "value" not in values["token"]
+    assert stat.S_IMODE(dest.stat().st_mode) == 0o600
+    assert status_of(ci, "builder", dest.read_text()) == 200
+    dest.unlink()
+    ci.lives(name="app", dest=str(dest), revoke_older=True)
+    assert status_of(ci, "builder", dest.read_text()) == 200
+
+
+def test_a_token_whose_secret_was_lost_is_revoked(ci: Ci) -> None:
+    ci.sandbox.fault(service="ci", path="/generateNewToken", cut=True, after=True)
+    made = ci.run(name="app")["token"]
+    assert ci.writes() == [GENERATE, REVOKE, GENERATE]
+    assert ids(ci) == [made["id"]]
+    assert status_of(ci, "builder", made["value"]) == 200
+
+
+def test_an_error_in_a_200_is_an_error(ci: Ci) -> None:
+    refusal = {"status": "error", "message": "no more tokens"}
+    ci.sandbox.fault(service="ci", path="/generateNewToken", status=200, body=refusal)
+    with pytest.raises(ToolchainError, match="no more tokens") as caught:
+        ci.run(name="app")
+    assert caught.value.kind == "rejected"
+    assert ids(ci) == []
+
+
+def test_a_task_without_login_creates_no_token(ci: Ci) -> None:
+    ci.sandbox.seed({"ci": {"credentials": {"anonymous_permissions": [ADMINISTER]}}})
+    task = Task(connection_to(ci.sandbox.urls["ci"], "ci"), ci.warnings.append, True)
+    with pytest.raises(ToolchainError, match="set username") as caught:
+        CiTokenOperation(task, CiTokenOptions("app")).plan()
+    assert caught.value.kind == "auth"
+
+
+def test_a_token_of_another_user_needs_a_server_that_allows_it(ci: Ci) -> None:
+    given: dict[str, Any] = {"name": "app", "token_username": "viewer"}
+    ci.fails("permission", "only the user 'viewer'", "adminCanGenerateNewTokens", **given)
+    ci.sandbox.settings("ci", admin_creates_tokens=True)
+    made = ci.lives(**given)["token"]
+    assert status_of(ci, "viewer", made["value"]) == 200
+    ci.sandbox.settings("ci", admin_creates_tokens=False)
+    assert ci.lives(**given, state="absent")["changed"]
+    assert status_of(ci, "viewer", made["value"]) == 401
+
+
+def test_an_unknown_user_is_named(ci: Ci) -> None:
+    ci.fails("not_found", "no user 'nobody' exists", name="app", token_username="nobody")
+
+
+def test_a_login_without_administer_creates_no_token(ci: Ci) -> None:
+    ci.username, ci.token = "operator", "operator-api-token-1234567890"
+    ci.fails("permission", "Hudson.Administer", "script console", name="app")
+
+
+def test_a_lifetime_of_part_of_a_day_is_refused(ci: Ci) -> None:
+    error = ci.fails("invalid", "whole days", name="app", expires_in="36h")
+    assert error.kind == "invalid"
+    assert ci.sandbox.requests("ci") == []
