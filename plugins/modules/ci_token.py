@@ -38,8 +38,8 @@ options:
     description:
       - Lifetime of a new token in whole days, such as V(90d) or V(12w). It is valid to the end of its last day at the server.
       - The default, and V(0), is a token that never expires.
-      - Tokens never expire on Jenkins before 2.548. There, a token that is older than this lifetime is replaced, but it stays valid until it
-        is revoked, as with O(revoke_older). A warning reports this when a token is created.
+      - Tokens never expire on Jenkins before 2.548. There, a token that is older than this lifetime is replaced, but it stays valid until
+        it is revoked, as with O(revoke_older). A warning reports this when a token is created.
     type: str
   renew_before:
     description:

@@ -31,6 +31,7 @@ PERMISSIONS = (
     SEE,
 )
 JOB, BUILD = "/job/long-history", "/job/long-history/120"
+TOKENS = "/user/builder/descriptorByName/jenkins.security.ApiTokenProperty"
 XML = {"Content-Type": "application/xml"}
 
 
@@ -71,6 +72,7 @@ OPERATIONS: dict[str, Operation] = {
     "delete by its method": Operation("DELETE", f"{JOB}/", f"{ITEM}.Delete"),
     "delete a build": Operation("POST", f"{BUILD}/doDelete", "hudson.model.Run.Delete"),
     "script": Operation("POST", "/scriptText", ADMINISTER, {"data": {"script": "1"}}),
+    "revoke a token": Operation("POST", f"{TOKENS}/revoke?tokenUuid=x", ADMINISTER),
     "restart": Operation("POST", "/safeRestart", MANAGE),
     "quiet down": Operation("POST", "/quietDown", ADMINISTER),
     "plugins": Operation("GET", "/pluginManager/api/json", SYSTEM_READ),

@@ -187,6 +187,10 @@ def test_jenkinsapi_manages_api_tokens(sandbox: Sandbox, other: jenkinsapi.jenki
     given = {"newTokenName": "other"}
     made = requests.post(f"{address}/generateNewToken", given, auth=(USER, secret), timeout=10)
     data = made.json()["data"]
+    # not even an administrator creates the tokens of others
+    address = address.replace("/me/", "/user/viewer/")
+    made = requests.post(f"{address}/generateNewToken", given, auth=(USER, secret), timeout=10)
+    assert made.status_code == 403
     other.revoke_api_token(data["tokenUuid"])
     with pytest.raises(requests.HTTPError, match="401"):
         jenkinsapi.jenkins.Jenkins(sandbox.urls["ci"], USER, data["tokenValue"])
