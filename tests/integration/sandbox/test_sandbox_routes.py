@@ -398,6 +398,7 @@ FREE: dict[str, dict[str, str]] = {
         "GET /rest/api/{version}/issuetype": _OPEN,
         "GET /media/file/{id}": _SIGNED,
         "GET /login.jsp": _OPEN,
+        "* /rest/pat/latest/tokens*": "every account manages its own tokens",
     },
     "wiki": {
         "GET /_edge/tenant_info": "tells everybody the id of the site",
@@ -411,6 +412,7 @@ FREE: dict[str, dict[str, str]] = {
         "GET /rest/api/user": "accounts are no part of a space",
         "GET /rest/api/user/memberof": "groups are no part of a space",
         "GET /rest/api/user/current": "tells of the account itself",
+        "* /rest/pat/latest/tokens*": "every account manages its own tokens",
     },
     "ci": {
         "GET root login": _OPEN,
