@@ -91,7 +91,7 @@ EXAMPLES = r"""
 - name: Revoke the tokens of a program that is gone
   delivery.toolchain.ci_token:
     name: nightly-report
-    token_username: reporter
+    token_username: operator
     state: absent
 """
 
