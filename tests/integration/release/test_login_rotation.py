@@ -14,25 +14,37 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.ci.access.api_tokens import (
+    ApiTokens,
+)
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
+from tests.unit.stub import connection_to
 
 Fresh = Callable[[str], Sandbox]
 
-ADMIN = "repo-admin-token-1234567890"
+#: Tokens that the runs log in with, by issuer.
+LOGINS = {
+    "repo": "repo-admin-token-1234567890",
+    "tracker": connections.LOGINS["tracker"]["token"],
+    "wiki": connections.LOGINS["wiki"]["token"],
+    "ci": connections.LOGINS["ci"]["password"],
+}
 DAY = 86_400
 _SECONDS = 120
 #: Seconds for which a server holds back a response; the run is killed before.
 _HELD_BACK = 60.0
 VARIABLES = {
     "login_rotation_name": "ci-deployer",
-    "login_rotation_username": "deployer",
     "login_rotation_expires_in": "90d",
     "login_rotation_renew_before": "14d",
     "login_rotation_credentials": [
@@ -44,16 +56,21 @@ VARIABLES = {
 
 
 class Servers:
-    """The two servers, and runs of the role."""
+    """The issuer of the tokens, the CI server that uses them, and runs of the role."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
-        self.sandbox, self.folder = sandbox, folder
+    def __init__(self, sandbox: Sandbox, folder: Path, issuer: str = "repo") -> None:
+        self.sandbox, self.folder, self.issuer = sandbox, folder, issuer
+        sandbox.settings("ci", version="2.548")  # the first release whose tokens expire
+        issued_by = {} if issuer == "ci" else {"token": LOGINS[issuer]}
         self._defaults = {
-            "group/delivery.toolchain.repo": connections.connection(
-                "repo", sandbox.urls["repo"], token=ADMIN
+            f"group/delivery.toolchain.{issuer}": connections.connection(
+                issuer, sandbox.urls[issuer], **issued_by
             ),
             "group/delivery.toolchain.ci": connections.connection("ci", sandbox.urls["ci"]),
         }
+        self._variables = {**VARIABLES, "login_rotation_issuer": issuer}
+        if issuer == "repo":
+            self._variables["login_rotation_username"] = "deployer"
 
     def _play(self, variables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
         defaults = {group: {**login, **options} for group, login in self._defaults.items()}
@@ -62,7 +79,7 @@ class Servers:
             "gather_facts": False,
             "module_defaults": defaults,
             "roles": [{"role": "delivery.toolchain.login_rotation"}],
-            "vars": {**VARIABLES, **variables},
+            "vars": {**self._variables, **variables},
         }
 
     def run(
@@ -98,22 +115,53 @@ class Servers:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(number, signal.SIGKILL)
 
-    def _repo(self, method: str, path: str, **sent: Any) -> Any:
-        address = f"{self.sandbox.urls['repo']}/access/api/v1/{path}"
-        header = {"Authorization": f"Bearer {ADMIN}"}
-        response = requests.request(method, address, headers=header, timeout=10, **sent)
+    def request(self, method: str, below: str = "", **sent: Any) -> requests.Response:
+        """Send a request to the list of tokens, or to a token below it."""
+        address = "access/api/v1/tokens" if self.issuer == "repo" else "rest/pat/latest/tokens"
+        url = f"{self.sandbox.urls[self.issuer]}/{address}{below}"
+        headers = {
+            "Authorization": f"Bearer {LOGINS[self.issuer]}",
+            "X-Atlassian-Token": "no-check",
+        }
+        return requests.request(method, url, headers=headers, timeout=10, **sent)
+
+    def _api_tokens(self, name: str, days: int = 2) -> ApiTokens:
+        login = connections.LOGINS["ci"]
+        connection = connection_to(
+            self.sandbox.urls["ci"],
+            "ci",
+            username=login["username"],
+            password=Secret(login["password"]),
+        )
+        task = Task(connection, print, read_only=False)
+        return ApiTokens(task, name, None, timedelta(days=days))
+
+    def add_token(self, days: int = 2, name: str = "ci-deployer") -> str:
+        if self.issuer == "ci":
+            api_tokens = self._api_tokens(name, days)
+            api_tokens.listed()
+            return api_tokens.create().token.id
+        mark = f"toolchain:{name}:{uuid.uuid4()}"
+        body: dict[str, Any] = {"name": mark, "expirationDuration": days}
+        if self.issuer == "repo":
+            body = {"username": "deployer", "expires_in": days * DAY, "description": mark}
+        response = self.request("POST", json=body)
         assert response.ok, response.text
-        return response.json()
+        made = response.json()
+        return str(made.get("token_id") or made["id"])
 
-    def add_token(self, days: float = 2, name: str = "ci-deployer") -> str:
-        body = {"username": "deployer", "expires_in": int(days * DAY)}
-        body["description"] = f"toolchain:{name}:{uuid.uuid4()}"
-        return str(self._repo("POST", "tokens", json=body)["token_id"])
-
-    def tokens(self) -> list[str]:
-        """Return the ids of the valid tokens of the login."""
-        found = self._repo("GET", "tokens?description=toolchain:ci-deployer:*")["tokens"]
-        return [token["token_id"] for token in found]
+    def tokens(self, name: str = "ci-deployer") -> list[str]:
+        """Return the ids of the valid tokens of a login."""
+        if self.issuer == "ci":
+            return [token.id for token in self._api_tokens(name).valid()]
+        response = self.request("GET")
+        assert response.ok, response.text
+        rows = response.json()["tokens"] if self.issuer == "repo" else response.json()
+        return [
+            str(row.get("token_id") or row["id"])
+            for row in rows
+            if (row.get("description") or row["name"]).startswith(f"toolchain:{name}:")
+        ]
 
     def held(self) -> list[str]:
         """Return the ids of the tokens in the descriptions of the credentials that exist."""
@@ -164,7 +212,9 @@ def servers(fresh: Fresh, tmp_path: Path) -> Servers:
     return Servers(fresh("real"), tmp_path)
 
 
-def test_a_login_is_rotated_and_stays(servers: Servers) -> None:
+@pytest.mark.parametrize("issuer", LOGINS)
+def test_a_login_is_rotated_and_stays(fresh: Fresh, tmp_path: Path, issuer: str) -> None:
+    servers = Servers(fresh("real"), tmp_path, issuer)
     old, other = servers.add_token(), servers.add_token(name="ci-deployer-2")
     checked = servers.run("--check")
     assert checked.code == 0, checked.output
@@ -174,15 +224,28 @@ def test_a_login_is_rotated_and_stays(servers: Servers) -> None:
     (token,) = servers.tokens()
     assert token != old
     assert servers.held() == [token, token]
-    assert "eyJ.sandbox" not in run.output
+    assert not re.search(r"eyJ\.sandbox|\b[0-9a-f]{44}\b|\b11[0-9a-f]{32}\b", run.output)
     begin = servers.sandbox.mark()
     run = servers.run()
     assert run.code == 0, run.output
     assert [request for request in servers.sandbox.requests(since=begin) if request["write"]] == []
     assert servers.tokens() == [token]
-    path = f"{servers.sandbox.urls['repo']}/access/api/v1/tokens/{other}"
-    header = {"Authorization": f"Bearer {ADMIN}"}
-    assert requests.get(path, headers=header, timeout=10).ok
+    assert servers.tokens("ci-deployer-2") == [other]
+
+
+@pytest.mark.parametrize(
+    ("issuer", "option"), [("tracker", "username"), ("tracker", "scopes"), ("ci", "scopes")]
+)
+def test_options_of_another_issuer_are_refused(servers: Servers, issuer: str, option: str) -> None:
+    begin = servers.sandbox.mark()
+    given: dict[str, Any] = {
+        "login_rotation_issuer": issuer,
+        f"login_rotation_{option}": ["reader"],
+    }
+    run = servers.run(**given)
+    assert run.code == 2
+    assert f"login_rotation_{option} has no effect on a token of '{issuer}'" in run.output
+    assert servers.sandbox.requests(since=begin) == []
 
 
 FAULTS: dict[str, dict[str, Any]] = {
@@ -199,10 +262,28 @@ CELLS = {
 }
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_a_lost_response_is_mended(servers: Servers, cell: str) -> None:
+@pytest.mark.parametrize(
+    ("issuer", "cell"),
+    [
+        *(("repo", cell) for cell in CELLS),
+        *(
+            (other, cell)
+            for other in ("wiki", "ci")
+            for cell in CELLS
+            if CELLS[cell]["service"] == "repo"
+        ),
+    ],
+)
+def test_a_lost_response_is_mended(fresh: Fresh, tmp_path: Path, issuer: str, cell: str) -> None:
+    servers = Servers(fresh("real"), tmp_path, issuer)
     old = servers.add_token()
-    servers.sandbox.fault(**CELLS[cell])
+    fault = CELLS[cell]
+    if fault["service"] == "repo":
+        fault = {**fault, "service": issuer}
+    if issuer == "ci":
+        path = {"POST": "/generateNewToken", "DELETE": "/revoke"}[fault["method"]]
+        fault |= {"method": "POST", "path": path}
+    servers.sandbox.fault(**fault)
     for _run in range(3):
         servers.run()
         servers.require_sound()
