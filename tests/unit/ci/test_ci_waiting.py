@@ -118,6 +118,13 @@ def test_a_build_is_done_when_it_is_neither_building_nor_in_progress() -> None:
     assert len(played.clock.pauses) == 5
 
 
+def test_a_result_that_comes_late_is_read_after_a_long_pause() -> None:
+    running = [*[build(7, None)] * 9, build(7, None, building=False), build(7, "SUCCESS")]
+    values, played = play(Ci(running=running), poll_interval=10, wait_timeout=600)
+    assert values["build"]["result"] == "SUCCESS"
+    assert played.clock.pauses[-1] > 3
+
+
 def test_a_build_that_ends_without_a_result_is_not_waited_for_without_end() -> None:
     error, played = failed(Ci(running=[build(7, None), build(7, None, building=False)]))
     assert (error.kind, error.result["changed"]) == ("failed", True)

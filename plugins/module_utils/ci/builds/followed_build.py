@@ -39,7 +39,7 @@ OnInput = Literal["fail", "wait"]
 
 #: Seconds for which an item or build may be unknown before it counts as gone.
 _GRACE = 15.0
-#: Seconds after its end in which a build may get its result.
+#: Seconds after its end in which a build may get its result, whatever the polling interval is.
 _RESULT_GRACE = 3.0
 #: Minimum seconds for a poll, however little time is left.
 _SHORTEST_POLL = 0.5
@@ -98,6 +98,8 @@ class FollowedBuild:
         self._keep = keep
         self._missing_since: float | None = None
         self._idle_since: float | None = None
+        #: It had no result for longer than a result takes, at the newest poll.
+        self._stayed_idle = False
         self._what = f"waiting for a build of the job '{job.name}'"
         self._job_url = f"{server.connection.url}/{job.path}/"
         self._estimate: tuple[int, float] | None = None
@@ -127,9 +129,7 @@ class FollowedBuild:
     @property
     def over(self) -> bool:
         """Return whether the build has ended, usually with a result."""
-        if self._idle_since is not None and self._polling.now() - self._idle_since >= _RESULT_GRACE:
-            return True
-        return self.build is not None and is_over(self.build)
+        return self._stayed_idle or (self.build is not None and is_over(self.build))
 
     @property
     def expected(self) -> float | None:
@@ -172,11 +172,13 @@ class FollowedBuild:
         an input, unless the task waits for that too.
         """
         self._missing_since = None
-        self.build = typed(shown)
+        self.build, now = typed(shown), self._polling.now()
         if not is_idle(self.build):
             self._idle_since = None
         elif self._idle_since is None:
-            self._idle_since = self._polling.now()
+            self._idle_since = now
+        idle_since = now if self._idle_since is None else self._idle_since
+        self._stayed_idle = now - idle_since >= _RESULT_GRACE
         self._estimate = None if self.over else _estimate(response, self.build)
         self.input = None if self.over else next(iter(pending_inputs(shown)), None)
         if self.input is not None and self.on_input == "fail":
