@@ -251,6 +251,19 @@ def test_only_what_is_not_there_is_built() -> None:
     assert played.posts == []
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_failed_awaited_build_has_its_log_next_to_new_builds(read_only: bool) -> None:
+    farm = Farm()
+    farm.builds["a"] = [{**build(1, "FAILURE", queueId=90), "version": "1"}]
+    awaited = {"job": "a", "state": "finished", "build": "1"}
+    error, played = failed(farm, awaited, wish("b", 1), read_only=read_only)
+    line = "log of /job/a/1/logText/progressiveText"
+    assert (error.result["changed"], column(error.result, "ok")) == (True, [False, True])
+    assert error.result["builds"][0]["console"] == [line]
+    assert error.result["builds"][0]["msg"].endswith(f": {line}")
+    assert sum("/job/a/1/logText" in seen.target for seen in played.stub.seen) == 1
+
+
 @pytest.mark.parametrize(("read_only", "result"), [(True, None), (False, "SUCCESS")])
 def test_a_running_twin_alone_is_waited_for_but_not_in_check_mode(
     read_only: bool, result: str | None

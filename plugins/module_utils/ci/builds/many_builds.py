@@ -10,7 +10,7 @@ from typing import Any
 from ...core.concurrency import bounded, first_alone
 from ...core.errors import Kind, ToolchainError, shorten
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan
 from ...core.polling import PollInterval, PollTimeout
 from ..client import server_of
 from ..interrupts import interruptible
@@ -112,22 +112,33 @@ class ManyBuilds:
     def plan(self) -> Plan:
         self._compare()
         begun = [entry for entry in self._entries if entry.outstanding]
-        if not begun and any(entry.joined for entry in self._entries):
-            self._validate_finished()
-            failure = self._failure(changed=False)
-            return Plan({}, {}, result=self._result(), failure=failure, waits=True)
-        if not begun:
-            return unchanged(self._carried_out([]))
+        joined = any(entry.joined for entry in self._entries)
         wanted = [
             {"job": entry.request.job.name, "parameters": entry.request.wanted.shown}
             for entry in begun
         ]
-        self._validate_finished()
-        plan = Plan({}, {"builds": wanted}, "run").with_result(**self._result())
-        return replace(plan, failure=self._failure(changed=True))
+        self._validate([entry for entry in self._entries if entry.request.finished is not None])
+        plan = Plan({}, {"builds": wanted}, "run") if begun else Plan({}, {}, waits=joined)
+        result = self._result()
+        return replace(plan, result=result, failure=self._failure(result, changed=bool(begun)))
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._carried_out([entry for entry in self._entries if entry.outstanding])
+        """Start builds, wait for all, and evaluate them. Raises if a build failed."""
+        wait = self._options.wait
+        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
+        with interruptible() as say:
+            try:
+                self._begin([entry for entry in self._entries if entry.outstanding], wait)
+                if wait:
+                    self._follow(polling)
+            except KeyboardInterrupt:
+                self._interrupted(say)
+        result = self._result()
+        started = any(entry.request.started for entry in self._entries)
+        failure = self._failure(result, changed=started)
+        if failure is not None:
+            raise failure
+        return result
 
     def _compare(self) -> None:
         """Read every job once, and decide which builds must be started."""
@@ -165,22 +176,6 @@ class ManyBuilds:
                 earlier = first.setdefault(entry.key(), entry)
                 entry.same_as = None if earlier is entry else earlier
 
-    def _carried_out(self, begun: Sequence[_ListedBuild]) -> dict[str, Any]:
-        """Start builds, wait for all, and evaluate them. Raises if a build failed."""
-        wait = self._options.wait
-        polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
-        with interruptible() as say:
-            try:
-                self._begin(begun, wait)
-                if wait:
-                    self._follow(polling)
-            except KeyboardInterrupt:
-                self._interrupted(say)
-        failure = self._failure(changed=any(entry.request.started for entry in self._entries))
-        if failure is not None:
-            raise failure
-        return self._result()
-
     def _begin(self, begun: Sequence[_ListedBuild], wait: bool) -> None:
         def ask(entry: _ListedBuild) -> None:
             entry.attempt(lambda: entry.request.ask(wait=wait))
@@ -217,18 +212,14 @@ class ManyBuilds:
                 pass
         for entry, build in watched.items():
             entry.error = entry.error or build.error
-        ended = [entry for entry in self._entries if entry.request.followed.over]
+        self._validate([entry for entry, build in watched.items() if build.over])
+
+    def _validate(self, ended: Sequence[_ListedBuild]) -> None:
+        """Read the logs of builds first: the error message has their last lines."""
         for _done in bounded(self._parallel, lambda entry: entry.request.followed.finish(), ended):
             pass
-        for entry in watched:
+        for entry in ended:
             if entry.error is None:
-                entry.attempt(entry.request.validate)
-        self._validate_finished()
-
-    def _validate_finished(self) -> None:
-        """Evaluate the builds that had ended before the task."""
-        for entry in self._entries:
-            if entry.error is None and entry.request.finished is not None:
                 entry.attempt(entry.request.validate)
 
     def _out_of_time(self, entry: _ListedBuild) -> None:
@@ -250,7 +241,7 @@ class ManyBuilds:
         for _done in bounded(self._parallel, leave, left):
             pass
 
-    def _failure(self, *, changed: bool) -> ToolchainError | None:
+    def _failure(self, result: Mapping[str, Any], *, changed: bool) -> ToolchainError | None:
         """Return a single error for all failures; `None` without failures."""
         wrong = [entry.error for entry in self._entries if entry.error is not None]
         if not wrong:
@@ -261,7 +252,7 @@ class ManyBuilds:
             f"{len(wrong)} of {len(self._entries)} builds were unsuccessful: {shorten(messages)}"
         )
         kind = kinds.pop() if len(kinds) == 1 else "failed"
-        return ToolchainError(kind, words, result={**self._result(), "changed": changed})
+        return ToolchainError(kind, words, result={**result, "changed": changed})
 
     def _result(self) -> dict[str, Any]:
         return {"builds": [self._row(entry) for entry in self._entries]}
