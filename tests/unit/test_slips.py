@@ -181,6 +181,8 @@ def _slips_of_single_values(option: Mapping[str, Any]) -> Iterator[tuple[Any, An
         yield f"v{OMITTED}", REFUSED
         if not option.get("whole") and not option.get("no_log"):
             yield "w\0ord", REFUSED
+        if kind == "path":
+            yield from ((f"folder/{'ä' * 128}/file", REFUSED), ("folder/" * 600, REFUSED))
 
 
 def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
@@ -205,6 +207,8 @@ def _slips_of_lists(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         yield f"['{words[0]}', '{words[1]}']", REFUSED
         if not option.get("choices"):
             yield ["a", 7], ["a", "7"]
+        if option["elements"] == "path":
+            yield ["a" * 255, "a" * 256], REFUSED
 
 
 def _slips_of_mappings(option: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -175,6 +176,16 @@ def _text(option: Mapping[str, Any], value: Any, place: Place) -> str:
     return _reader(option)(value, place, empty=empty)
 
 
+def _path(option: Mapping[str, Any], value: Any, place: Place) -> str:
+    """Return a local path. The file system would reject a name that is too long after requests."""
+    path = _text(option, value, place)
+    encoded = os.fsencode(path)
+    longest = max(map(len, encoded.split(b"/")))
+    if longest > os.pathconf("/", "PC_NAME_MAX") or len(encoded) >= os.pathconf("/", "PC_PATH_MAX"):
+        raise place.error(path, "the path, or a name in it, is too long for the file system")
+    return path
+
+
 def _reader(option: Mapping[str, Any]) -> Callable[..., str]:
     """Return the function that reads a string; a secret keeps its line break."""
     return text if option.get("whole") or option.get("no_log") else line
@@ -297,7 +308,8 @@ def _described(value: Any, show: bool) -> str:
 
 
 _CHECKS: dict[str, Callable[[Mapping[str, Any], Any, Place], Any]] = {
-    **dict.fromkeys(_TEXTS, _text),
+    "str": _text,
+    "path": _path,
     **dict.fromkeys(_CONVERSIONS, _scalar),
     "list": _list,
     "dict": _mapping,
