@@ -323,9 +323,12 @@ def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: 
     server.on["POST /api/search/aql"] = [Reply(body={"results": found}) for found in (rows, there)]
     plan, _ignored = server.run(BuildPromoteOperation, options(target_repo="rel"), check=True)
     assert plan.changed
+    before = len(server.asked)
     plan, values = server.run(BuildPromoteOperation, options(target_repo="rel"), check=True)
     assert not plan.changed
     assert values["promotion"]["repository"] == "rel"
+    # the record, the target, and a search that also shows that no file is missing
+    assert len(server.asked) - before == 3
     plan, _ignored = server.run(
         BuildPromoteOperation, options(target_repo="rel", copy=False), check=True
     )

@@ -107,7 +107,8 @@ class BuildPromoteOperation:
             current = self._current = replace(current, target=target, target_error=error)
         missing: Sequence[str] = ()
         if not options.force and self._is_promoted(current):
-            missing = self._missing_files(current)
+            # files that were found by their properties are in the target
+            missing = self._missing_files(current) if self._is_recorded(current) else ()
             if not missing:
                 return nothing_to_do(newest or Promotion(None, current.target))
             self._require_copy(current, missing)
@@ -185,16 +186,19 @@ class BuildPromoteOperation:
 
         A promotion without a status may leave no entry: then the place of the files decides.
         """
-        newest, status = current.newest, self._options.status
-        if newest is not None and status in (None, newest.status):
-            targets = (current.target, self._options.target_repo)
-            if current.target is None or newest.repository in targets:
-                return True
-        return status is None and self._is_relocated(current)
+        return self._is_recorded(current) or self._is_relocated(current)
+
+    def _is_recorded(self, current: BuildSnapshot) -> bool:
+        newest, options = current.newest, self._options
+        if newest is None or options.status not in (None, newest.status):
+            return False
+        return current.target is None or newest.repository in (current.target, options.target_repo)
 
     def _is_relocated(self, current: BuildSnapshot) -> bool:
         options = self._options
-        if current.target is None or not options.artifacts or options.dependencies:
+        if options.status is not None or not options.artifacts or options.dependencies:
+            return False
+        if current.target is None:
             return False
         found = records.relocated(
             self._client,
