@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.connections import (
-    DirectSession,
+    DeadlineAdapter,
 )
 from ansible_collections.delivery.toolchain.plugins.modules import build_promote
 from tests.unit.arguments import given_to_a_module
@@ -20,9 +20,9 @@ RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T0
 
 def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
     paths: list[list[traceback.FrameSummary]] = []
-    send = DirectSession.send
+    send = DeadlineAdapter.send
 
-    def watched(self: DirectSession, request: Any, **options: Any) -> Any:
+    def watched(self: DeadlineAdapter, request: Any, **options: Any) -> Any:
         frames = traceback.extract_stack()[:-1]
         if request.method == "POST":
             names = [frame.name for frame in frames]
@@ -32,7 +32,7 @@ def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyP
     def answer(seen: Seen) -> Reply:
         return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
 
-    monkeypatch.setattr(DirectSession, "send", watched)
+    monkeypatch.setattr(DeadlineAdapter, "send", watched)
     with Stub(answer=answer) as stub:
         given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
         with given_to_a_module(given), pytest.raises(SystemExit):

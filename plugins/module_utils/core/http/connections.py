@@ -12,22 +12,34 @@ import io
 import re
 import ssl
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from http.client import HTTPResponse, IncompleteRead
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     import urllib3
-    from requests import Session
+    from requests import PreparedRequest, Session, utils
     from requests.adapters import HTTPAdapter
     from requests.cookies import extract_cookies_to_jar
+    from requests.structures import CaseInsensitiveDict
 except ImportError:  # the runner has reported it; only the sanity test imports this file then
     Session = HTTPAdapter = object  # type: ignore[assignment, misc]
 
-from ..address import Origin, origin
+from ..address import Origin, UnfitRequest, origin, prepared_url
 from ..concurrency import MAX_CONCURRENCY
-from .bodies import MalformedResponse, SlowBody
+from ..connection.auth import Login, Outgoing
+from ..secret import hidden
+from .bodies import ACCEPTED, Incoming, MalformedResponse, SlowBody
 from .multipart import SMALL
+
+if TYPE_CHECKING:
+    from ..accounting import Accounting
+
+_HEADERS = {"Accept-Encoding": ACCEPTED, "Connection": "keep-alive"}
+_HEADER = re.compile(r"(?=[\0-\xff]*\Z)[^:\s][^:\r\n]*: (?:[^\s\0][^\r\n\0]*)?")
+#: Shorter cookie values are flags or languages, and parts of other words.
+_SHORTEST_COOKIE = 8
 
 #: Bytes a second that a body has to bring at least, on average over the time of one wait.
 _MIN_RATE = 1024
@@ -232,8 +244,9 @@ class DeadlineAdapter(HTTPAdapter):
         return super().request_url(request, proxies) if proxies else request.path_url
 
 
-class DirectSession(Session):
-    """Session that does not follow redirects: the transport does, within its rules.
+class PooledSession(Session):
+    """Session with its cache (the crumb of the CI server). It does not follow redirects: the
+    transport does, within its rules.
 
     :param cookies_of: the only origin that sets and gets cookies, `None` if there is none. The
         library also sends them to other ports, and to neighbours in their domain.
@@ -241,20 +254,65 @@ class DirectSession(Session):
 
     def __init__(self, connections: int, cookies_of: Origin | None) -> None:
         super().__init__()
+        self.memory: dict[str, Any] = {}
         self._cookies_of = cookies_of
+        self._proxies: dict[Origin, str | None] = {}
         adapter = DeadlineAdapter(connections)
         self.mount("https://", adapter)
         self.mount("http://", adapter)
 
-    def send(self, request: Any, **options: Any) -> Any:
-        """Send a prepared request. The library would read the body of a redirect without bounds."""
-        at_home = origin(request.url) == self._cookies_of
+    def exchange(
+        self, outgoing: Outgoing, login: Login, accounting: Accounting, *, timeout: float
+    ) -> Incoming:
+        """Send a request; the body of the response is not read. `Session.send` would read the body
+        of a redirect, without bounds.
+        """
+        login(outgoing)
+        headers, body, url = {**_HEADERS, **outgoing.headers}, outgoing.body, outgoing.url
+        if body is not None or outgoing.method not in ("GET", "HEAD"):
+            headers["Content-Length"] = str(len(body or b""))
+        _require_headers(headers)
+        # Not prepared by the library: most steps are done, and the signature of OAuth must stay.
+        request = PreparedRequest()
+        request.method, request.url = outgoing.method, prepared_url(url)
+        request.headers = CaseInsensitiveDict(headers)
+        request.body = body or None  # type: ignore[assignment] # an upload is iterable
+        at_home, proxy = origin(url) == self._cookies_of, self._proxy(url)
         if at_home:
             request.prepare_cookies(self.cookies)
-        adapter: Any = self.get_adapter(request.url)
-        response = adapter.send(request, verify=self.verify, cert=self.cert, **options)
+        adapter: Any = self.get_adapter(url)
+        response = adapter.send(
+            request,
+            stream=True,
+            timeout=timeout,
+            verify=self.verify,
+            cert=self.cert,
+            proxies={"http": proxy, "https": proxy} if proxy else {},
+        )
         if at_home:
             extract_cookies_to_jar(  # type: ignore[no-untyped-call]
                 self.cookies, request, response.raw
             )
-        return response
+        cookies = [cookie.value or "" for cookie in (*response.cookies, *self.cookies)]
+        hidden.add(*(value for value in cookies if len(value) >= _SHORTEST_COOKIE))
+        return Incoming(response, url, accounting)
+
+    def _proxy(self, url: str) -> str | None:
+        """Return the proxy that `requests` chooses; its login is kept out of all output."""
+        there = origin(url)
+        if there not in self._proxies:
+            self._proxies[there] = utils.select_proxy(url, utils.get_environ_proxies(url))
+        proxy = self._proxies[there]
+        if proxy is not None:
+            user, password = utils.get_auth_from_url(proxy)
+            hidden.add(password, b64encode(f"{user}:{password}".encode()).decode() if user else "")
+        return proxy
+
+
+def _require_headers(headers: dict[str, str]) -> None:
+    """Raise `UnfitRequest` if a header cannot be sent. The message of the library shows its value,
+    which may be a secret.
+    """
+    for name, value in headers.items():
+        if _HEADER.fullmatch(f"{name}: {value}") is None:
+            raise UnfitRequest(f"the header {name!r} has a character that no header can have")

@@ -79,7 +79,7 @@ class Transport:
 
     def forget_login(self) -> None:
         """Drop cookies and crumb, as after a restart of the server."""
-        self._session.session.cookies.clear()
+        self._session.cookies.clear()
         if self._crumb is not None:
             self._crumb.forget()
 
@@ -304,7 +304,7 @@ class Transport:
         body = self._body(request)
         outgoing = Outgoing(request.method, url, headers, body)
         try:
-            incoming = self._session.send(
+            incoming = self._session.exchange(
                 outgoing,
                 self._login if at_home else Anonymous(),
                 self.accounting,
