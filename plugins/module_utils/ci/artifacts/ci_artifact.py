@@ -165,7 +165,11 @@ class CiArtifactOperation:
         if self._console is not None and self._console_action != "unchanged":
             coming.append((self._console.place, self._console.present))
         build = {"job": self._job.name, "build": self._segment}
-        before = {place: _shown(file) for place, file in coming if file is not None}
+        before = {
+            place: {"size": file.size, "sha256": file.sha256}
+            for place, file in coming
+            if file is not None
+        }
         return before, {place: {"from": build} for place, _file in coming}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -209,7 +213,3 @@ def _decided(source: ArtifactSource, target: tuple[Artifact, str]) -> FetchedFil
     present = local_file(place)
     same = present is not None and source.is_at(artifact, place, present.sha256)
     return FetchedFile(source, artifact, place, present, "unchanged" if same else "downloaded")
-
-
-def _shown(file: PresentFile) -> dict[str, Any]:
-    return {"size": file.size, "sha256": file.sha256}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from ...core.concurrency import bounded, first_alone
@@ -154,7 +155,7 @@ class ManyBuilds:
                 if isinstance(state, ToolchainError):
                     entry.error = state
                 else:
-                    self._compare_one(entry, state)
+                    entry.attempt(partial(entry.request.compare, state))
         self._find_duplicates()
 
     def _read(self, entries: Sequence[_ListedBuild]) -> records.JobState | ToolchainError:
@@ -164,9 +165,6 @@ class ManyBuilds:
             return request.read()
         except ToolchainError as error:
             return error
-
-    def _compare_one(self, entry: _ListedBuild, state: records.JobState) -> None:
-        entry.attempt(lambda: entry.request.compare(state))
 
     def _find_duplicates(self) -> None:
         """Start a build that two entries request only once, with `unless_successful`."""

@@ -36,14 +36,11 @@ class BuildProperties:
         found: dict[Place, Properties] = {}
         for repo, items in by_repo.items():
             there = self._read(repo, list(items))
-            lacking = [path for path in items if not self._are_set(there[path])]
+            lacking = [path for path in items if not properties.are_set(there[path], self.wanted)]
             for path, holder in zip(lacking, self._holders(repo, lacking), strict=True):
                 known = there[path] or {}
                 found[holder, path] = {name: known[name] for name in self.wanted if name in known}
         return found
-
-    def _are_set(self, there: Properties | None) -> bool:
-        return properties.are_set(there, self.wanted) is True
 
     def _read(self, repo: str, paths: Sequence[str]) -> dict[str, Properties | None]:
         """Return the properties of items. Items of virtual repositories are read separately,

@@ -225,7 +225,8 @@ def _together(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], li
             if not any((repo, folder) in folders for folder in folders_above(path)):
                 yield each
 
-    return list(alone(going)), [each for each in alone(staying) if _key(each) not in going]
+    kept = [each for each in alone(staying) if (each.item.repo, each.item.path) not in going]
+    return list(alone(going)), kept
 
 
 def _place(verdict: CleanupVerdict) -> str:
@@ -234,10 +235,6 @@ def _place(verdict: CleanupVerdict) -> str:
 
 def _sides(verdict: CleanupVerdict) -> dict[str, Any]:
     return {"size": verdict.item.all_bytes, "created": verdict.item.created}
-
-
-def _key(verdict: CleanupVerdict) -> tuple[str, str]:
-    return verdict.item.repo, verdict.item.path
 
 
 def _will_not_get_better(error: ToolchainError) -> bool:

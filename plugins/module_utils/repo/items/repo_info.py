@@ -46,8 +46,10 @@ class RepoInfoOperation(ReadOnly):
         client, key = self._client, self._options.repo
         if self._options.project is not None:
             found = _of_project(client, self._options.project, key)
+        elif key is not None:
+            found = [_one(client, key)]
         else:
-            found = _all(client) if key is None else [_one(client, key)]
+            found = [_shown(entry) for entry in listed(client)[1]]
         storage = _storage(client) if self._options.storage else None
         return unchanged({"repositories": found, "storage": storage})
 
@@ -61,10 +63,6 @@ def _of_project(client: RepoClient, project: str, key: str | None) -> list[dict[
     if not any(entry.get("key") == key for entry in entries):
         raise unknown(key, response).with_hint(f"project is '{project}'")
     return [_one(client, key)]
-
-
-def _all(client: RepoClient) -> list[dict[str, Any]]:
-    return [_shown(entry) for entry in listed(client)[1]]
 
 
 def _one(client: RepoClient, key: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...core.errors import ToolchainError, invalid
@@ -87,7 +88,7 @@ class LinksPart:
             if link.issue.upper() == issue.key.upper():
                 raise invalid(f"links: the issue {issue.key} cannot be linked to itself")
             self._require(link.issue)
-            edits.append(Edit((_change(link),), self._writer(issue, link), self.needs))
+            edits.append(Edit((_change(link),), partial(self._write, issue, link), self.needs))
         return edits
 
     def expected(self) -> tuple[Change, ...]:
@@ -100,9 +101,6 @@ class LinksPart:
         if key not in self._seen:
             self._site.issue(key, ["summary"])
             self._seen.add(key)
-
-    def _writer(self, issue: TrackerIssue, link: WantedLink) -> Any:
-        return lambda: self._write(issue, link)
 
     def _write(self, issue: TrackerIssue, link: WantedLink) -> None:
         """Send a link. `inwardIssue` is the subject. An existing link gets the same response, and

@@ -171,12 +171,9 @@ class TrackerIssueOperation:
         return self._of_issue(self._site.issue(issue.key, self._wanted.names))
 
     def _of_issue(self, issue: TrackerIssue) -> PlannedIssue:
-        edits = self._edits(issue)
+        edits = [edit for part in self._wanted.all for edit in part.edits(issue)]
         changes = tuple(change for edit in edits for change in edit.changes)
         return PlannedIssue(issue.key, "updated" if edits else "unchanged", changes, edits)
-
-    def _edits(self, issue: TrackerIssue) -> list[Edit]:
-        return [edit for part in self._wanted.all for edit in part.edits(issue)]
 
     def _of_creation(self) -> PlannedIssue:
         self._creation = Creation(self._site, self._options, self._wanted.fields, self._matching)

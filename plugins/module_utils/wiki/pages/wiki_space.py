@@ -186,7 +186,7 @@ class SpaceKind(EntryKind[SpaceEntry]):
             after[subject] = sorted(left)
         after = {subject: operations for subject, operations in after.items() if operations}
         if not entry.force and before and after != before:
-            own = self._own()
+            own = {self._named(subject) for subject in self._spaces.own_subjects()}
             if administers(before, own) and not administers(after, own):
                 raise invalid(
                     f"the own account would no longer administer the space {entry.key}: keep"
@@ -213,9 +213,6 @@ class SpaceKind(EntryKind[SpaceEntry]):
         kind, _colon, name = subject.partition(":")
         keys = {known: key for key, known in self._keys.items()}
         return f"user:{keys.get(name, name)}" if kind == "user" else subject
-
-    def _own(self) -> set[str]:
-        return {self._named(subject) for subject in self._spaces.own_subjects()}
 
     def write(self, entry: SpaceEntry, plan: Plan) -> Mapping[str, Any]:
         if plan.action == "delete":
