@@ -14,9 +14,10 @@ from typing import Any
 
 import yaml
 
-from tools import generated, role_readme, tree
+from tools import generated, reference, role_readme, tree
 
 _VARS = tree.ROOT / "playbooks" / "vars"
+_VARIABLES = tree.ROOT / "tools" / "awx_variables.yml"
 _HEAD = """\
 # SPDX-License-Identifier: GPL-3.0-or-later
 # This file is written by `python -m tools.awx`.
@@ -30,75 +31,6 @@ _ROLES_OF_RELEASE = ("release_version", "wiki_docs")
 #: Variables of `release` that a survey does not ask for: values passed between tasks, or known from
 #: a credential or the inventory.
 _NOT_ASKED = {"release_build_numbers", "release_connections", "release_hosts"}
-#: Variables of the report, of `drift` and `enforce`.
-_REPORT: dict[str, dict[str, Any]] = {
-    "drift_report": {"type": "str", "description": "Folder of the report."},
-    "drift_output": {
-        "type": "str",
-        "choices": ["text", "github"],
-        "description": "github also writes annotations and a step summary.",
-    },
-}
-_IGNORE: dict[str, Any] = {
-    "type": "list",
-    "elements": "dict",
-    "description": "Differences that are accepted, and do not count for drift_fail.",
-    "options": dict.fromkeys(("id", "service", "server", "kind", "name", "until", "reason")),
-}
-#: Variables of `drift`.
-_DRIFT: dict[str, dict[str, Any]] = {
-    "drift_fail": {
-        "type": "bool",
-        "description": "Whether the run fails where something differs, so that a workflow can"
-        " branch.",
-    },
-    "drift_ignore": _IGNORE,
-    "drift_page": {
-        "type": "dict",
-        "description": "Wiki page to write the findings to.",
-        "options": dict.fromkeys(("page_id", "space", "title", "parent_id", "section", "labels")),
-    },
-}
-#: Variables of `enforce`.
-_PLAN: dict[str, dict[str, Any]] = {
-    "enforce_plan": {
-        "type": "dict",
-        "description": "Sealed plan of drift: only that is applied.",
-    },
-    "enforce_plan_rest": {
-        "type": "str",
-        "choices": ["fail", "skip"],
-        "description": "Whether what differs from the plan fails the run, or is left out.",
-    },
-    "enforce_plan_max_age": {
-        "type": "str",
-        "description": "Maximum age of the plan, as 2d, 26h or 30m.",
-    },
-}
-#: Variables of `drift_summary`.
-_SUMMARY = {
-    "summary_reports": {
-        "type": "str",
-        "description": "Folder with the report folders.",
-    },
-    "summary_folder": {"type": "str", "description": "Folder of the summary."},
-    "summary_expected": {
-        "type": "list",
-        "elements": "str",
-        "description": "Names of hosts that must be in the reports.",
-    },
-    "summary_max_age": {
-        "type": "str",
-        "description": "Maximum age of a report, as 2d, 26h or 30m; an older one is a failure.",
-    },
-}
-_SERVICES = {
-    "repo": "artifact repository manager",
-    "tracker": "issue tracker",
-    "wiki": "wiki",
-    "ci": "CI server",
-    "analysis": "code analysis server",
-}
 
 
 class _Unsafe(str):
@@ -122,7 +54,9 @@ _Dumper.add_representer(
 
 def files() -> dict[Path, str]:
     """Return the path and content of every generated file."""
-    types = {"awx_setup_credential_types": [_credential_type(service) for service in _SERVICES]}
+    types = {
+        "awx_setup_credential_types": [_credential_type(service) for service in reference.SERVICES]
+    }
     surveys = {"awx_setup_surveys": _surveys()}
     return {
         _VARS / "awx_credential_types.yml": _written(types),
@@ -153,7 +87,7 @@ def _credential_type(service: str) -> dict[str, Any]:
         environment[f"TOOLCHAIN_{service.upper()}_{name.upper()}"] = _Unsafe(value)
     return {
         "name": f"delivery.toolchain {service}",
-        "description": f"Address and login of the {_SERVICES[service]}.",
+        "description": f"Address and login of the {reference.SERVICES[service]}.",
         "inputs": {"fields": fields, "required": ["url"]},
         "injectors": {"env": environment, "file": contents},
     }
@@ -194,41 +128,32 @@ def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) 
 
 def _surveys() -> dict[str, Any]:
     """Return the survey questions by the name of the playbook."""
-    enforce = [
-        _question("enforce_roles", {"type": "str", "description": "Roles to run, by commas."}),
-        *(question for role in _ROLES for question in _role_questions(role)),
-    ]
-    drift, plan, report = (
-        [_question(*each) for each in variables.items()] for variables in (_DRIFT, _PLAN, _REPORT)
-    )
+    known = yaml.safe_load(_VARIABLES.read_text(encoding="utf-8"))
+    of_roles = [known["report"], known["roles"], *map(_variables, _ROLES)]
+    surveys = {
+        "release": [_release_variables()],
+        "enforce": [known["enforce"], *of_roles],
+        "drift": [known["drift"], *of_roles],
+        "drift_summary": [known["drift_summary"]],
+        "housekeeping": [_variables("repo_housekeeping")],
+    }
     return {
-        "release": [_question(*each) for each in _release_variables().items()],
-        "enforce": [*plan, *report, *enforce],
-        "drift": [*drift, *report, *enforce],
-        "drift_summary": [
-            _question("drift_fail", _DRIFT["drift_fail"]),
-            _question("drift_ignore", _IGNORE),
-            *(_question(*each) for each in _SUMMARY.items()),
-        ],
-        "housekeeping": list(_role_questions("repo_housekeeping")),
+        playbook: [_question(*each) for variables in groups for each in variables.items()]
+        for playbook, groups in surveys.items()
     }
 
 
-def _role_questions(role: str) -> Iterator[dict[str, Any]]:
-    """Yield a question for every option of a role.
+def _variables(role: str) -> dict[str, Any]:
+    """Return the options of a role that a survey asks for.
 
     Options that hold a secret are left out, because AWX shows the values with the job. Options that
     depend on the kind of run are left out, too.
     """
-    for name, option in _options(role).items():
-        if not _is_secret(option) and not name.endswith("_in_check_mode"):
-            yield _question(name, option)
-
-
-def _options(role: str) -> dict[str, Any]:
-    text = (tree.ROOT / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8")
-    options: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]["options"]
-    return options
+    return {
+        name: option
+        for name, option in role_readme.options(role).items()
+        if not _is_secret(option) and not name.endswith("_in_check_mode")
+    }
 
 
 def _is_secret(option: Mapping[str, Any]) -> bool:
@@ -246,7 +171,7 @@ def _release_variables() -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     for task in _tasks(yaml.safe_load(text)[0]["tasks"]):
         role = str(task.get("ansible.builtin.include_role", {}).get("name", "")).rpartition(".")[2]
-        known = _options(role) if role else {}
+        known = role_readme.options(role) if role else {}
         if role in _ROLES_OF_RELEASE:
             found.update({n: one for n, one in known.items() if n not in task.get("vars", {})})
         for name, value in task.get("vars", {}).items():

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from tools import generated
+from tools import generated, role_readme
 from tools.tree import ROOT
 
 FOLDER = ROOT / "roles" / "desired_state" / "files"
@@ -59,13 +57,13 @@ _TYPES = {
 
 def files() -> dict[Path, str]:
     """Return path and content of every schema."""
-    own = _options("desired_state")
+    own = role_readme.options("desired_state")
     found = {}
     for service in sorted({*_ROLES, *_OWN}):
         role, left_out = _ROLES.get(service, ("", set()))
         options = {
             name.removeprefix(f"{role}_"): option
-            for name, option in (_options(role) if role else {}).items()
+            for name, option in (role_readme.options(role) if role else {}).items()
         }
         properties = {
             name: _property(f"{role}_{name}", each)
@@ -87,12 +85,6 @@ def files() -> dict[Path, str]:
     return found
 
 
-def _options(role: str) -> dict[str, Any]:
-    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text("utf-8")
-    options: dict[str, Any] = yaml.safe_load(text)["argument_specs"]["main"]["options"]
-    return options
-
-
 def _property(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
     schema = {**_schema(option), VARIABLE: variable}
     entry = option.get("options", {}) if option["type"] == "list" else {}
@@ -102,9 +94,8 @@ def _property(variable: str, option: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
-    texts = option["description"]
     schema: dict[str, Any] = {
-        "description": texts if isinstance(texts, str) else " ".join(texts),
+        "description": " ".join(role_readme.texts(option["description"])),
         "type": _TYPES[option["type"]],
     }
     if option.get("no_log"):

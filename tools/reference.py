@@ -35,7 +35,7 @@ _COMMON = {
     ),
 }
 _WIDTH = 135
-_SERVICES = {
+SERVICES = {
     "repo": "artifact repository manager",
     "tracker": "issue tracker",
     "wiki": "wiki",
@@ -103,10 +103,10 @@ def _value(name: str, known: dict[str, Any]) -> str:
 
 def _services_of(kind: str, suffix: str = "") -> dict[str, list[str]]:
     """Return the plugins that use a single service, by the fragment of their connection options."""
-    found: dict[str, list[str]] = {service: [] for service in _SERVICES}
+    found: dict[str, list[str]] = {service: [] for service in SERVICES}
     for path in _plugins(kind):
         text = _documented(path, "DOCUMENTATION")
-        for service in _SERVICES:
+        for service in SERVICES:
             name = rf"delivery\.toolchain\.connection\.{service}{suffix}$"
             if re.search(name, text, re.MULTILINE):
                 found[service].append(path.stem)
@@ -134,14 +134,14 @@ def _with_table(path: Path) -> str:
 
 def _table() -> Iterator[str]:
     modules, lookups = _services_of("modules"), _services_of("lookup", "_plugin")
-    filters: dict[str, list[str]] = {service: [] for service in _SERVICES}
+    filters: dict[str, list[str]] = {service: [] for service in SERVICES}
     shared: list[str] = []
     for path in _plugins("filter"):
         place = filters.get(_FILTERS.get(path.stem, ""))
         (shared if place is None else place).append(path.stem)
     yield "| service | action group | modules, lookups and filters | roles |"
     yield "|---|---|---|---|"
-    for service, title in _SERVICES.items():
+    for service, title in SERVICES.items():
         cells = [
             _names("", modules[service]),
             _names("lookup", lookups[service]),

@@ -24,9 +24,8 @@ def files() -> dict[Path, str]:
 
 def readme(role: Path) -> str:
     """Return the README of a role, generated from its argument specs."""
-    specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
     lines: list[str] = []
-    for entry_point, spec in specs["argument_specs"].items():
+    for entry_point, spec in _specs(role.name).items():
         title = f"delivery.toolchain.{role.name}"
         lines += [f"# {title}" if entry_point == "main" else f"# {title}: {entry_point}", ""]
         lines += [f"{spec['short_description']}.", ""]
@@ -38,6 +37,18 @@ def readme(role: Path) -> str:
         "This file is written from `meta/argument_specs.yml` by `python -m tools.role_readme`."
     )
     return "\n".join(lines) + "\n"
+
+
+def options(role: str) -> dict[str, Any]:
+    """Return the options of a role, by their name."""
+    found: dict[str, Any] = _specs(role)["main"]["options"]
+    return found
+
+
+def _specs(role: str) -> dict[str, Any]:
+    path = ROOT / "roles" / role / "meta" / "argument_specs.yml"
+    specs: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
+    return specs
 
 
 def _rows(options: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[str]:
