@@ -11,13 +11,15 @@ these facts.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import yaml
 
 from tools import generated
@@ -26,6 +28,7 @@ from tools.imports import closure
 from tools.tree import ROOT
 
 SOURCE = ROOT / "tests" / "strangers" / "witnesses.yml"
+_TEMPLATE = ROOT / "tools" / "witnesses.md.j2"
 PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
 RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
 TESTS = ROOT / "tests" / "integration"
@@ -35,22 +38,6 @@ _KINDS = ("servers", "clients", "recordings", "sources")
 _CITED = re.compile(r"\[((?:repo|tracker|wiki|ci|analysis)-\d+(?:,\s+[\w-]+\d+)*)\]")
 _FACT = re.compile(r"^## ((?:repo|tracker|wiki|ci|analysis)-\d+) (.*?)(?=^## |\Z)", re.M | re.S)
 _MARKS = re.compile(r"\(([sdcrvkiu](?:, [sdcrvkiu])*)\)")
-_HEAD = """# Who confirms what
-
-Written by `python -m tools.witnesses`; a test compares it. The same people write the sandbox and
-the modules, so both may contain the same mistake about a server. This page lists the independent
-code that confirms the operations of the modules:
-
-- **servers**: the modules ran on a third-party server;
-- **clients**: a third-party client did the same on the sandbox, and got the responses that it
-  expects;
-- **recordings**: the modules read the recorded response of a real server;
-- **sources**: the modules send requests that a real server documents, or that the code of a client
-  sends.
-
-The last table lists the evidence for the rest: the facts that the code of a module cites, with
-their [marks](README.md#marks-of-certainty).
-"""
 
 
 @dataclass(frozen=True)
@@ -114,58 +101,47 @@ def files() -> dict[Path, str]:
     return {PAGE: page(load())}
 
 
+def confirmed(found: Iterable[Witness], kind: str = "") -> dict[str, set[str]]:
+    """Map the confirmed operations to the names of their witnesses, of one kind or of all."""
+    names: dict[str, set[str]] = {}
+    for one in found:
+        for operation in itertools.chain.from_iterable(one.tests.values()):
+            if kind in ("", one.kind):
+                names.setdefault(operation, set()).add(one.who)
+    return names
+
+
 def page(data: dict[str, Any]) -> str:
     """Return the whole page."""
     found = witnesses(data)
-    confirmed = {each for one in found for test in one.tests.values() for each in test}
-    bare = [each for each in operations() if each not in confirmed]
-    parts = [_HEAD, "## Operations\n", *_operations(found), "\n## The witnesses\n"]
-    parts += ["| who | kind | how | tests |\n|---|---|---|---|", *_rows(found)]
-    parts += ["\n## What nobody has confirmed\n", *_bare(bare), "\n## Looked for in vain\n"]
-    parts += [*(f"- {one}" for one in data["looked_for"]), "\n## What the code stands on\n"]
-    parts += ["| module | facts |\n|---|---|", *_facts(bare)]
-    return "\n".join(parts) + "\n"
-
-
-def _operations(found: list[Witness]) -> Iterator[str]:
-    yield "| module | operation | " + " | ".join(_KINDS) + " |\n|---|---|---|---|---|---|"
+    by_kind = [confirmed(found, kind) for kind in _KINDS]
+    rows = []
+    bare: dict[str, list[str]] = {}
     for operation in operations():
         module, _dot, name = operation.partition(".")
-        cells = []
-        for kind in _KINDS:
-            names = {
-                one.who
-                for one in found
-                if one.kind == kind and any(operation in each for each in one.tests.values())
-            }
-            cells.append(", ".join(sorted(names, key=str.lower)))
+        cells = [sorted(names.get(operation, ()), key=str.lower) for names in by_kind]
         if any(cells):
-            yield f"| `{module}` | {name} | " + " | ".join(cells) + " |"
-
-
-def _rows(found: list[Witness]) -> Iterator[str]:
-    for one in found:
-        tests = ", ".join(f"`{test}`" for test in one.tests)
-        yield f"| {one.who} | {one.kind[:-1]} | {one.how} | `{one.file}`: {tests} |"
-
-
-def _bare(bare: list[str]) -> Iterator[str]:
-    modules: dict[str, list[str]] = {}
-    for operation in bare:
-        module, _dot, name = operation.partition(".")
-        modules.setdefault(module, []).append(name)
-    for module, names in modules.items():
-        yield f"- `{module}`: {', '.join(names)}"
-    if not modules:
-        yield "No operation: each has a row above."
-
-
-def _facts(bare: list[str]) -> Iterator[str]:
+            rows.append((module, name, [", ".join(cell) for cell in cells]))
+        else:
+            bare.setdefault(module, []).append(name)
+    template: jinja2.Template = jinja2.Template(
+        _TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True, undefined=jinja2.StrictUndefined
+    )
     marks = _marks()
-    for module in dict.fromkeys(operation.partition(".")[0] for operation in bare):
-        cited = sorted(_cited(module) & marks.keys(), key=_in_order)
-        names = (f"{each} ({', '.join(marks[each])})" if marks[each] else each for each in cited)
-        yield f"| `{module}` | {', '.join(names) or 'none: what it does is written'} |"
+    return template.render(
+        kinds=_KINDS,
+        confirmed=rows,
+        witnesses=found,
+        bare=bare,
+        looked_for=data["looked_for"],
+        facts={module: _facts(module, marks) for module in bare},
+    )
+
+
+def _facts(module: str, marks: Mapping[str, list[str]]) -> list[str]:
+    """Return the facts that a module cites, with their marks."""
+    cited = sorted(_cited(module) & marks.keys(), key=_in_order)
+    return [f"{each} ({', '.join(marks[each])})" if marks[each] else each for each in cited]
 
 
 def _in_order(fact: str) -> tuple[str, int]:
