@@ -15,7 +15,7 @@ import os
 import secrets
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,12 +33,12 @@ _SECONDS = 1800
 
 @dataclass(frozen=True)
 class Step:
-    """A task, and whether it has to report a change; `None`: either."""
+    """A task, and whether it has to report a change."""
 
     name: str
     module: str
     options: Mapping[str, Any]
-    changed: bool | None
+    changed: bool
     check: bool = False
 
 
@@ -59,29 +59,26 @@ def steps_of(
 
     :param only: the modules to try; by default all
     """
-    chosen = {
-        kind: [one for one in suite[kind] if not only or one["module"] in only]
+    reads, objects = (
+        [one for one in suite[kind] if not only or one["module"] in only]
         for kind in ("read", "write")
-    }
-    reads = [Step("read", one["module"], one["options"], changed=False) for one in chosen["read"]]
-    objects = chosen["write"] if write else []
-    kept = [step for one in objects for step in _of_object(one)]
-    return [*reads, *kept], [step for one in reversed(objects) for step in _of_deletion(one)]
-
-
-def _of_object(one: Mapping[str, Any]) -> Iterator[Step]:
-    module = one["module"]
-    for name in ("create", "update"):
-        if name in one:
-            yield Step(f"{name} in check mode", module, one[name], changed=True, check=True)
-            yield Step(name, module, one[name], changed=True)
-            yield Step(f"{name} again", module, one[name], changed=False)
-
-
-def _of_deletion(one: Mapping[str, Any]) -> Iterator[Step]:
-    module = one.get("remove", one["module"])
-    yield Step("delete", module, one["delete"], changed=True)
-    yield Step("delete again", module, one["delete"], changed=False)
+    )
+    steps = [Step("read", one["module"], one["options"], changed=False) for one in reads]
+    deletions: list[Step] = []
+    for one in objects if write else ():
+        module, remover = one["module"], one.get("remove", one["module"])
+        for name in [each for each in ("create", "update") if each in one]:
+            steps += [
+                Step(f"{name} in check mode", module, one[name], changed=True, check=True),
+                Step(name, module, one[name], changed=True),
+                Step(f"{name} again", module, one[name], changed=False),
+            ]
+        deletions = [
+            Step("delete", remover, one["delete"], changed=True),
+            Step("delete again", remover, one["delete"], changed=False),
+            *deletions,
+        ]
+    return steps, deletions
 
 
 def run(
@@ -104,14 +101,9 @@ def run(
         playbook.task(step.module, step.options, name, check_mode=step.check)
         for name, step in named
     ]
+    tried = tasks[: len(steps)] or [{"ansible.builtin.meta": "noop"}]
     play = playbook.play(
-        [
-            {
-                "name": "Try",
-                "block": tasks[: len(steps)] or [_nothing()],
-                "always": tasks[len(steps) :],
-            }
-        ],
+        [{"name": "Try", "block": tried, "always": tasks[len(steps) :]}],
         vars={"prefix": f"toolchain-acceptance-{secrets.token_hex(3)}", **values},
         module_defaults={f"group/{playbook.NAMESPACE}.{service}": dict(connection)},
     )
@@ -120,10 +112,6 @@ def run(
         done = playbook.run(Path(folder), [play], variables=logins, seconds=_SECONDS)
     events = {event.task: event for event in done.events}
     return [_outcome(step, events.get(name)) for name, step in named]
-
-
-def _nothing() -> dict[str, Any]:
-    return {"ansible.builtin.meta": "noop"}
 
 
 def _suite(service: str) -> dict[str, Any]:
@@ -141,7 +129,7 @@ def _outcome(step: Step, event: playbook.Event | None) -> Outcome:
         return Outcome(step, text, requests, passed=False)
     changed = bool(event.result.get("changed"))
     text = "changed" if changed else "unchanged"
-    return Outcome(step, text, requests, passed=step.changed in (None, changed))
+    return Outcome(step, text, requests, passed=step.changed == changed)
 
 
 def table(outcomes: Sequence[Outcome], url: str) -> str:

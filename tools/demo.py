@@ -21,8 +21,9 @@ from typing import Any
 import yaml
 
 from sandbox.client import Sandbox
+from tools import build
+from tools.tree import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 _RECAP = re.compile(r"^localhost\s*:\s*(?P<counts>.*)$", re.MULTILINE)
 
 
@@ -80,16 +81,7 @@ def show(folder: Path) -> None:
 
 def build_and_install(folder: Path) -> Path:
     """Build the archive, install it below `folder/collections`, and return its path."""
-    run(
-        folder,
-        "ansible-galaxy",
-        "collection",
-        "build",
-        "--output-path",
-        str(folder / "dist"),
-        str(ROOT),
-    )
-    (archive,) = (folder / "dist").glob("*.tar.gz")
+    archive = build.pack_as_ansible_does(ROOT, folder / "dist")
     target = str(folder / "collections")
     run(folder, "ansible-galaxy", "collection", "install", "--offline", "-p", target, str(archive))
     return archive

@@ -17,7 +17,7 @@ import importlib
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,16 @@ tree.make_importable()
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (  # noqa: E402 (made importable above)
     typed_options,
 )
-from tests.helpers import cases, connections, in_process, operations  # noqa: E402 (imports plugins)
+from tests.helpers import (  # noqa: E402 (imports plugins)
+    cases,
+    connections,
+    in_process,
+    interleaving,
+    operations,
+)
 from tests.helpers.permissions import KNOWN  # noqa: E402 (imports plugins)
 
-_UTILS = "ansible_collections.delivery.toolchain.plugins.module_utils"
+_PLUGINS = "ansible_collections.delivery.toolchain.plugins"
 _TESTS = tree.ROOT / "tests"
 
 
@@ -81,18 +87,9 @@ def _files(module: str) -> list[Path]:
     ]
 
 
-def _options_class(module: str) -> type:
-    utils = tree.ROOT / "plugins" / "module_utils"
-    path = next(utils.rglob(f"{module}.py")).relative_to(utils).with_suffix("")
-    loaded = importlib.import_module(".".join([_UTILS, *path.parts]))
-    camel = "".join(word.capitalize() for word in module.split("_"))
-    options: type = getattr(loaded, f"{camel}Options")
-    return options
-
-
 def _options(module: str) -> Iterator[str]:
     """Compare the options with the documentation, and search for them in the module's tests."""
-    options = _options_class(module)
+    _operation, options = interleaving.operation_of(module)
     spec = typed_options.argument_spec(options)
     own, shared = _documented(module)
     for name in sorted((spec.keys() - own - shared) | (own - spec.keys())):
@@ -129,7 +126,7 @@ def _documented(module: str) -> tuple[set[str], set[str]]:
 
 
 def _plugin(kind: str, name: str) -> Any:
-    return importlib.import_module(f"{_UTILS.rpartition('.')[0]}.{kind}.{name}")
+    return importlib.import_module(f"{_PLUGINS}.{kind}.{name}")
 
 
 def _names_in_cases(module: str) -> set[str]:
@@ -177,12 +174,10 @@ def _unknown_permissions(module: str) -> Iterator[str]:
 
 
 @cache
-def _witnessed() -> tuple[set[str], str]:
+def _witnessed() -> tuple[Collection[str], str]:
     """Return the confirmed operations, and the modules for which witnesses were searched."""
     data = witnesses.load()
-    found = witnesses.witnesses(data)
-    confirmed = {each for one in found for test in one.tests.values() for each in test}
-    return confirmed, " ".join(data["looked_for"])
+    return witnesses.confirmed(witnesses.witnesses(data)), " ".join(data["looked_for"])
 
 
 def _unconfirmed(module: str) -> Iterator[str]:
