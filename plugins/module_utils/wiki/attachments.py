@@ -2,7 +2,7 @@
 """Attachments of a page ([wiki-15]; routes `child/attachment` and `.../data`).
 
 No server shows a digest, so an upload stores one in its comment, with the version that it creates.
-If somebody else replaces the file, its version differs and the digest is ignored. Without a valid
+If another user replaces the file, its version differs and the digest is ignored. Without a valid
 digest, a file of the same size is downloaded and compared.
 """
 
@@ -190,7 +190,7 @@ class PageAttachments:
             raise response.error("failed", message)
 
     def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
-        """Return whether an upload has arrived; None if somebody else has replaced the file."""
+        """Return whether an upload has arrived; None if another user has replaced the file."""
         now = _by_name(_listed(self._client, page)).get(planned.file.name)
         if now == planned.stored:
             return False

@@ -65,7 +65,7 @@ class PagesOfVersion2:
         return self._page(response, response.json(), space)
 
     def find(self, what: str, space: str, title: str) -> Page | None:
-        """Return the page with a title, which may be in the archive: a title there is in use."""
+        """Return the page with a title. Archived pages are included: their titles are in use."""
         known = self._space(space)
         if known is None:
             return None

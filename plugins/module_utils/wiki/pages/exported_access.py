@@ -75,7 +75,7 @@ class AccessReader:
 def restriction_entry(space: str, title: str, rights: PageRights) -> dict[str, Any]:
     """Return the entry of a page for `wiki_restriction`.
 
-    A page without restrictions has empty ones, so that a restriction that somebody adds is drift.
+    A page without restrictions has empty ones, so that a restriction that a user adds is drift.
     """
     given = {
         name: {kind: names for kind, names in rights[name].items() if names} for name in OPERATIONS

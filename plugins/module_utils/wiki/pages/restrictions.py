@@ -165,7 +165,7 @@ def unrestricted() -> PageRights:
 
 
 def _shown(page: Page) -> PageRights | None:
-    """Return the restrictions that a page shows. A predicted page has none."""
+    """Return the restrictions that a page shows. A predicted page has no restrictions."""
     if predicted_pages.is_id(page.id):
         return unrestricted()
     return _rights(page.content.get("restrictions"))

@@ -35,7 +35,7 @@ STRUCTURES = frozenset(
         *("ac:structured-macro", "ac:macro", "ac:link", "ac:image"),
     )
 )
-#: Elements that hold blocks; in the wide elements a macro is a block, too.
+#: Elements that hold blocks; in the wide elements a macro is also a block.
 _WIDE = frozenset({"", "ac:rich-text-body", "ac:layout-cell"})
 _FLOWS = _WIDE | {"div", "td", "th", "li", "blockquote", "ac:task-body"}
 _BLANKS = " \t\r\n"

@@ -153,7 +153,7 @@ def _drop_of_the_server(current: StorageElement, wanted: StorageElement) -> None
     """Remove from macros the parts that the author leaves to the server. Macros of the same name
     are paired in order.
 
-    Columns without content are removed if the author has none on the whole page.
+    Columns without content are removed if no table of the author has them.
     """
     if not any(element.name == "colgroup" for element in wanted.walk()):
         for table in current.walk():

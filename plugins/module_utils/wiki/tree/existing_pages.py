@@ -83,7 +83,7 @@ class TreeReader:
         return found
 
     def _listed(self, what: str, listed: Sequence[tuple[str, str]]) -> dict[str, Page]:
-        """Read the pages of a list with their parents; leave out those that are gone meanwhile."""
+        """Read the pages of a list with their parents; leave out pages that are no longer found."""
         count = ProgressCounter(self._say, what, len(listed))
 
         def read(entry: tuple[str, str]) -> Page | None:

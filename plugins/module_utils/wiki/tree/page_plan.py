@@ -194,7 +194,7 @@ def _needs(plan: PagePlan, others: Sequence[PagePlan]) -> bool:
 
 
 def _holds_below(deleted: PagePlan, other: PagePlan) -> bool:
-    """Return whether a page stays below a page that is to be deleted."""
+    """Return whether a page stays below a page that will be deleted."""
     page, stays = deleted.page, other.page
     return page is not None and stays is not None and stays.parent == page.id
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ...core.errors import invalid
 from ...core.paths.globs import Patterns
 
-#: The key of the page of the folder itself; those of other folders end with a slash, too.
+#: The key of the page of the folder itself; those of other folders also end with a slash.
 ROOT = "./"
 _ENDINGS = (".md", ".xml")
 _NOTHING = "nothing in src"

@@ -101,7 +101,7 @@ class TreePlanner:
         return root
 
     def _may_be_root(self, page: Page) -> bool:
-        """Return whether a page of somebody else is at the place of the root page."""
+        """Return whether a page is where the root page belongs."""
         home = member(page.content, "space", "homepage", "id")
         if self._parent is None:
             return page.parent is None or page.parent == str(home)
