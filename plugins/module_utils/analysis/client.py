@@ -26,7 +26,7 @@ Taken = TypeVar("Taken")
 _PATH = "review/api"
 #: Maximum bytes of a record.
 _LONGEST_LINE = 16 * 1024 * 1024
-#: Statuses of a successful read and write; the written interface has none for writes.
+#: Statuses of a successful read and write; the written interface names none for writes.
 _READ, _WRITTEN = frozenset({200, 204}), frozenset({200, 201, 202, 204})
 #: Error kinds of an interrupted response.
 _BROKEN = frozenset({"network", "timeout"})
@@ -72,7 +72,7 @@ class Call:
 
     :param optional: parameters that only real servers know; left out after a 400
     :param otherwise: parameters that replace `optional` in that case; `None` if the call then has
-        no content: the rejection is no failure, and a verification read decides
+        no content: the rejection is not a failure, and a verification read decides
     """
 
     action: str
@@ -159,7 +159,7 @@ class AnalysisClient:
         :param take: receives the records; called again if the response was interrupted
         """
         if call.action not in READING:
-            raise AssertionError(f"{call.action} is no read")
+            raise AssertionError(f"{call.action} is not a read")
         form = call.form(with_optional=True)
         for left in range(self._retries, -1, -1):
             begun = False

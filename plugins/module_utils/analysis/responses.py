@@ -34,7 +34,7 @@ def refusal_of(record: Mapping[str, Any]) -> Refusal | None:
     """Return the error of a record: an integer `status`, and no other member than `message`.
 
     Search results have both members too, but their `status` is a string, and they have more
-    members. A successful HTTP status is no error.
+    members. A record with a successful status is not an error.
     """
     status = record.get("status")
     if (

@@ -52,7 +52,7 @@ def exact_build(name: str) -> str:
 
 
 def joined(*parts: str | None) -> str | None:
-    """Join search strings that must all match; `None` if there is none."""
+    """Join search strings that must all match; `None` without search strings."""
     return " ".join(part for part in parts if part) or None
 
 

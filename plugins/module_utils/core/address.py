@@ -87,7 +87,7 @@ def is_login_page(url: str, asked: str = "") -> bool:
     """Return whether an address is that of a login page, by the names that servers and
     single-sign-on proxies use.
 
-    :param asked: the address that led there: a page of the requested name is no login page
+    :param asked: the address that led there: a page of the requested name is not a login page
     """
     name = _last_segment(url)
     return _LOGIN_PAGE.fullmatch(name) is not None and name != _last_segment(asked)

@@ -82,7 +82,7 @@ class Hidden:
         new = {form for text in whole for part in (text, *_lines(text)) for form in forms(part)}
         if new:
             known = sorted({*self._forms, *new}, key=lambda form: (-len(form), form))
-            # a single assignment, because other threads mask meanwhile
+            # a single assignment, because other threads mask at the same time
             self._forms = dict.fromkeys(known)
 
     def clear(self) -> None:

@@ -118,9 +118,9 @@ def are_set(current: Mapping[str, Any] | None, wanted: Properties) -> bool | Non
 
 
 def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | None:
-    """Return the properties of an existing item; `None` if the server does not support that, which
-    is tried once.
+    """Return the properties of an existing item; `None` if the server does not support this.
 
+    An unsupported request is sent only once.
     Server fact [repo-18]: an item without properties is a 404 with a message.
     """
     if not client.reports_properties:

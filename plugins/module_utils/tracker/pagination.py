@@ -41,7 +41,7 @@ class SearchRange:
 class FoundIssues:
     """Issues of a search. `total` is `None` if the server does not send it.
 
-    `count` is their number, also if they were passed on and `issues` is empty.
+    `count` is the number of issues, even if they were passed on and `issues` is empty.
     """
 
     issues: list[Issue]

@@ -110,7 +110,7 @@ class Protection:
 
 
 def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
-    """Return the own objects from the lists that a whole configuration reads anyway."""
+    """Return the own objects of an account, from the lists that are read anyway."""
 
     def listed(kind: ObjectKind) -> Iterable[State]:
         catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])

@@ -82,7 +82,7 @@ def read_lists(
 
 def _complete_permissions(roles: Sequence[dict[str, Any]]) -> None:
     """List every permission in every role. `analysis_config` compares listed permissions only, and
-    would not find a permission that somebody grants later.
+    would not find a permission granted later.
     """
     names = dict.fromkeys(name for role in roles for name in role.get("permissions", ()))
     for role in roles:

@@ -183,5 +183,5 @@ def _values(issue: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _test(pattern: str) -> Callable[[str], bool]:
-    """Return a test for words. They are no paths: `*` matches slashes, too."""
+    """Return a test for words. They are not paths: `*` also matches slashes."""
     return matcher(crossing(pattern))

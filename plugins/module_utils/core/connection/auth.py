@@ -182,7 +182,7 @@ class Crumb:
 
     Sources: [W4.4, W5, repo-0]: the issuer returns 404 if CSRF protection is switched off; its XML
     form accepts exactly two expressions. If a server returns 404 and then rejects a write without a
-    crumb, the XML form is requested, too.
+    crumb, the XML form is also requested.
     """
 
     _XML = ('concat(//crumbRequestField,":",//crumb)', "concat(//crumbRequestField,'=',//crumb)")

@@ -64,7 +64,7 @@ class OAuth:
 
 @dataclass(frozen=True)
 class Connection:
-    """The address of a service and the login; the credentials are of one kind at most."""
+    """The address of a service and its login, with credentials of at most one kind."""
 
     service: str
     url: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The connection options that are no credentials [C1.2]."""
+"""The connection options that are not credentials [C1.2]."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SERVICE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def settings_options(service: str) -> dict[str, dict[str, Any]]:
-    """Return the options that are no credentials, as an argument spec without fallbacks."""
+    """Return the options that are not credentials, as an argument spec without fallbacks."""
     return {**_SETTINGS, **_SERVICE_SETTINGS.get(service, {})}
 
 

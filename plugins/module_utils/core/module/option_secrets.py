@@ -51,7 +51,7 @@ class OptionSecrets:
         if option is None:
             return HIDDEN
         if option.get("no_log"):
-            # the user in a token_json that Ansible has parsed is no secret
+            # the user in a token_json that Ansible has parsed is not a secret
             named = option.get("values") == "json" and isinstance(value, Mapping)
             self._mask(_secrets_by_name(value) if named else _texts_in(value))
             return HIDDEN

@@ -156,7 +156,7 @@ def run(
 
 
 def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | None:
-    """Return the sealed plan of the run, `None` if it has none."""
+    """Return the sealed plan of the run, `None` for a run without one."""
     if module.sealed is None or task is None:
         return None
     secrets = OptionSecrets(typed_options.argument_spec(options))

@@ -34,7 +34,7 @@ class Option:
     :param name: name of the option if it differs from that of the field (`from`)
     :param type: type in the argument spec (`path`)
     :param aliases: other names of the option
-    :param secret: `True` hides the value everywhere; `False`: the option is no secret despite a
+    :param secret: `True` hides the value everywhere; `False`: the option is not a secret despite a
         name such as `key_file`; `None` lets the name decide
     :param empty: whether the option may be empty, if the default does not decide [C1.6]
     :param whole: keep a line break at the end of the string

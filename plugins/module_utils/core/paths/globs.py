@@ -15,7 +15,7 @@ from itertools import count
 _WILDCARD = re.compile(r"[*?]")
 _WIDE = re.compile(r"(\*\*/?)")
 _MEANINGS = {"**/": "(?:.*?/)??", "**": ".*?"}
-#: A `*` that is no part of `**`.
+#: A `*` that is not part of `**`.
 _SINGLE = re.compile(r"(?<!\*)\*(?!\*)")
 
 
@@ -72,7 +72,7 @@ def _is_atomic(head: str, others: Sequence[str]) -> bool:
 
 
 def crossing(pattern: str) -> str:
-    """Return the pattern whose `*` matches slashes, too."""
+    """Return the pattern whose `*` also matches slashes."""
     return _SINGLE.sub("**", pattern)
 
 

@@ -58,7 +58,7 @@ class Predictions:
             return None
 
     def all(self, kind: str, place: str) -> dict[str, Any]:
-        """Return the objects of a kind whose name has two parts, of which the first is `place`."""
+        """Return the objects of a kind whose two-part name starts with `place`."""
         if self._folder is None or not self.active:
             return {}
         found: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from ..errors import ToolchainError, single_line
 from ..plan import Plan
 from ..secret import Secret
 
-#: The argument with which the action passes the sealed plan to a module.
+#: The argument in which the action passes the sealed plan to a module.
 ARGUMENT = "_toolchain_sealed"
 _MAX_NAMED = 10
 

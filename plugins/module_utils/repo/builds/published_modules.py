@@ -22,7 +22,7 @@ from .published_files import (
 
 @dataclass(frozen=True)
 class PublishedModuleOptions:
-    """The keys of an entry of `modules` that are not kept as they are."""
+    """Keys of an entry of `modules` that are converted; other keys are kept unchanged."""
 
     id: str
     type: str | None = None

@@ -94,9 +94,7 @@ class ReleaseBundleDistributeOperation:
         return self._planned(sorted(reach.reached))
 
     def _read(self) -> list[Tracker]:
-        """Return the trackers, and remember them. A bundle that does not exist has none, and is on
-        no site.
-        """
+        """Return the trackers, and remember their ids; none if a bundle to delete is absent."""
         try:
             found = read_trackers(self._bundle)
         except ToolchainError as error:
