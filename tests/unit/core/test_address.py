@@ -97,14 +97,14 @@ def connected(address: str) -> Origin:
 @example("http://a_b..c-:65535")
 @example("http://home:65536/")
 @example("https://010.1:0080/")
-def test_an_origin_is_what_the_library_connects_to_or_nothing(address: str) -> None:
+def test_origin_is_the_connected_host_or_nowhere(address: str) -> None:
     found = origin(address)
     assert found == NOWHERE or found == connected(address)
     assert found == NOWHERE or is_fit(address)
 
 
 @given(location=_ADDRESS)
-def test_the_target_of_a_redirect_is_what_the_library_connects_to(location: str) -> None:
+def test_redirect_target_is_the_connected_host(location: str) -> None:
     there = target(f"{HOME}/base/x", location)
     assert origin(there) in (NOWHERE, connected(there))
 
@@ -143,7 +143,7 @@ def test_the_target_of_a_redirect_is_what_the_library_connects_to(location: str)
         ("http://@/", NOWHERE),
     ],
 )
-def test_the_origin_of_an_address(url: str, expected: Origin) -> None:
+def test_origin_of_url(url: str, expected: Origin) -> None:
     assert origin(url) == expected
 
 
@@ -159,11 +159,11 @@ def test_the_origin_of_an_address(url: str, expected: Origin) -> None:
         ("/\t/other/x", "/\t/other/x"),
     ],
 )
-def test_the_address_that_a_location_names(location: str, expected: str) -> None:
+def test_target_of_location(location: str, expected: str) -> None:
     assert target("http://host/a/b", location) == expected
 
 
-def test_paths() -> None:
+def test_path_of_url() -> None:
     assert path_of("http://host/a%20b?x#y") == "/a%20b"
     assert path_of("http://[host/a") == path_of("http://host\\/a") == ""
 
@@ -184,7 +184,7 @@ def test_paths() -> None:
         "http://host:8080/PW@host",
     ],
 )
-def test_an_address_whose_password_cannot_be_told_is_refused_without_it(address: str) -> None:
+def test_unreadable_password_is_not_shown_in_the_error(address: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         require_address(address, "of the ci service")
     assert caught.value.kind == "invalid"
@@ -205,7 +205,7 @@ def test_an_address_whose_password_cannot_be_told_is_refused_without_it(address:
         ("http://u:PW@host:x", "correct its host or port"),
     ],
 )
-def test_an_address_that_is_none_is_refused(address: str, words: str) -> None:
+def test_invalid_address_is_rejected(address: str, words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
         require_address(address, "in source_url")
     assert "in source_url" in caught.value.message

@@ -56,13 +56,13 @@ def compiled(archive: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return found
 
 
-def test_each_file_of_a_package_is_compiled_once(compiled: Counter[str]) -> None:
+def test_each_file_of_package_is_compiled_once(compiled: Counter[str]) -> None:
     assert importlib.import_module("packed.first").VALUE == 2
     inside = {name: times for name, times in compiled.items() if name != "packed/__init__.py"}
     assert inside == dict.fromkeys(sorted(FILES)[1:], 1)
 
 
-def test_a_module_knows_where_it_lies(archive: Path) -> None:
+def test_module_has_the_file_name_of_its_archive_member(archive: Path) -> None:
     second = importlib.import_module("packed.inner.second")
     inner = importlib.import_module("packed.inner")
     assert second.__file__ == f"{archive}/packed/inner/second.py"
@@ -70,7 +70,7 @@ def test_a_module_knows_where_it_lies(archive: Path) -> None:
     assert list(inner.__path__) == [f"{archive}/packed/inner"]
 
 
-def test_a_traceback_shows_the_line(archive: Path) -> None:
+def test_traceback_shows_the_source_line(archive: Path) -> None:
     second = importlib.import_module("packed.inner.second")
     with pytest.raises(ValueError, match="here") as caught:
         second.fail()
@@ -79,13 +79,13 @@ def test_a_traceback_shows_the_line(archive: Path) -> None:
     assert "raise ValueError('here')" in shown
 
 
-def test_a_module_that_is_not_in_the_archive_is_missing() -> None:
+def test_module_missing_in_archive_is_not_found() -> None:
     importlib.import_module("packed")
     with pytest.raises(ModuleNotFoundError, match=r"packed\.third"):
         importlib.import_module("packed.third")
 
 
-def test_what_lies_in_a_folder_is_left_to_others(tmp_path: Path) -> None:
+def test_package_in_folder_is_imported_by_python(tmp_path: Path) -> None:
     package = importlib.import_module("packed")
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "first.py").write_text("VALUE = 1\n", encoding="utf-8")
@@ -93,7 +93,7 @@ def test_what_lies_in_a_folder_is_left_to_others(tmp_path: Path) -> None:
     assert importlib.import_module("packed.first").VALUE == 1
 
 
-def test_outside_of_an_archive_nothing_is_put_before_the_finders_of_python() -> None:
+def test_finder_is_not_installed_outside_of_an_archive() -> None:
     assert not any(
         isinstance(finder, archive_imports.ArchiveFinder) for finder in sys.meta_path[1:]
     )

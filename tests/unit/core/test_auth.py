@@ -68,7 +68,7 @@ def replies() -> tuple[Reply, Reply]:
 @pytest.mark.parametrize(
     ("username", "password"), [("u", "p"), ("jürgen", "pä:ss wörd€"), ("u", ""), ("a@b.c", "%2F")]
 )
-def test_basic_is_utf8_and_goes_with_the_first_request(username: str, password: str) -> None:
+def test_basic_login_is_utf8_and_sent_with_first_request(username: str, password: str) -> None:
     with Stub(*replies()) as stub:
         ask(stub, username=username, password=Secret(password))
     for seen in stub.seen:
@@ -77,27 +77,25 @@ def test_basic_is_utf8_and_goes_with_the_first_request(username: str, password: 
         assert b64decode(text).decode() == f"{username}:{password}"
 
 
-def test_a_bearer_token() -> None:
+def test_bearer_token_is_sent() -> None:
     with Stub(*replies()) as stub:
         assert ask(stub, token=Secret("abc")).headers["Authorization"] == "Bearer abc"
 
 
 @pytest.mark.parametrize("header", ["X-Api-Key", "X-Vendor-Art-Api"])
-def test_an_api_key_goes_in_the_header_of_the_dialect(header: str) -> None:
+def test_api_key_is_sent_in_header_of_dialect(header: str) -> None:
     with Stub(*replies()) as stub:
         seen = ask(stub, header=header, api_key=Secret("abc"))
     assert seen.headers[header] == "abc"
     assert "Authorization" not in seen.headers
 
 
-def test_no_credentials_are_none() -> None:
+def test_no_credentials_send_no_authorization() -> None:
     with Stub(*replies()) as stub:
         assert "Authorization" not in ask(stub).headers
 
 
-def test_a_netrc_file_that_nobody_named_is_never_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_netrc_file_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     netrc = tmp_path / ".netrc"
     netrc.write_text("machine 127.0.0.1 login u password p\n")
     netrc.chmod(0o600)
@@ -108,7 +106,7 @@ def test_a_netrc_file_that_nobody_named_is_never_read(
 
 
 @pytest.mark.parametrize("ltoken", ["0123", "ö&=+ "])
-def test_the_form_token_goes_in_the_body(ltoken: str) -> None:
+def test_form_token_is_sent_in_body(ltoken: str) -> None:
     with Stub(*replies()) as stub:
         seen = ask(stub, "analysis", username="jürgen", ltoken=Secret(ltoken))
     assert seen.form == {"a": "b c", "user": "jürgen", "ltoken": ltoken}
@@ -116,12 +114,12 @@ def test_the_form_token_goes_in_the_body(ltoken: str) -> None:
     assert "Authorization" not in seen.headers
 
 
-def test_a_server_without_access_control_takes_a_user_alone() -> None:
+def test_server_without_access_control_gets_only_the_user() -> None:
     with Stub(*replies()) as stub:
         assert ask(stub, "analysis", username="me").form == {"a": "b c", "user": "me"}
 
 
-def test_the_form_token_is_added_once_to_every_attempt() -> None:
+def test_form_token_is_added_once_per_attempt() -> None:
     with Stub(Reply(503), Reply()) as stub:
         connection = connection_to(stub.url, "analysis", username="me", ltoken=Secret("t"))
         transport = Transport(
@@ -133,7 +131,7 @@ def test_the_form_token_is_added_once_to_every_attempt() -> None:
     ] * 2
 
 
-def test_an_empty_password_is_nothing_to_hide() -> None:
+def test_empty_password_is_not_masked() -> None:
     connection = connection_to("http://host", username="u", password=Secret(""))
     hide(connection)
     assert hidden.mask("Basic dTo=, u") == "Basic ***, u"
@@ -147,9 +145,7 @@ def test_an_empty_password_is_nothing_to_hide() -> None:
         ("analysis", {"username": "me", "ltoken": Secret("ö&=+ /token")}),
     ],
 )
-def test_a_server_that_shows_the_request_again_does_not_show_its_secret(
-    service: str, fields: dict[str, Any]
-) -> None:
+def test_secret_echoed_by_server_is_masked(service: str, fields: dict[str, Any]) -> None:
     def echo(seen: Seen) -> Reply:
         return Reply(400, f"{seen.headers.get('Authorization')} {seen.body.decode()}")
 
@@ -216,9 +212,7 @@ def accepted(seen: Seen, base: str, key: rsa.RSAPrivateKey) -> bool:
 
 
 @pytest.mark.parametrize("method", ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"])
-def test_requests_are_signed_so_that_a_server_accepts_them(
-    method: str, rsa_key: rsa.RSAPrivateKey
-) -> None:
+def test_oauth_signatures_are_valid(method: str, rsa_key: rsa.RSAPrivateKey) -> None:
     with Stub(*replies()) as stub:
         ask(stub, "tracker", oauth=oauth_with(pem(rsa_key), method))
     for seen in stub.seen:
@@ -230,7 +224,7 @@ def test_requests_are_signed_so_that_a_server_accepts_them(
 
 
 @pytest.mark.parametrize("what", ["nonsense", "elliptic", "protected"])
-def test_a_key_that_cannot_sign_is_refused_before_the_first_request(
+def test_unusable_oauth_key_is_rejected_before_first_request(
     what: str, rsa_key: rsa.RSAPrivateKey
 ) -> None:
     key = {
@@ -246,7 +240,7 @@ def test_a_key_that_cannot_sign_is_refused_before_the_first_request(
 
 
 @pytest.mark.parametrize("missing", ["requests_oauthlib", "cryptography"])
-def test_a_missing_library_is_named(
+def test_missing_library_is_named(
     missing: str, monkeypatch: pytest.MonkeyPatch, rsa_key: rsa.RSAPrivateKey
 ) -> None:
     import_module = builtins.__import__

@@ -47,7 +47,7 @@ def failed(reply: Reply, *, streamed: bool = False, **settings: Any) -> Toolchai
 
 @pytest.mark.parametrize("part", ["head", "body"])
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_byte_after_the_other_is_too_late(part: Any, streamed: bool) -> None:
+def test_slow_response_times_out(part: Any, streamed: bool) -> None:
     reply = Reply(body=BIG, trickle=part, headers={"X-Long": "y" * 10_000})
     # on a busy machine a complete head may take 0.2 s, too
     timeout = {"head": 0.2, "body": 1.0}[part]
@@ -57,7 +57,7 @@ def test_a_byte_after_the_other_is_too_late(part: Any, streamed: bool) -> None:
     assert words[part] in str(error)
 
 
-def test_a_slow_write_does_not_tell_what_became_of_it() -> None:
+def test_outcome_of_slow_write_is_unknown() -> None:
     with Stub(answer=lambda seen: Reply(body=BIG, trickle="body")) as stub:
         transport = transport_to(stub.url, timeout=0.2)
         with pytest.raises(ToolchainError) as caught:
@@ -97,7 +97,7 @@ def paced(*waits: tuple[float, int]) -> tuple[DeadlineStream, Clock]:
     return DeadlineStream(Source(clock, list(waits)), clock, now=lambda: clock.time), clock
 
 
-def test_the_head_gets_the_time_that_is_left() -> None:
+def test_head_gets_the_remaining_time() -> None:
     source, clock = paced((4.0, 100), (5.0, 100), (2.0, 100))
     buffer = bytearray(1000)
     assert [source.readinto(buffer), source.readinto(buffer)] == [100, 100]
@@ -118,7 +118,7 @@ def test_the_head_gets_the_time_that_is_left() -> None:
         ([(10.0, 0)], False),
     ],
 )
-def test_a_body_has_a_pace(waits: list[tuple[float, int]], *, slow: bool) -> None:
+def test_body_has_a_minimum_rate(waits: list[tuple[float, int]], *, slow: bool) -> None:
     source, clock = paced(*waits)
     source.end_head()
     assert clock.timeouts == []
@@ -151,7 +151,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["plain", "a bomb", "deflate", "two parts"],
 )
 @pytest.mark.usefixtures("small")
-def test_too_large_an_answer_is_refused(body: bytes, headers: dict[str, str]) -> None:
+def test_too_large_response_is_rejected(body: bytes, headers: dict[str, str]) -> None:
     error = failed(Reply(200, body, headers=headers))
     assert error.kind == "protocol"
     assert "the response has more than 1 MiB" in str(error)
@@ -159,7 +159,7 @@ def test_too_large_an_answer_is_refused(body: bytes, headers: dict[str, str]) ->
 
 
 @pytest.mark.usefixtures("small")
-def test_the_connection_is_not_lost_to_an_answer_that_is_too_large() -> None:
+def test_connection_survives_a_too_large_response() -> None:
     replies = [Reply(200, bytes(9_000_000)), Reply(200, gzip.compress(bytes(9_000_000)), GZIP)]
     with Stub(*replies * 2, answer=lambda seen: Reply(body="fine")) as stub:
         transport = transport_to(stub.url, connections=1)
@@ -169,7 +169,7 @@ def test_the_connection_is_not_lost_to_an_answer_that_is_too_large() -> None:
         assert transport.read("reading", "x").text == "fine"
 
 
-def test_a_stream_is_unpacked_in_small_pieces() -> None:
+def test_stream_is_decoded_in_small_chunks() -> None:
     size = 50 * 1024 * 1024
     with Stub(Reply(200, gzip.compress(bytes(size)), GZIP)) as stub:
         transport = transport_to(stub.url)
@@ -209,7 +209,7 @@ def in_chunks(body: bytes, encoding: str, step: int) -> bodies.Incoming:
 
 
 @given(st.binary(max_size=3000), st.integers(12, 500), st.sampled_from(sorted(PACKINGS)))
-def test_every_packing_is_undone(data: bytes, step: int, name: str) -> None:
+def test_every_content_encoding_is_decoded(data: bytes, step: int, name: str) -> None:
     packing, pack = PACKINGS[name]
     body = pack(data)
     assert b"".join(in_chunks(body, packing, step).iter_content()) == data
@@ -220,7 +220,7 @@ def test_every_packing_is_undone(data: bytes, step: int, name: str) -> None:
 
 @pytest.mark.parametrize("body", [b"plain text", b"", gzip.compress(b"cut off", mtime=0)[:-9]])
 @pytest.mark.parametrize("packing", ["gzip", "deflate", "br", "gzip, gzip"])
-def test_a_head_that_lies_about_the_packing(body: bytes, packing: str) -> None:
+def test_error_with_wrong_content_encoding_keeps_its_kind(body: bytes, packing: str) -> None:
     headers = {"Content-Encoding": packing}
     error = failed(Reply(500, body, headers=headers))
     assert (error.kind, error.status) == ("server", 500)
@@ -229,7 +229,7 @@ def test_a_head_that_lies_about_the_packing(body: bytes, packing: str) -> None:
     assert ("plain text" in str(error)) == (body == b"plain text")
 
 
-def test_only_what_can_be_unpacked_is_asked_for() -> None:
+def test_accept_encoding_names_only_supported_encodings() -> None:
     with Stub(Reply()) as stub:
         transport_to(stub.url).read("reading", "x")
     assert stub.seen[0].headers["Accept-Encoding"] == "gzip, deflate"
@@ -237,7 +237,7 @@ def test_only_what_can_be_unpacked_is_asked_for() -> None:
 
 @pytest.mark.parametrize(("levels", "read"), [(200, True), (201, False), (900, False)])
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_json_has_levels(levels: int, opening: str, *, read: bool) -> None:
+def test_json_nesting_is_limited(levels: int, opening: str, *, read: bool) -> None:
     closing = {"[": "]"}.get(opening, "}")
     text = opening * levels + ("1" if opening != "[" else "") + closing * levels
     wide = f"[{','.join(['[]'] * 300)}]"
@@ -250,19 +250,19 @@ def test_json_has_levels(levels: int, opening: str, *, read: bool) -> None:
 
 
 @pytest.mark.parametrize("levels", [300, 900, 50_000])
-def test_deep_error_texts_are_shown_as_they_are(levels: int) -> None:
+def test_deeply_nested_error_body_is_shown_unparsed(levels: int) -> None:
     body = "[" * levels + '"deep"' + "]" * levels
     assert errors.error_text(body).startswith("[[[")
 
 
-def test_lines_are_bounded() -> None:
+def test_lines_have_a_maximum_length() -> None:
     assert list(bodies.lines([b"a\r\nb", b"c", b"\n\nd"], 9)) == [b"a", b"bc", b"", b"d"]
     assert list(bodies.lines([], 9)) == []
     with pytest.raises(bodies.TooLarge):
         list(bodies.lines([b"12345", b"67890"], 9))
 
 
-def test_a_body_of_lines_beside_its_chunks_has_an_end() -> None:
+def test_body_of_lines_with_endless_trailers_ends() -> None:
     endless = b"5\r\nhello\r\n0\r\n" + b"X-Trailer: 1\r\n" * 200_000
     error = failed(
         Reply(body=endless, headers={"Transfer-Encoding": "chunked", "X-Y": "z"}), timeout=5
@@ -271,7 +271,7 @@ def test_a_body_of_lines_beside_its_chunks_has_an_end() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["HTTP/1.1", "x\x1b[31m" * 3000])
-def test_a_long_status_line_is_not_shown(protocol: str) -> None:
+def test_long_status_line_is_not_shown(protocol: str) -> None:
     error = failed(Reply(500, reason="\x1b[31mred" * 4000, protocol=protocol))
     assert len(str(error)) < 600
     assert "\x1b" not in str(error)
@@ -279,7 +279,7 @@ def test_a_long_status_line_is_not_shown(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["\ud83d", "a\udc00b", "\ud83d\ud83d"])
-def test_half_a_character_is_no_half_in_what_is_shown(text: str) -> None:
+def test_unpaired_surrogate_is_replaced_in_output(text: str) -> None:
     body = json.dumps({"message": text})
     for found in (errors.error_text(body), errors.printable(text), errors.error_text(text)):
         assert found.encode()

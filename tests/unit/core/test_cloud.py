@@ -53,11 +53,11 @@ def task_at(stub: Stub, service: str = "wiki", **settings: Any) -> Task:
         ("https://wiki.example.org/wiki", False),
     ],
 )
-def test_the_cloud_is_known_by_its_host(url: str, cloud: bool) -> None:
+def test_cloud_is_recognized_by_host(url: str, cloud: bool) -> None:
     assert is_cloud(resolved("wiki", url)) is cloud
 
 
-def test_a_connection_with_an_id_is_in_the_cloud() -> None:
+def test_connection_with_cloud_id_is_cloud() -> None:
     assert is_cloud(resolved("tracker", "https://jira.example.org", cloud_id="1-2"))
 
 
@@ -70,7 +70,7 @@ def test_a_connection_with_an_id_is_in_the_cloud() -> None:
         ("https://wiki.example.org", {"dialect": "cloud_v2"}),
     ],
 )
-def test_an_address_above_that_of_the_wiki(url: str, given: dict[str, str]) -> None:
+def test_address_above_the_wiki_is_rejected(url: str, given: dict[str, str]) -> None:
     with pytest.raises(ToolchainError) as caught:
         resolved("wiki", url, **given)
     assert caught.value.kind == "invalid"
@@ -86,14 +86,14 @@ def test_an_address_above_that_of_the_wiki(url: str, given: dict[str, str]) -> N
         ({"cloud_gateway": "https://user:pw-x@gateway.example.org"}, "user info"),
     ],
 )
-def test_options_of_the_cloud_that_cannot_be(given: dict[str, str], word: str) -> None:
+def test_invalid_cloud_options_are_rejected(given: dict[str, str], word: str) -> None:
     with pytest.raises(ToolchainError, match=word) as caught:
         resolved("wiki", "https://wiki.example.org/wiki", **given)
     assert caught.value.kind == "invalid"
     assert "pw-x" not in str(caught.value)
 
 
-def test_the_id_is_read_once_and_without_the_login() -> None:
+def test_cloud_id_is_read_once_without_login() -> None:
     found = Reply(body={"cloudId": "1-2"})
     with Stub(found, Reply(body=PAGE), Reply(body=PAGE)) as stub:
         for _again in range(2):
@@ -108,7 +108,7 @@ def test_the_id_is_read_once_and_without_the_login() -> None:
     assert page.url == f"{site}/wiki/pages/viewpage.action?pageId=7"
 
 
-def test_the_tracker_at_the_gateway() -> None:
+def test_tracker_is_read_at_the_gateway() -> None:
     with Stub(Reply(body={"key": "REL-1"})) as stub:
         client = TrackerClient(task_at(stub, "tracker", cloud_id="1-2"))
         client.read("reading", "rest/api/2/issue/REL-1")
@@ -117,7 +117,7 @@ def test_the_tracker_at_the_gateway() -> None:
 
 
 @pytest.mark.parametrize("reply", [Reply(404), Reply(body={"cloudId": ""}), Reply(body="[]")])
-def test_a_site_that_does_not_tell_its_id(reply: Reply) -> None:
+def test_site_without_readable_cloud_id_is_an_error(reply: Reply) -> None:
     with Stub(reply) as stub:
         client = WikiClient(task_at(stub))
         with pytest.raises(ToolchainError, match="id of"):
@@ -132,7 +132,7 @@ def test_a_site_that_does_not_tell_its_id(reply: Reply) -> None:
         Reply(403, SCOPE_BODY),
     ],
 )
-def test_a_missing_scope_is_a_missing_permission(reply: Reply) -> None:
+def test_missing_scope_is_a_permission_error(reply: Reply) -> None:
     with Stub(reply) as stub:
         task = task_at(stub, "tracker", cloud_id="1-2")
         with pytest.raises(ToolchainError) as caught:
@@ -144,7 +144,7 @@ def test_a_missing_scope_is_a_missing_permission(reply: Reply) -> None:
     assert "password" not in message
 
 
-def test_another_401_is_no_missing_scope() -> None:
+def test_other_401_is_an_auth_error() -> None:
     with Stub(Reply(401, {"message": "Unauthorized"})) as stub:
         task = task_at(stub, "tracker", cloud_id="1-2")
         with pytest.raises(ToolchainError) as caught:
@@ -153,13 +153,13 @@ def test_another_401_is_no_missing_scope() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_side_question_that_is_refused(status: int) -> None:
+def test_missing_scope_of_a_secondary_request_is_reported(status: int) -> None:
     with Stub(Reply(status, SCOPE_BODY)) as stub:
         client = TrackerClient(task_at(stub, "tracker", cloud_id="1-2"))
         assert client.aside("asking", "rest/api/2/serverInfo") is None
 
 
-def test_a_side_question_that_fails_otherwise() -> None:
+def test_failure_of_a_secondary_request_is_reported() -> None:
     with Stub(Reply(500)) as stub:
         client = TrackerClient(task_at(stub, "tracker", cloud_id="1-2"))
         with pytest.raises(ToolchainError, match="500"):
@@ -183,7 +183,7 @@ def test_a_side_question_that_fails_otherwise() -> None:
         ("PUT", "/wiki/rest/api/content/7", "write:content:confluence"),
     ],
 )
-def test_scopes_of_the_wiki(method: str, path: str, scope: str) -> None:
+def test_scopes_of_wiki_requests(method: str, path: str, scope: str) -> None:
     assert scopes_of(method, path) == scope
 
 
@@ -196,5 +196,5 @@ def test_scopes_of_the_wiki(method: str, path: str, scope: str) -> None:
         ("GET", "/rest/api/2/user/search", True, "read:jira-user"),
     ],
 )
-def test_scopes_of_the_tracker(method: str, path: str, reads: bool, scope: str) -> None:
+def test_scopes_of_tracker_requests(method: str, path: str, reads: bool, scope: str) -> None:
     assert tracker_scopes.scopes_of(method, path, reads=reads) == scope

@@ -80,7 +80,7 @@ def loaded(site: Site) -> tuple[rsa.RSAPrivateKey, x509.Certificate]:
     return key, x509.load_pem_x509_certificate(site.certificate.read_bytes())
 
 
-def test_key_and_certificate_are_made(site: Site) -> None:
+def test_key_and_certificate_are_created(site: Site) -> None:
     made = site()
     key, certificate = loaded(site)
     assert site.key.read_text(encoding="ascii").startswith("-----BEGIN PRIVATE KEY-----")  # PKCS#8
@@ -109,7 +109,7 @@ def site_public(site: Site) -> str:
     return public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
-def test_the_public_key_verifies_what_the_key_signs(site: Site) -> None:
+def test_public_key_verifies_signatures_of_the_key(site: Site) -> None:
     made = site()
     public = load_pem_public_key(made["public_key"].encode())
     assert isinstance(public, rsa.RSAPublicKey)
@@ -117,14 +117,14 @@ def test_the_public_key_verifies_what_the_key_signs(site: Site) -> None:
     public.verify(signature, b"text", padding.PKCS1v15(), SHA256())
 
 
-def test_a_second_run_changes_nothing(site: Site) -> None:
+def test_second_run_changes_nothing(site: Site) -> None:
     first = site()
     before = site.key.read_bytes(), site.certificate.read_bytes()
     assert site() == {**first, "changed": False}
     assert (site.key.read_bytes(), site.certificate.read_bytes()) == before
 
 
-def test_check_mode_makes_nothing_and_tells_what_it_can(site: Site) -> None:
+def test_check_mode_writes_nothing_and_predicts(site: Site) -> None:
     assert site(check=True) == {
         "changed": True,
         "consumer_key": "toolchain",
@@ -139,7 +139,7 @@ def test_check_mode_makes_nothing_and_tells_what_it_can(site: Site) -> None:
 
 
 @pytest.mark.parametrize(("days", "renewed"), [(334, False), (335, True), (400, True)])
-def test_a_certificate_is_renewed_in_time_with_the_same_key(
+def test_certificate_is_renewed_before_expiry_with_same_key(
     site: Site, days: int, renewed: bool
 ) -> None:
     first = site()
@@ -158,7 +158,7 @@ def test_a_certificate_is_renewed_in_time_with_the_same_key(
     assert end == (site.now if renewed else START).replace(microsecond=0) + timedelta(365)
 
 
-def test_the_diff_shows_fingerprints_and_expiry_and_never_the_key(site: Site) -> None:
+def test_diff_shows_fingerprint_and_expiry_but_no_key(site: Site) -> None:
     site()
     shown = site.diff()
     site.now = START + timedelta(days=360)
@@ -177,20 +177,20 @@ def test_the_diff_shows_fingerprints_and_expiry_and_never_the_key(site: Site) ->
         assert "BEGIN" not in text
 
 
-def test_another_name_is_another_certificate(site: Site) -> None:
+def test_new_consumer_key_gets_new_certificate(site: Site) -> None:
     first = site()
     second = site(common_name="toolchain-2")
     assert (second["changed"], second["consumer_key"]) == (True, "toolchain-2")
     assert second["public_key"] == first["public_key"]
 
 
-def test_a_certificate_of_the_future_is_renewed(site: Site) -> None:
+def test_certificate_not_yet_valid_is_renewed(site: Site) -> None:
     site()
     site.now = START - timedelta(days=2)
     assert site()["changed"] is True
 
 
-def test_a_certificate_of_another_key_is_replaced(site: Site) -> None:
+def test_certificate_of_another_key_is_replaced(site: Site) -> None:
     first = site()
     site.key.unlink()
     second = site()
@@ -200,13 +200,13 @@ def test_a_certificate_of_another_key_is_replaced(site: Site) -> None:
     assert certificate.public_key() == key.public_key()
 
 
-def test_a_lost_certificate_is_made_for_the_key(site: Site) -> None:
+def test_lost_certificate_is_created_for_existing_key(site: Site) -> None:
     first = site()
     site.certificate.unlink()
     assert site()["public_key"] == first["public_key"]
 
 
-def test_force_makes_a_new_key(site: Site) -> None:
+def test_force_creates_new_key(site: Site) -> None:
     first = site()
     second = site(force=True)
     assert second["changed"] is True
@@ -217,7 +217,7 @@ def test_force_makes_a_new_key(site: Site) -> None:
 
 
 @pytest.mark.parametrize(("mode", "kept"), [(0o644, 0o600), (0o640, 0o600), (0o440, 0o400)])
-def test_others_lose_their_permissions_on_the_key(site: Site, mode: int, kept: int) -> None:
+def test_key_permissions_of_other_users_are_removed(site: Site, mode: int, kept: int) -> None:
     site()
     site.key.chmod(mode)
     assert site(check=True)["changed"] is True
@@ -230,7 +230,7 @@ def test_others_lose_their_permissions_on_the_key(site: Site, mode: int, kept: i
     assert site()["changed"] is False
 
 
-def test_a_link_stays_a_link(site: Site) -> None:
+def test_symbolic_link_is_kept(site: Site) -> None:
     (site.folder / "mounted").mkdir()
     site.certificate.symlink_to(site.folder / "mounted" / "tls.crt")
     site()
@@ -249,7 +249,7 @@ def elliptic() -> bytes:
 
 
 @pytest.mark.parametrize("content", [b"", b"precious", encrypted(), elliptic()])
-def test_a_key_that_is_none_is_refused_unless_forced(site: Site, content: bytes) -> None:
+def test_invalid_key_is_rejected_without_force(site: Site, content: bytes) -> None:
     site.key.write_bytes(content)
     with pytest.raises(ToolchainError, match="force replaces it") as caught:
         site()
@@ -258,7 +258,7 @@ def test_a_key_that_is_none_is_refused_unless_forced(site: Site, content: bytes)
     assert site(force=True)["changed"] is True
 
 
-def test_a_certificate_that_is_none_is_refused_unless_forced(site: Site) -> None:
+def test_invalid_certificate_is_rejected_without_force(site: Site) -> None:
     site.certificate.write_bytes(b"precious")
     with pytest.raises(ToolchainError, match=r"consumer\.crt exists, but is not a certificate"):
         site()
@@ -266,7 +266,7 @@ def test_a_certificate_that_is_none_is_refused_unless_forced(site: Site) -> None
     assert site(force=True)["changed"] is True
 
 
-def test_a_key_that_is_too_small_is_refused(site: Site) -> None:
+def test_too_small_key_is_rejected(site: Site) -> None:
     site()
     with pytest.raises(ToolchainError, match="2048 bits, which is less than key_size"):
         site(key_size=3072)
@@ -290,21 +290,19 @@ def test_a_key_that_is_too_small_is_refused(site: Site) -> None:
         ({"certificate": "/"}, "/ cannot be a file: it is a folder"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
-    site: Site, params: dict[str, Any], words: str
-) -> None:
+def test_invalid_options_are_rejected(site: Site, params: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
         site(**params)
     assert caught.value.kind == "invalid"
     assert list(site.folder.iterdir()) == []
 
 
-def test_one_file_for_both_is_refused(site: Site) -> None:
+def test_same_file_for_key_and_certificate_is_rejected(site: Site) -> None:
     with pytest.raises(ToolchainError, match="two files"):
         site(certificate=str(site.key))
 
 
-def test_the_missing_library_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_reported(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oauth_consumer, "_LIBRARY_MISSING", True)
     with pytest.raises(ToolchainError, match=r"\(cryptography\)") as caught:
         site()

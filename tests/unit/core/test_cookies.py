@@ -43,7 +43,7 @@ def cookies_of(stub: Stub) -> list[str | None]:
 
 
 @pytest.mark.parametrize("attributes", ["", "; Path=/", "; Path=/; HttpOnly"])
-def test_a_cookie_goes_to_its_own_origin(attributes: str) -> None:
+def test_cookie_is_sent_to_its_own_origin(attributes: str) -> None:
     redirect = Reply(302, headers={"Location": "/base/b"})
     with Stub(Reply(headers={"Set-Cookie": SESSION + attributes}), redirect, Reply()) as stub:
         transport = transport_to(stub.url, crumbs=True)
@@ -53,7 +53,7 @@ def test_a_cookie_goes_to_its_own_origin(attributes: str) -> None:
 
 
 @pytest.mark.parametrize("redirected", [True, False])
-def test_a_cookie_does_not_go_to_another_port(*, redirected: bool) -> None:
+def test_cookie_is_not_sent_to_another_port(*, redirected: bool) -> None:
     with Stub(Reply(body=b"file")) as other:
         replies = [Reply(headers={"Set-Cookie": f"{SESSION}; Path=/"})]
         if redirected:
@@ -66,7 +66,7 @@ def test_a_cookie_does_not_go_to_another_port(*, redirected: bool) -> None:
 
 
 @pytest.mark.usefixtures("names")
-def test_a_cookie_does_not_go_to_a_neighbour_in_its_domain() -> None:
+def test_cookie_is_not_sent_to_another_host_of_its_domain() -> None:
     cookie = f"{SESSION}; Path=/; Domain=example.test"
     with Stub(Reply(body=b"file")) as other:
         there = named(f"{other.url}/file", "files.example.test")
@@ -82,7 +82,7 @@ def test_a_cookie_does_not_go_to_a_neighbour_in_its_domain() -> None:
 
 @pytest.mark.usefixtures("names")
 @pytest.mark.parametrize("domain", ["", "; Domain=example.test"])
-def test_another_origin_sets_no_cookie(domain: str) -> None:
+def test_other_origin_cannot_set_a_cookie(domain: str) -> None:
     cookie = {"Set-Cookie": f"JSESSIONID.1=of-a-neighbour; Path=/{domain}"}
     with Stub(Reply(body=b"file", headers=cookie)) as other:
         there = named(f"{other.url}/file", "files.example.test" if domain else "ci.example.test")

@@ -25,7 +25,7 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_a_read_is_sent_again(cut: bytes) -> None:
+def test_read_is_retried(cut: bytes) -> None:
     with raw_server(cut, cut, WHOLE) as server:
         transport = transport_to(server.url)
         assert transport.read("reading", "x").json() == [1]
@@ -34,7 +34,7 @@ def test_a_read_is_sent_again(cut: bytes) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_a_read_without_retries_fails(cut: bytes, method: str) -> None:
+def test_read_without_retries_fails(cut: bytes, method: str) -> None:
     with raw_server(cut) as server, pytest.raises(ToolchainError) as caught:
         transport_to(server.url, retries=0).read("reading", "x", method=method)
     assert caught.value.kind == "network"
@@ -42,7 +42,7 @@ def test_a_read_without_retries_fails(cut: bytes, method: str) -> None:
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_a_stream_is_opened_again(cut: bytes) -> None:
+def test_stream_is_reopened(cut: bytes) -> None:
     with raw_server(cut, WHOLE) as server:
         with transport_to(server.url).stream("fetching", "x") as response:
             assert b"".join(response.iter_content()) == b"[1]"
@@ -50,7 +50,7 @@ def test_a_stream_is_opened_again(cut: bytes) -> None:
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_the_outcome_of_a_write_is_unknown(cut: bytes) -> None:
+def test_outcome_of_write_is_unknown(cut: bytes) -> None:
     with raw_server(cut) as server:
         transport = transport_to(server.url)
         with pytest.raises(ToolchainError, match="whether it was done is not known") as caught:
@@ -61,7 +61,7 @@ def test_the_outcome_of_a_write_is_unknown(cut: bytes) -> None:
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_a_write_is_verified(cut: bytes) -> None:
+def test_write_is_verified(cut: bytes) -> None:
     with raw_server(cut) as server:
         transport = transport_to(server.url)
         response = transport.write("creating 'x'", "POST", "x", json={}, verify=lambda: True)

@@ -20,7 +20,7 @@ DATA = b"0123456789" * 100
 MD5 = hashlib.md5(DATA, usedforsecurity=False).hexdigest()
 
 
-def test_folders_are_kept_or_left_out(tmp_path: Path) -> None:
+def test_folders_are_kept_or_flattened(tmp_path: Path) -> None:
     names = ["a.txt", "sub/b.txt", "sub/-x", "..x", "a\\b", "sub/ "]
     found = places(str(tmp_path), names)
     assert found == {name: f"{tmp_path}/{name}" for name in names}
@@ -44,13 +44,13 @@ def test_folders_are_kept_or_left_out(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("flat", [True, False])
-def test_hostile_names_are_refused(tmp_path: Path, name: str, flat: bool) -> None:
+def test_hostile_names_are_rejected(tmp_path: Path, name: str, flat: bool) -> None:
     with pytest.raises(ToolchainError) as caught:
         places(str(tmp_path), ["good", name], flat=flat)
     assert caught.value.kind == "rejected"
 
 
-def test_a_link_must_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+def test_link_out_of_the_folder_is_rejected(tmp_path: Path) -> None:
     home, other = tmp_path / "home", tmp_path / "other"
     home.mkdir()
     other.mkdir()
@@ -65,7 +65,7 @@ def test_a_link_must_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     assert places(str(link), ["a/x"]) == {"a/x": f"{link}/a/x"}
 
 
-def test_two_names_are_two_files(tmp_path: Path) -> None:
+def test_names_of_the_same_file_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="would be the same file") as caught:
         places(str(tmp_path), ["a/x", "b/x"], flat=True)
     assert caught.value.kind == "invalid"
@@ -76,7 +76,7 @@ def test_two_names_are_two_files(tmp_path: Path) -> None:
         places(str(tmp_path), ["folder"])
 
 
-def test_a_file_is_there_when_size_and_digest_agree(tmp_path: Path) -> None:
+def test_file_with_equal_size_and_digest_is_present(tmp_path: Path) -> None:
     path = tmp_path / "x"
     known = RemoteContent(len(DATA), "md5", MD5)
     assert not known.is_at(str(path))
@@ -99,7 +99,7 @@ def test_a_file_is_there_when_size_and_digest_agree(tmp_path: Path) -> None:
         RemoteContent(),
     ],
 )
-def test_a_file_is_fetched_and_verified(tmp_path: Path, content: RemoteContent) -> None:
+def test_file_is_fetched_and_verified(tmp_path: Path, content: RemoteContent) -> None:
     path = tmp_path / "new" / "x"
     with Stub(Reply(body=DATA)) as stub:
         transport = transport_to(stub.url)
@@ -117,7 +117,9 @@ def test_a_file_is_fetched_and_verified(tmp_path: Path, content: RemoteContent) 
         (RemoteContent(None, "md5", "0" * 32), "a file of md5"),
     ],
 )
-def test_other_bytes_are_not_kept(tmp_path: Path, content: RemoteContent, words: str) -> None:
+def test_file_with_wrong_digest_is_removed(
+    tmp_path: Path, content: RemoteContent, words: str
+) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"old")
     with Stub(Reply(body=DATA)) as stub, pytest.raises(ToolchainError, match=words) as caught:

@@ -82,7 +82,7 @@ def operation(kind: Shelves, options: Options) -> ObjectsOperation[Shelf]:
     return ObjectsOperation(kind, entries, listed=options.entries is not None)
 
 
-def test_the_options_are_one_object() -> None:
+def test_options_describe_a_single_object() -> None:
     kind = Shelves(a="blue")
     one = operation(kind, Options(key="a", colour="green"))
     found = one.plan()
@@ -91,7 +91,7 @@ def test_the_options_are_one_object() -> None:
     assert one.apply(found) == {"shelf": {"key": "a", "colour": "green", "id": 7}}
 
 
-def test_an_error_of_one_object_is_the_error_of_the_task() -> None:
+def test_error_of_single_object_fails_the_task() -> None:
     one = operation(Shelves(), Options(key="a", colour="red"))
     with pytest.raises(ToolchainError, match=r"^no red$"):
         one.preflight(one.plan())
@@ -101,11 +101,11 @@ def test_an_error_of_one_object_is_the_error_of_the_task() -> None:
         operation(Shelves(), Options(key="*"))
 
 
-def test_an_option_with_the_name_of_a_connection_option_has_a_prefix() -> None:
+def test_options_named_like_connection_options_have_a_prefix() -> None:
     assert entries_of(Options(key="a", remote_url="x"), Shelf, "remote_") == [Shelf("a", url="x")]
 
 
-def test_entries_are_compared_together() -> None:
+def test_entries_are_compared_with_one_read() -> None:
     kind = Shelves(a="blue", b="blue", d="blue")
     entries = [
         Shelf("a", "blue"),
@@ -136,12 +136,12 @@ def test_entries_are_compared_together() -> None:
     assert kind.log == ["update b", "create c", "delete d"]
 
 
-def test_nothing_to_write_is_unchanged() -> None:
+def test_unchanged_entries_are_not_written() -> None:
     found = operation(Shelves(a="blue"), Options(entries=[Shelf("a", "blue")])).plan()
     assert (found.changed, found.diff(), found.failure) == (False, ({}, {}), None)
 
 
-def test_a_failed_entry_does_not_stop_the_others() -> None:
+def test_failed_entry_does_not_stop_the_others() -> None:
     kind = Shelves()
     entries = [Shelf("hidden"), Shelf("a", "red"), Shelf("b", "blue")]
     one = operation(kind, Options(entries=entries))
@@ -161,7 +161,7 @@ def test_a_failed_entry_does_not_stop_the_others() -> None:
     assert results[1]["error"]["msg"] == "no red"
 
 
-def test_check_mode_names_every_failure() -> None:
+def test_check_mode_reports_every_failure() -> None:
     one = operation(Shelves(), Options(entries=[Shelf("hidden"), Shelf("a", "red")]))
     with pytest.raises(ToolchainError, match=r"^2 of 2 entries failed"):
         one.preflight(one.plan())
@@ -174,16 +174,14 @@ def test_check_mode_names_every_failure() -> None:
         ([Shelf("a"), Shelf("b"), Shelf("a")], r"^entries\[2\] is 'a', as entries\[0\] is"),
     ],
 )
-def test_an_invalid_entry_ends_the_task_before_a_request(
-    entries: list[Shelf], message: str
-) -> None:
+def test_invalid_entry_is_rejected_before_any_request(entries: list[Shelf], message: str) -> None:
     kind = Shelves()
     with pytest.raises(ToolchainError, match=message):
         operation(kind, Options(entries=entries))
     assert kind.loaded == 0
 
 
-def test_an_entry_that_turns_out_invalid_ends_the_task_before_a_write() -> None:
+def test_entry_found_invalid_is_rejected_before_any_write() -> None:
     one = operation(Shelves(), Options(entries=[Shelf("a", "blue"), Shelf("b")]))
     with pytest.raises(ToolchainError, match=r"^entries\[1\] \('b'\): a new shelf needs") as caught:
         one.plan()
@@ -193,7 +191,7 @@ def test_an_entry_that_turns_out_invalid_ends_the_task_before_a_write() -> None:
 @pytest.mark.parametrize(
     "options", [{"colour": "blue"}, {"remote_url": "x"}, {"labels": ["x"]}, {"state": "absent"}]
 )
-def test_an_option_of_one_object_does_not_go_with_entries(options: dict[str, Any]) -> None:
+def test_option_of_single_object_is_rejected_with_entries(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(
         ToolchainError, match=rf"^{name} cannot be combined with entries: give"

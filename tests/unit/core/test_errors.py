@@ -57,7 +57,7 @@ LOGIN_PAGE = """<!DOCTYPE html>
         (None, "null"),
     ],
 )
-def test_the_words_of_json(body: Any, expected: str) -> None:
+def test_error_text_of_json(body: Any, expected: str) -> None:
     assert errors.error_text(json.dumps(body)) == expected
 
 
@@ -75,28 +75,28 @@ def test_the_words_of_json(body: Any, expected: str) -> None:
         ("<status><message>XML of a server</message></status>", None),
     ],
 )
-def test_the_words_of_text_and_html(body: str, expected: str | None) -> None:
+def test_error_text_of_plain_text_and_html(body: str, expected: str | None) -> None:
     assert errors.error_text(body) == (body if expected is None else expected)
 
 
 @pytest.mark.parametrize("depth", [300, 900, 100_000])
-def test_words_of_a_deep_body_are_cut(depth: int) -> None:
+def test_error_text_of_deep_body_is_cut(depth: int) -> None:
     assert errors.error_text("[" * depth + "]" * depth).startswith("[[[")
 
 
 @given(st.text() | st.builds(lambda text: f"<html><p>{text}</p></html>", st.text()))
-def test_words_are_one_line_of_limited_length(body: str) -> None:
+def test_error_text_is_one_line_of_limited_length(body: str) -> None:
     found = errors.error_text(body)
     assert len(found) <= errors.DETAIL_LIMIT
     assert "\n" not in found
 
 
-def test_words_do_not_steer_the_terminal() -> None:
+def test_control_characters_are_removed() -> None:
     assert errors.error_text('{"message": "a\\u001b[31mred\\u0007"}') == "ared"
     assert errors.shorten("a\x9b2J\x00b\r\nc ü\u2028") == "a b c ü"
 
 
-def test_long_words_are_cut_visibly() -> None:
+def test_long_error_text_ends_with_ellipsis() -> None:
     assert errors.shorten("x" * 2000) == "x" * (errors.DETAIL_LIMIT - 1) + "…"
     assert errors.shorten("one two three", 8) == "one two…"
     assert len(errors.error_text(json.dumps({"message": "y " * 5000}))) <= errors.DETAIL_LIMIT
@@ -115,7 +115,7 @@ def test_long_words_are_cut_visibly() -> None:
         ("tab\tand\nline", "tab\tand\nline"),
     ],
 )
-def test_what_steers_the_terminal_is_taken_out_whole(text: str, expected: str) -> None:
+def test_escape_sequences_are_removed_completely(text: str, expected: str) -> None:
     assert errors.printable(text) == expected
 
 
@@ -127,7 +127,7 @@ TOKEN = "tok/en+with signs-0123456789"
     spelt=st.sampled_from(sorted(forms(TOKEN))),
     shape=st.sampled_from(["{}", '{{"message": "{}"}}', "<html><pre>{}</pre></html>"]),
 )
-def test_no_half_of_a_secret_stays_on_the_cut(before: int, spelt: str, shape: str) -> None:
+def test_cut_error_text_contains_no_part_of_a_secret(before: int, spelt: str, shape: str) -> None:
     hidden.add(TOKEN)
     found = errors.error_text(shape.format("." * before + spelt + "x" * 2000))
     assert len(found) <= errors.DETAIL_LIMIT
@@ -135,7 +135,7 @@ def test_no_half_of_a_secret_stays_on_the_cut(before: int, spelt: str, shape: st
 
 
 @pytest.mark.parametrize("between", ["\x1b[0m", "\u202e", "\x1b]0;x\x07"])
-def test_a_secret_is_masked_that_only_comes_about_by_the_cleaning(between: str) -> None:
+def test_secret_that_appears_after_cleaning_is_masked(between: str) -> None:
     hidden.add("pass-word-1")
     assert errors.shorten(f"is pass-{between}word-1") == "is ***"
 
@@ -144,14 +144,14 @@ def test_a_secret_is_masked_that_only_comes_about_by_the_cleaning(between: str) 
     "unit", [*"<>?&= \n\x1b\x9b\x9d", "<p>", "<message>", "<pre ", "</p>", "<h1><p>"]
 )
 @pytest.mark.parametrize("page", ["", "<html>", "<html><p>"])
-def test_words_take_linear_time(unit: str, page: str) -> None:
+def test_error_text_takes_linear_time(unit: str, page: str) -> None:
     body = page + unit * (200_000 // len(unit))
     begun = time.process_time()
     errors.error_text(body)
     assert time.process_time() - begun < 2  # quadratic: more than a minute
 
 
-def test_a_reason_in_preformatted_text_is_found() -> None:
+def test_reason_in_pre_element_is_found() -> None:
     body = "<html><title>Error</title><body><PRE class=x>No space\n left</pre><p>end</body></html>"
     assert errors.error_text(body) == "Error; No space left"
 
@@ -178,11 +178,11 @@ def test_a_reason_in_preformatted_text_is_found() -> None:
         (302, "protocol"),
     ],
 )
-def test_the_kind_of_a_status(status: int, kind: str) -> None:
+def test_kind_of_status(status: int, kind: str) -> None:
     assert errors.kind_of_status(status) == kind
 
 
-def test_an_error_is_a_value() -> None:
+def test_error_as_dict() -> None:
     error = ToolchainError(
         "conflict",
         "creating x: taken",
@@ -204,23 +204,23 @@ def test_an_error_is_a_value() -> None:
     assert not error.outcome_unknown
 
 
-def test_what_we_refuse_ourselves_is_invalid() -> None:
+def test_own_rejection_is_invalid() -> None:
     error = errors.invalid("no")
     assert (error.kind, error.status, error.url) == ("invalid", None, None)
 
 
 @pytest.mark.parametrize(("said", "start"), [("No.", "No; "), ("No", "No; "), ("No...", "No...; ")])
-def test_a_sentence_of_the_server_goes_on_without_its_full_stop(said: str, start: str) -> None:
+def test_hint_follows_error_message_without_full_stop(said: str, start: str) -> None:
     error = ToolchainError("failed", said).with_hint("look there")
     assert str(error) == f"{start}look there"
 
 
-def test_a_message_is_one_line_whatever_names_hold() -> None:
+def test_message_is_a_single_line() -> None:
     assert errors.single_line("there is no role 'a\nb'") == "there is no role 'a b'"
 
 
 @pytest.mark.parametrize(("length", "shown"), [(200, True), (201, False)])
-def test_a_long_query_is_left_out_of_the_address(length: int, shown: bool) -> None:
+def test_long_query_is_omitted_from_the_address(length: int, shown: bool) -> None:
     address, query = "https://ci.example.com/job/app/api/json", "q" * length
     error = errors.ToolchainError("server", "reading", url=f"{address}?{query}")
     assert error.as_dict()["url"] == (f"{address}?{query}" if shown else address)

@@ -35,7 +35,7 @@ _PART = st.sampled_from(
 @example(rest="/../x")
 @example(rest="//other/x")
 @example(rest="?q=/a/../b")
-def test_a_target_is_what_the_library_asks_for(rest: str) -> None:
+def test_request_target_equals_that_of_requests(rest: str) -> None:
     address = f"{HOME}/{rest}" if rest[:1] not in ("/", "?", "#") else HOME + rest
     prepared = PreparedRequest()
     try:
@@ -50,7 +50,7 @@ def test_a_target_is_what_the_library_asks_for(rest: str) -> None:
 
 
 @pytest.mark.parametrize("value", [" s3cret", "s3c\r\nret", "s3c\0ret", "s3cret\u20ac", "\ns3cret"])
-def test_a_value_that_no_header_can_have_is_refused_and_not_shown(value: str) -> None:
+def test_invalid_header_value_is_rejected_and_not_shown(value: str) -> None:
     with Stub() as stub, pytest.raises(ToolchainError) as caught:
         transport_to(stub.url).write("writing", "PUT", "x", headers={"X-Key": value})
     assert (caught.value.kind, caught.value.outcome_unknown, stub.seen) == ("invalid", False, [])
@@ -61,7 +61,7 @@ def test_a_value_that_no_header_can_have_is_refused_and_not_shown(value: str) ->
 @pytest.mark.parametrize(
     ("taken", "connections"), [(True, 1), (False, 2)], ids=["to its end", "not to its end"]
 )
-def test_the_rest_of_a_stream_is_never_the_next_answer(*, taken: bool, connections: int) -> None:
+def test_unread_stream_does_not_spoil_the_next_response(*, taken: bool, connections: int) -> None:
     with Stub(Reply(body=b"x" * 3_000_000), Reply(body=b"next")) as stub:
         transport = transport_to(stub.url)
         with transport.stream("reading", "x") as response:
@@ -73,7 +73,7 @@ def test_the_rest_of_a_stream_is_never_the_next_answer(*, taken: bool, connectio
         assert stub.connections == connections
 
 
-def test_connections_that_streams_had_come_back() -> None:
+def test_connections_of_streams_are_returned_to_the_pool() -> None:
     """Verify this with more consecutive streams than there are connections."""
     with Stub(
         answer=lambda seen: Reply(404 if seen.target.endswith("/no") else 200, "words")
@@ -87,7 +87,7 @@ def test_connections_that_streams_had_come_back() -> None:
         assert stub.connections == 1
 
 
-def test_bodies_arrive_whole_whatever_their_size() -> None:
+def test_bodies_of_any_size_arrive_complete() -> None:
     with Stub(answer=lambda seen: Reply()) as stub:
         transport = transport_to(stub.url)
         sizes = [0, 1, 65_536, 65_537, 3_000_000]
@@ -110,7 +110,7 @@ def test_bodies_arrive_whole_whatever_their_size() -> None:
     ],
     ids=["no body", "small", "large", "streamed"],
 )
-def test_a_small_body_is_sent_with_its_head(
+def test_small_body_is_sent_together_with_head(
     monkeypatch: pytest.MonkeyPatch, parts: dict[str, Any], blocks: list[int]
 ) -> None:
     sent: list[bytes] = []
@@ -156,13 +156,13 @@ def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("reply", TROUBLE.values(), ids=TROUBLE)
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_trouble_on_a_connection_that_is_kept_is_told_as_on_a_new_one(
+def test_error_on_reused_connection_is_reported_like_on_a_new_one(
     reply: Reply, method: str
 ) -> None:
     assert _trouble(reply, method, Reply(), Reply()) == _trouble(reply, method)
 
 
-def test_a_connection_with_trouble_leaves_its_place_to_another() -> None:
+def test_failed_connections_free_their_place_in_the_pool() -> None:
     """Verify this with more failed connections than the pool has places."""
     replies = [Reply(cut=number % 2 == 1) for number in range(24)]
     with Stub(*replies) as stub:
@@ -175,7 +175,7 @@ def test_a_connection_with_trouble_leaves_its_place_to_another() -> None:
                 transport.read("reading", "x")
 
 
-def test_more_servers_than_the_library_has_pools(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_pools_are_closed_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify that the oldest pools are closed, by the library or with it, and created again."""
     real = socket.getaddrinfo
 

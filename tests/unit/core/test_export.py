@@ -56,7 +56,7 @@ def export(folder: Path, texts: dict[str, str], *, overwrite: bool = False) -> d
     return {**actions, **({"warned": "; ".join(warned)} if warned else {})}
 
 
-def test_names_of_a_server_never_leave_their_folder() -> None:
+def test_names_from_server_stay_in_their_folder() -> None:
     names = FileNames()
     found = [names.name("ci/jobs", name) for name in HOSTILE]
     assert len({name.casefold() for name in found}) == len(HOSTILE)
@@ -70,14 +70,14 @@ def test_names_of_a_server_never_leave_their_folder() -> None:
     assert FileNames().name("x", "Übersicht 2") == "x/Übersicht-2"
 
 
-def test_the_same_names_come_again() -> None:
+def test_file_names_are_deterministic() -> None:
     first, second = FileNames(), FileNames()
     assert [first.name("x", name) for name in HOSTILE] == [
         second.name("x", name) for name in HOSTILE
     ]
 
 
-def test_an_export_writes_once_and_removes_what_it_wrote(tmp_path: Path) -> None:
+def test_export_writes_once_and_removes_its_obsolete_files(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "desired"
     texts = {"ci.yml": "a: 1\n", "ci/jobs/a/b.xml": "<a/>"}
     assert export(folder, texts) == dict.fromkeys(texts, "created")
@@ -91,7 +91,7 @@ def test_an_export_writes_once_and_removes_what_it_wrote(tmp_path: Path) -> None
     assert sorted(path.name for path in folder.iterdir()) == [".export-ci.json", "ci.yml"]
 
 
-def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
+def test_foreign_files_are_not_overwritten(tmp_path: Path) -> None:
     export(tmp_path, {"ci.yml": "a: 1\n", "old.xml": "<a/>"})
     (tmp_path / "ci.yml").write_text("mine: 1\n", encoding="utf-8")
     (tmp_path / "new.xml").write_text("<mine/>", encoding="utf-8")
@@ -110,7 +110,7 @@ def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "old.xml").read_text("utf-8") == "<mine/>"
 
 
-def test_a_list_of_files_that_names_others_removes_nothing(tmp_path: Path) -> None:
+def test_file_list_with_foreign_names_removes_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "desired"
     folder.mkdir()
     listed = json.dumps({"files": {"../out": [hashlib.sha256(b"x").hexdigest()]}})
@@ -122,12 +122,12 @@ def test_a_list_of_files_that_names_others_removes_nothing(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("listed", ["{", "[]", '{"files": 1}', '{"files": {"ci.yml": 1}}'])
-def test_a_list_of_files_that_cannot_be_read_counts_as_none(tmp_path: Path, listed: str) -> None:
+def test_unreadable_file_list_is_ignored(tmp_path: Path, listed: str) -> None:
     (tmp_path / ".export-ci.json").write_text(listed, encoding="utf-8")
     assert export(tmp_path, {"ci.yml": "a: 1\n"}) == {"ci.yml": "created"}
 
 
-def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+def test_link_out_of_the_folder_is_rejected(tmp_path: Path) -> None:
     folder = tmp_path / "desired"
     folder.mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -138,7 +138,7 @@ def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\nusers: []", "a\u2028b: 1", "a\x85b", "\ud800", "\x07", "#"])
-def test_no_name_ends_the_comment_that_it_stands_in(name: str) -> None:
+def test_names_cannot_end_the_surrounding_comment(name: str) -> None:
     state = ServiceState(values={"jobs": [{"job": "1.10"}]}, untold=("x",))
     state.leave_out("job", name, "no right")
     text = state.text()
@@ -146,12 +146,12 @@ def test_no_name_ends_the_comment_that_it_stands_in(name: str) -> None:
     assert "Left out: job" in text
 
 
-def test_what_no_file_can_hold_is_refused() -> None:
+def test_value_that_yaml_cannot_represent_is_rejected() -> None:
     with pytest.raises(ToolchainError, match="YAML cannot represent"):
         ServiceState(values={"a": "\ud800"}).text()
 
 
-def test_a_long_reading_tells_how_far_it_is_and_a_short_one_nothing() -> None:
+def test_only_long_exports_report_progress() -> None:
     lines: list[str] = []
     now: list[Any] = [0.0]
     count = ProgressCounter(lines.append, "reading pages", 2000, clock=lambda: float(now[0]))
@@ -165,7 +165,7 @@ def test_a_long_reading_tells_how_far_it_is_and_a_short_one_nothing() -> None:
     ]
 
 
-def test_a_file_where_the_folder_shall_be_is_refused_before_anything_is_read(
+def test_file_as_dest_is_rejected_before_any_read(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "taken").write_text("mine", encoding="utf-8")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
 
 
-def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
+def test_file_is_replaced_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")
     with atomic_write(str(path)) as file:
@@ -52,7 +52,7 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, requests.exceptions.Timeout])
-def test_a_file_that_stays_unfinished_is_gone(tmp_path: Path, error: type[BaseException]) -> None:
+def test_incomplete_file_is_removed(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")
     with pytest.raises(error), atomic_write(str(path)) as file:  # noqa: PT012 - what is inside counts
@@ -63,7 +63,7 @@ def test_a_file_that_stays_unfinished_is_gone(tmp_path: Path, error: type[BaseEx
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
-def test_permissions_are_as_wanted_whatever_the_umask(tmp_path: Path, mode: int) -> None:
+def test_permissions_do_not_depend_on_umask(tmp_path: Path, mode: int) -> None:
     before = os.umask(0o077)
     try:
         with atomic_write(str(tmp_path / "a"), mode) as file:
@@ -73,9 +73,7 @@ def test_permissions_are_as_wanted_whatever_the_umask(tmp_path: Path, mode: int)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
 
 
-def test_a_new_file_is_never_open_to_others_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_file_is_created_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
     real = os.open
 
@@ -89,7 +87,7 @@ def test_a_new_file_is_never_open_to_others_first(
     assert opened == [0o600]
 
 
-def test_permissions_of_a_replaced_file_are_kept_but_no_special_bits(tmp_path: Path) -> None:
+def test_replaced_file_keeps_permissions_without_special_bits(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"")
     path.chmod(0o4751)
@@ -98,28 +96,28 @@ def test_permissions_of_a_replaced_file_are_kept_but_no_special_bits(tmp_path: P
     assert stat.S_IMODE(path.stat().st_mode) == 0o751
 
 
-def test_what_the_disk_refuses_is_said(tmp_path: Path) -> None:
+def test_disk_error_is_reported(tmp_path: Path) -> None:
     opening = atomic_write(str(tmp_path / "nowhere" / "a"))
     with pytest.raises(ToolchainError, match="nowhere/a: No such file") as caught:
         opening.__enter__()
     assert caught.value.kind == "failed"
 
 
-def test_a_folder_cannot_be_replaced(tmp_path: Path) -> None:
+def test_folder_cannot_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(ToolchainError, match="directory"), atomic_write(str(tmp_path / "a")):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def test_missing_folders_are_made_and_named(tmp_path: Path) -> None:
+def test_missing_folders_are_created_and_returned(tmp_path: Path) -> None:
     deep = tmp_path / "a" / "b"
     assert make_folders(str(deep)) == [str(deep), str(deep.parent)]
     assert deep.is_dir()
     assert make_folders(str(deep)) == []
 
 
-def test_a_folder_below_a_file_cannot_be_made(tmp_path: Path) -> None:
+def test_folder_below_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
     with pytest.raises(ToolchainError, match="making the folder") as caught:
         make_folders(str(tmp_path / "a" / "b"))
@@ -140,7 +138,7 @@ def content(response: Incoming) -> bytes:
 SHORT = Reply(body=b"whole", truncate=2)
 
 
-def test_a_body_that_breaks_off_is_taken_anew() -> None:
+def test_truncated_body_is_fetched_again() -> None:
     waits = Waits()
     with Stub(SHORT, SHORT, Reply(body=b"whole")) as stub:
         transport = transport_to(stub.url, retry_max_wait=1)
@@ -151,7 +149,7 @@ def test_a_body_that_breaks_off_is_taken_anew() -> None:
     assert 0.25 <= waits[0] <= 0.5 <= waits[1] <= 1
 
 
-def test_a_body_that_breaks_off_too_often_is_an_error() -> None:
+def test_repeatedly_truncated_body_is_an_error() -> None:
     with Stub(SHORT, SHORT) as stub:
         transport = transport_to(stub.url, retries=1)
         with pytest.raises(ToolchainError, match="taking: the connection broke") as caught:
@@ -160,7 +158,7 @@ def test_a_body_that_breaks_off_too_often_is_an_error() -> None:
     assert len(stub.seen) == 2
 
 
-def test_what_breaks_before_the_body_is_repeated_by_the_transport_alone() -> None:
+def test_failure_before_the_body_is_retried_only_by_transport() -> None:
     with Stub(*[Reply(cut=True)] * 3) as stub:
         transport = transport_to(stub.url, retries=2)
         with pytest.raises(ToolchainError):
@@ -169,7 +167,7 @@ def test_what_breaks_before_the_body_is_repeated_by_the_transport_alone() -> Non
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_every_answer_is_judged_before_it_counts(status: int) -> None:
+def test_every_response_is_checked_first(status: int) -> None:
     def judge(answer: Response) -> None:
         raise answer.error("auth", f"judged {answer.status}")
 
@@ -181,14 +179,14 @@ def test_every_answer_is_judged_before_it_counts(status: int) -> None:
     assert len(stub.seen) == 1
 
 
-def test_waits_grow_up_to_the_longest() -> None:
+def test_back_off_grows_to_its_maximum() -> None:
     for attempt, longest in ((0, 0.5), (1, 1.0), (2, 2.0), (20, 60.0)):
         wait = back_off(attempt, 60)
         assert longest / 2 <= wait <= longest
     assert back_off(5, 0) == 0
 
 
-def test_a_text_is_read_or_the_reason_is_said(tmp_path: Path) -> None:
+def test_text_file_is_read_or_error_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_text("größe\n", encoding="utf-8")
     assert read_text(str(file), "the script") == "größe\n"
@@ -219,7 +217,9 @@ READERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path, reader: str, kind: str) -> None:
+def test_special_files_are_rejected_without_blocking(
+    tmp_path: Path, reader: str, kind: str
+) -> None:
     """Verify this because a pipe without a writer would block the task, and an endless device would
     fill the memory.
     """
@@ -232,7 +232,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, reader: str, kind: st
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "pipe", "."])
-def test_a_file_takes_no_place_of_what_is_none(tmp_path: Path, path: str) -> None:
+def test_special_file_at_destination_is_an_error(tmp_path: Path, path: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     there = str(tmp_path / path)
     with pytest.raises(ToolchainError, match="but must be a file") as caught:
@@ -240,6 +240,6 @@ def test_a_file_takes_no_place_of_what_is_none(tmp_path: Path, path: str) -> Non
     assert caught.value.kind == "invalid"
 
 
-def test_a_link_gives_way_to_a_file(tmp_path: Path) -> None:
+def test_link_at_destination_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/null")
     require_replaceable(str(tmp_path / "link"), os.lstat(tmp_path / "link"))

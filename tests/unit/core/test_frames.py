@@ -18,7 +18,7 @@ from tests.unit.stub import Reply, Seen, Stub
 RECORD = {"buildInfo": {"name": "agent", "number": "1", "started": "2026-01-02T03:04:05.678+0000"}}
 
 
-def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_promotion_request_is_at_most_ten_frames_deep(monkeypatch: pytest.MonkeyPatch) -> None:
     paths: list[list[traceback.FrameSummary]] = []
     send = DeadlineAdapter.send
 
@@ -42,4 +42,4 @@ def test_a_promotion_is_ten_frames_in_six_files_away(monkeypatch: pytest.MonkeyP
     assert len({frame.filename for frame in path}) <= 6
 
 
-_NAME = test_a_promotion_is_ten_frames_in_six_files_away.__name__
+_NAME = test_promotion_request_is_at_most_ten_frames_deep.__name__

@@ -51,7 +51,7 @@ def rejected(response: bytes, *, how: str) -> ToolchainError:
 
 @pytest.mark.parametrize("how", ["read", "stream", "write"])
 @pytest.mark.parametrize("size", SIZES)
-def test_a_chunk_has_a_valid_size(size: bytes, how: str) -> None:
+def test_invalid_chunk_size_is_an_error(size: bytes, how: str) -> None:
     body = b"3\r\nabc\r\n" + size + b"\r\nhello\r\n0\r\n\r\n"
     error = rejected(CHUNKED + body, how=how)
     assert error.kind == "protocol"
@@ -61,7 +61,7 @@ def test_a_chunk_has_a_valid_size(size: bytes, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["read", "stream", "write"])
 @pytest.mark.parametrize("header", ENCODINGS.values(), ids=ENCODINGS)
-def test_a_body_in_chunks_is_never_returned_with_its_framing(header: bytes, how: str) -> None:
+def test_chunked_body_is_never_returned_with_its_framing(header: bytes, how: str) -> None:
     head = b"HTTP/1.1 200 OK\r\n" + header + b"\r\n"
     error = rejected(head + b"5\r\nhello\r\n0\r\n\r\n", how=how)
     assert error.kind == "protocol"
@@ -70,7 +70,7 @@ def test_a_body_in_chunks_is_never_returned_with_its_framing(header: bytes, how:
 
 
 @pytest.mark.parametrize("lengths", [b"1, 5", b"5\r\nContent-Length: 1"])
-def test_a_response_has_one_length(lengths: bytes) -> None:
+def test_conflicting_lengths_are_an_error(lengths: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: " + lengths + b"\r\n\r\n"
     error = rejected(head + b"hello", how="read")
     assert error.kind == "protocol"
@@ -85,7 +85,7 @@ def test_a_response_has_one_length(lengths: bytes) -> None:
         b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
     ],
 )
-def test_chunks_as_servers_write_them(body: bytes) -> None:
+def test_chunk_syntax_of_servers_is_accepted(body: bytes) -> None:
     with raw_server(CHUNKED + body) as server:
         assert transport_to(server.url).read("reading", "x").text == "hello"
         with transport_to(server.url).stream("fetching", "x") as response:
@@ -118,7 +118,7 @@ UNTIL_CLOSED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nhello"
 
 
 @pytest.mark.parametrize("how", ["read", "stream", "write"])
-def test_without_close_notify_a_body_without_length_is_cut(
+def test_tls_body_without_length_and_close_notify_is_truncated(
     tls: ssl.SSLContext, ca_path: str, how: str
 ) -> None:
     with raw_server(UNTIL_CLOSED, tls=tls) as server:
@@ -130,19 +130,19 @@ def test_without_close_notify_a_body_without_length_is_cut(
     assert "client_cert" not in caught.value.message
 
 
-def test_with_close_notify_it_is_complete(tls: ssl.SSLContext, ca_path: str) -> None:
+def test_tls_body_with_close_notify_is_complete(tls: ssl.SSLContext, ca_path: str) -> None:
     with raw_server(UNTIL_CLOSED, tls=tls, close_notify=True) as server:
         transport = transport_to(server.url, ca_path=ca_path)
         assert transport.read("reading", "x").text == "hello"
 
 
-def test_with_a_length_close_notify_is_not_needed(tls: ssl.SSLContext, ca_path: str) -> None:
+def test_tls_body_with_length_needs_no_close_notify(tls: ssl.SSLContext, ca_path: str) -> None:
     response = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     with raw_server(response, tls=tls) as server:
         transport = transport_to(server.url, ca_path=ca_path)
         assert transport.read("reading", "x").text == "hello"
 
 
-def test_without_tls_a_body_may_end_with_the_connection() -> None:
+def test_plain_body_may_end_with_the_connection() -> None:
     with raw_server(UNTIL_CLOSED) as server:
         assert transport_to(server.url).read("reading", "x").text == "hello"

@@ -42,7 +42,7 @@ PATHS = ("a.txt", "d/b.txt", "d/e/c.txt", "n", "d/[x]")
         ("A.TXT", []),
     ],
 )
-def test_patterns(pattern: str, expected: list[str]) -> None:
+def test_pattern_matches_expected_paths(pattern: str, expected: list[str]) -> None:
     patterns = Patterns("exclude", [pattern])
     assert [path for path in PATHS if patterns.fits(path)] == expected
     assert patterns.unused == ([] if expected else [pattern])
@@ -61,7 +61,7 @@ def test_patterns(pattern: str, expected: list[str]) -> None:
         ("d?b.txt", None),
     ],
 )
-def test_a_star_that_was_meant_to_cross_folders(pattern: str, instead: str | None) -> None:
+def test_single_star_across_folders_gives_a_hint(pattern: str, instead: str | None) -> None:
     patterns = Patterns("exclude", [pattern])
     assert not [path for path in PATHS if patterns.fits(path)]
     (warning,) = patterns.warnings("no file")
@@ -74,19 +74,19 @@ def test_a_star_that_was_meant_to_cross_folders(pattern: str, instead: str | Non
     assert [path for path in PATHS if better.fits(path)]
 
 
-def test_a_pattern_that_matches_all_that_it_could_mean_adds_no_warning() -> None:
+def test_pattern_without_wider_meaning_gives_no_hint() -> None:
     patterns = Patterns("exclude", ["**/*.txt"])
     assert any(patterns.fits(path) for path in PATHS)
     assert list(patterns.warnings("no file")) == []
 
 
-def test_a_match_by_one_name_needs_no_hint_for_the_other_names() -> None:
+def test_match_by_one_name_gives_no_hint() -> None:
     patterns = Patterns("exclude", ["*.txt"])
     assert patterns.fits("a.txt", "repo/a.txt")
     assert list(patterns.warnings("no file")) == []
 
 
-def test_a_pattern_that_matches_could_have_meant_more() -> None:
+def test_matching_pattern_that_could_match_more_gives_a_hint() -> None:
     patterns = Patterns("exclude", ["*.txt"])
     assert [path for path in PATHS if patterns.fits(path)] == ["a.txt"]
     assert list(patterns.warnings("no file")) == [
@@ -98,7 +98,7 @@ TEXTS = st.text("ab/.*?+[", min_size=1, max_size=6)
 
 
 @given(TEXTS, TEXTS)
-def test_what_to_write_matches(pattern: str, name: str) -> None:
+def test_suggested_pattern_matches(pattern: str, name: str) -> None:
     found = hint(pattern, [name])
     if found:
         assert not matcher(whole(pattern))(name)
@@ -107,11 +107,11 @@ def test_what_to_write_matches(pattern: str, name: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_a_crossing_pattern_matches_more(pattern: str, name: str) -> None:
+def test_crossing_pattern_matches_at_least_as_much(pattern: str, name: str) -> None:
     assert matcher(crossing(pattern))(name) or not matcher(pattern)(name)
 
 
-def test_there_is_no_other_language_of_patterns() -> None:
+def test_no_other_pattern_language_is_used() -> None:
     """`glob` finds the local files of `artifact_deploy`, which `matcher` then filters."""
     using = {
         path.name: sorted(set(re.findall(r"\b(?:fnmatch|import glob)\b", text)))
@@ -128,9 +128,7 @@ _MEANINGS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     st.lists(st.sampled_from(["a", "b", "/", "*", "**", "**/", "?"]), max_size=8),
     st.lists(st.text("ab/", max_size=9), min_size=5, max_size=20),
 )
-def test_a_pattern_matches_as_its_plain_expression_does(
-    tokens: list[str], paths: list[str]
-) -> None:
+def test_pattern_equals_its_naive_expression(tokens: list[str], paths: list[str]) -> None:
     """Compare with the expression that may try every combination, and so may take hours."""
     pattern = "".join(tokens)
     found = re.findall(r"\*\*/|\*\*|\*|\?|[^*?]+", pattern)

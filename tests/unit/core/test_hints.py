@@ -27,7 +27,7 @@ def said(reply: Reply, **fields: Any) -> tuple[str, str]:
 
 @pytest.mark.parametrize("body", ["", PAGE, "404 page not found", "[]"])
 @pytest.mark.parametrize("server", ["nginx/1.25", ""])
-def test_another_server_at_the_address_is_named(body: str, server: str) -> None:
+def test_other_server_at_the_address_is_reported(body: str, server: str) -> None:
     message, url = said(Reply(404, body, headers={"Server": server} if server else {}))
     responder = f" ({server} responded)" if server else ""
     assert message.endswith(f"; nothing shows that {url} is the repo service{responder}: check url")
@@ -42,17 +42,17 @@ def test_another_server_at_the_address_is_named(body: str, server: str) -> None:
         Reply(400, PAGE),
     ],
 )
-def test_the_service_itself_is_not_named(reply: Reply) -> None:
+def test_expected_service_is_not_reported(reply: Reply) -> None:
     message, url = said(reply)
     assert "nothing shows" not in message
     assert message.endswith(f"; if it is there, check url ({url})") == (reply.status == 404)
 
 
-def test_a_login_that_was_refused_is_named() -> None:
+def test_rejected_login_is_described() -> None:
     login = "the token, from the environment"
     message, _url = said(Reply(401, "no"), token=Secret("t-12345"), login=login)
     assert message.endswith("the server returned 401: no; sent was the token, from the environment")
 
 
-def test_a_login_that_is_missing_is_named() -> None:
+def test_missing_login_is_described() -> None:
     assert "no login was sent: name one in the task" in said(Reply(401, "no"))[0]

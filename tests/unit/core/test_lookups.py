@@ -45,7 +45,7 @@ class Reading(LookupBase):
         return []
 
 
-def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLCHAIN_WIKI_VALIDATE_CERTS", "")
     monkeypatch.setenv("TOOLCHAIN_REPO_DIALECT", "")
     monkeypatch.setenv("TOOLCHAIN_WIKI_RETRIES", "7")
@@ -71,28 +71,28 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"_terms": "a"}, "^_terms is no option"),
     ],
 )
-def test_a_slip_in_an_option_is_refused(given: dict[str, Any], words: str) -> None:
+def test_invalid_option_is_rejected(given: dict[str, Any], words: str) -> None:
     with pytest.raises(AnsibleError, match=words):
         lookups.set_options(Reading(templar=Upper()), "wiki", None, given)
 
 
-def test_an_option_may_be_given_by_its_other_name() -> None:
+def test_option_alias_is_accepted() -> None:
     lookup = Reading(templar=Upper())
     lookups.set_options(lookup, "wiki", None, {"user": "ann"})
     assert lookup.given[1]["user"] == "ann"
 
 
 @pytest.mark.parametrize("terms", [[True], ["a", 1.1], ["a", [" "]], [{"a": "b"}]])
-def test_a_slip_in_a_term_is_refused(terms: list[Any]) -> None:
+def test_invalid_term_is_rejected(terms: list[Any]) -> None:
     with pytest.raises(AnsibleError, match="_terms"):
         lookups.texts(terms, "a text")
 
 
-def test_terms_are_texts() -> None:
+def test_terms_become_strings() -> None:
     assert lookups.texts(["a", [7, "b"]], "a text") == ["a", "7", "b"]
 
 
-def test_every_lookup_reads_its_options_so() -> None:
+def test_every_lookup_reads_its_options_with_the_helper() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
         if "lookups.ask(" not in text:  # a lookup without a request to a service
@@ -101,7 +101,7 @@ def test_every_lookup_reads_its_options_so() -> None:
         assert "self.set_options(" not in text, path.name
 
 
-def test_every_lookup_that_asks_keeps_its_answers() -> None:
+def test_every_querying_lookup_caches_its_responses() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
         asks = "lookups.ask" in text
@@ -109,7 +109,7 @@ def test_every_lookup_that_asks_keeps_its_answers() -> None:
         assert ("- delivery.toolchain.lookup_cache\n" in text) == asks, path.name
 
 
-def test_an_answer_that_is_forgotten_meanwhile_is_not_kept(
+def test_response_is_not_cached_if_forgotten_in_the_meantime(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ansible.constants.DEFAULT_LOCAL_TMP", str(tmp_path))
@@ -128,7 +128,7 @@ def test_an_answer_that_is_forgotten_meanwhile_is_not_kept(
     assert {path.stat().st_mode & 0o077 for path in tmp_path.rglob("*")} == {0}
 
 
-def test_a_failure_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ansible.constants.DEFAULT_LOCAL_TMP", str(tmp_path))
 
     def broken() -> list[int]:

@@ -50,13 +50,13 @@ def refused(url: str, user: str | None, path: str | None) -> str:
         ("https://other.example:8443", None, ("me", "t0")),
     ],
 )
-def test_host_port_and_user_choose_a_line(
+def test_line_is_selected_by_host_port_and_user(
     url: str, user: str | None, expected: tuple[str, str], file: str
 ) -> None:
     assert login_of_token_file(url, user, file) == expected
 
 
-def test_several_users_need_a_name(file: str) -> None:
+def test_several_users_require_a_username(file: str) -> None:
     message = refused(URL, None, file)
     assert "2 lines" in message
     assert "give username" in message
@@ -66,19 +66,19 @@ def test_several_users_need_a_name(file: str) -> None:
 @pytest.mark.parametrize(
     ("url", "user"), [("https://nowhere.example", None), (URL, "nobody"), (URL, "Me")]
 )
-def test_a_file_that_was_named_must_have_a_line(url: str, user: str | None, file: str) -> None:
+def test_named_file_without_line_is_an_error(url: str, user: str | None, file: str) -> None:
     message = refused(url, user, file)
     assert "has no line for" in message
     assert "kwauth" in message
 
 
-def test_the_same_login_twice_is_one(tmp_path: Path) -> None:
+def test_duplicate_login_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "ltoken"
     path.write_text("host.example;8443;me;t1\r\nhost.example;8443;me;t1\r\n")
     assert login_of_token_file(URL, None, str(path)) == ("me", "t1")
 
 
-def test_the_file_of_the_environment_comes_before_that_of_the_home(
+def test_file_of_environment_precedes_the_home_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     home = tmp_path / ".klocwork"
@@ -89,19 +89,19 @@ def test_the_file_of_the_environment_comes_before_that_of_the_home(
     assert login_of_token_file(URL, "me", None) == ("me", "t1")
 
 
-def test_a_server_without_access_control_needs_no_file() -> None:
+def test_server_without_access_control_needs_no_file() -> None:
     assert login_of_token_file(URL, "me", None) == ("me", None)
     assert "cannot be read" in refused(URL, None, None)
 
 
-def test_a_file_of_others_is_no_reason_to_refuse_a_user(
+def test_unreadable_default_file_does_not_reject_the_user(
     file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KLOCWORK_LTOKEN", file)
     assert login_of_token_file("http://free.example", "me", None) == ("me", None)
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
     assert "No such file" in refused(URL, "me", str(tmp_path / "missing"))
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert "cannot be read" in refused(URL, "me", str(tmp_path))
 
 
-def test_where_a_relative_name_was_looked_for(
+def test_relative_name_is_reported_with_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -117,7 +117,7 @@ def test_where_a_relative_name_was_looked_for(
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
-def test_the_character_set_of_a_file_does_not_matter(tmp_path: Path, encoding: str) -> None:
+def test_encoding_of_file_does_not_matter(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "ltoken"
     path.write_bytes("host.example;8443;jürgen;t1\nother;1;me;t2\n".encode(encoding))
     assert login_of_token_file(URL, "jürgen", str(path)) == ("jürgen", "t1")
@@ -126,9 +126,7 @@ def test_the_character_set_of_a_file_does_not_matter(tmp_path: Path, encoding: s
 
 @pytest.mark.parametrize("user", [None, "me"])
 @pytest.mark.parametrize("names", [("user", "token"), ("username", "ltoken")])
-def test_the_output_of_the_command_has_user_and_token(
-    names: tuple[str, str], user: str | None
-) -> None:
+def test_output_of_command_has_user_and_token(names: tuple[str, str], user: str | None) -> None:
     printed = json.dumps({names[0]: "me", names[1]: "t1", "host": "host.example"})
     assert login_of_auth_info(printed, user) == ("me", "t1")
 
@@ -143,13 +141,13 @@ def test_the_output_of_the_command_has_user_and_token(
         ('{"user": "me", "token": "t1"}', "username is you, but"),
     ],
 )
-def test_another_output_is_refused_without_its_token(printed: str, words: str) -> None:
+def test_invalid_output_is_rejected_without_showing_the_token(printed: str, words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
         login_of_auth_info(printed, "you")
     assert caught.value.kind == "invalid"
     assert "t1" not in caught.value.message
 
 
-def test_without_a_token_file_the_message_names_the_command_and_the_option() -> None:
+def test_error_without_token_file_names_command_and_option() -> None:
     message = refused(URL, None, None)
     assert "'kwauth --print-auth-info' as token_json" in message

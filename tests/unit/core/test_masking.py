@@ -31,7 +31,7 @@ def _shown(value: Any) -> str:
 
 
 @given(row=_VALUE, secrets=st.sets(_TEXT.filter(bool), max_size=3), other=_VALUE)
-def test_the_result_is_that_of_ansible(row: Any, secrets: set[str], other: Any) -> None:
+def test_result_equals_that_of_ansible(row: Any, secrets: set[str], other: Any) -> None:
     result = {"rows": [0] * ROWS + [row], "few": [row], "other": other, "changed": False}
     longest_first = sorted(secrets, key=len, reverse=True)  # 2.16 does not sort them itself
     expected = parameters.remove_values(result, longest_first)
@@ -57,12 +57,12 @@ def _rows(value: Any) -> dict[str, Any]:
         (float("nan"), "nan", HIDDEN),
     ],
 )
-def test_a_secret_in_a_large_list_is_masked(value: Any, secret: str, shown: str) -> None:
+def test_secret_in_large_list_is_masked(value: Any, secret: str, shown: str) -> None:
     found = masking.mask_values(_rows(value), {secret})
     assert {row["value"] for row in found["rows"]} == {shown}
 
 
-def test_a_large_list_without_a_secret_is_not_walked(
+def test_large_list_without_secret_is_not_traversed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     walked: list[Any] = []
@@ -81,17 +81,17 @@ def test_a_large_list_without_a_secret_is_not_walked(
 
 
 @pytest.mark.parametrize("value", [{1, 2}, b"secret"])
-def test_values_without_a_json_form_are_masked_as_by_ansible(value: Any) -> None:
+def test_values_without_json_form_are_masked_like_ansible(value: Any) -> None:
     expected = parameters.remove_values(_rows(value), {"secret"})
     assert masking.mask_values(_rows(value), {"secret"}) == expected
 
 
-def test_a_date_is_left_to_the_encoder() -> None:
+def test_date_is_left_to_the_encoder() -> None:
     rows = _rows(date(2026, 1, 5))
     assert masking.mask_values(rows, {"secret"}) == rows
 
 
 @pytest.mark.parametrize("value", ["a secret", ["secret"], None, 5])
-def test_a_part_of_a_result_is_masked_as_by_ansible(value: Any) -> None:
+def test_part_of_result_is_masked_like_ansible(value: Any) -> None:
     expected = parameters.remove_values(value, {"secret"})
     assert masking.mask_values(value, {"secret"}) == expected

@@ -69,7 +69,7 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
-def test_a_task_fails_whose_input_checks_did_not_run(
+def test_task_fails_if_input_checks_did_not_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rename(monkeypatch, "_load_params", "_read_params")
@@ -83,7 +83,7 @@ def test_a_task_fails_whose_input_checks_did_not_run(
 
 @pytest.mark.parametrize("renamed", [True, False])
 @pytest.mark.parametrize("name", ["works", "fail"])
-def test_the_invocation_is_logged_once_its_secrets_are_known(
+def test_invocation_is_logged_when_secrets_are_known(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     logged: list[str],
@@ -101,15 +101,13 @@ def test_the_invocation_is_logged_once_its_secrets_are_known(
     assert not [secret for secret in ("pass-word-1", "t-12345") if secret in line]
 
 
-def test_nothing_is_logged_for_a_task_with_no_log(
-    capsys: pytest.CaptureFixture[str], logged: list[str]
-) -> None:
+def test_no_log_task_logs_nothing(capsys: pytest.CaptureFixture[str], logged: list[str]) -> None:
     ran(capsys, name="works", _ansible_no_log=True)
     assert logged == []
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_without_the_flag_for_diffs_a_task_warns(
+def test_missing_diff_attribute_gives_a_warning(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, known: bool
 ) -> None:
     if not known:
@@ -124,7 +122,7 @@ def test_without_the_flag_for_diffs_a_task_warns(
     assert len(warnings) == (0 if known else 1)
 
 
-def test_parameters_of_ansible_under_another_prefix_reach_ansible(
+def test_internal_parameters_with_another_prefix_reach_ansible(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(ansible_internals, "INTERNAL_PREFIX", "_core_")
@@ -135,6 +133,8 @@ def test_parameters_of_ansible_under_another_prefix_reach_ansible(
 
 
 @pytest.mark.parametrize("name", ["works", "fail"])
-def test_no_deprecation_names_the_collection(capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_deprecations_never_name_the_collection(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
     result = ran(capsys, name=name, password="pass-word-1", arguments={"token": "t-12345"})
     assert "deprecations" not in result

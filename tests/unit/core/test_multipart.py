@@ -19,7 +19,7 @@ def _body(form: MultipartForm) -> bytes:
         return b"".join(iter(lambda: stream.read(17), b""))
 
 
-def test_a_form_is_read_from_disk_in_pieces(tmp_path: Path) -> None:
+def test_form_is_read_from_disk_in_chunks(tmp_path: Path) -> None:
     source = tmp_path / "big"
     source.write_bytes(b"0123456789" * 1000)
     file = FilePart("file", "ä.png", str(source), 5000)
@@ -35,7 +35,7 @@ def test_a_form_is_read_from_disk_in_pieces(tmp_path: Path) -> None:
     assert form.content_type == "multipart/form-data; boundary=b0"
 
 
-def test_a_form_has_several_files_and_names_twice(tmp_path: Path) -> None:
+def test_form_may_repeat_field_names(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"A")
     (tmp_path / "empty").write_bytes(b"")
     files = [
@@ -51,6 +51,6 @@ def test_a_form_has_several_files_and_names_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\r\nContent-Type: x"])
-def test_a_name_that_servers_read_in_different_ways_is_refused(name: str) -> None:
+def test_ambiguous_file_name_is_rejected(name: str) -> None:
     with pytest.raises(ToolchainError, match="cannot be sent in a form"):
         len(str(MultipartForm([(name, "1")], []).size))

@@ -24,7 +24,7 @@ def old_urllib3(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(urllib3.exceptions, "NameResolutionError", raising=False)
 
 
-def test_nobody_there() -> None:
+def test_refused_connection_is_a_network_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(ToolchainError) as caught:
@@ -33,7 +33,7 @@ def test_nobody_there() -> None:
     assert "nothing accepts connections there" in caught.value.message
 
 
-def test_a_body_that_breaks_off_is_an_error() -> None:
+def test_truncated_body_is_an_error() -> None:
     with Stub(Reply(body=b"x" * 100, truncate=10)) as stub:
         transport = transport_to(stub.url)
         with pytest.raises(ToolchainError) as caught:
@@ -41,7 +41,7 @@ def test_a_body_that_breaks_off_is_an_error() -> None:
     assert (caught.value.kind, caught.value.outcome_unknown) == ("network", True)
 
 
-def test_a_stream_that_breaks_off_is_an_error() -> None:
+def test_truncated_stream_is_an_error() -> None:
     with Stub(Reply(body=b"x" * 100, truncate=10)) as stub:
         transport = transport_to(stub.url)
         with (
@@ -52,7 +52,7 @@ def test_a_stream_that_breaks_off_is_an_error() -> None:
     assert caught.value.kind == "network"
 
 
-def test_a_certificate_of_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificate_of_another_host_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def urlopen(self: urllib3.HTTPConnectionPool, *args: Any, **kwargs: Any) -> None:
         error = urllib3.exceptions.SSLError(CertificateError("hostname 'a' doesn't match 'b'"))
         raise urllib3.exceptions.MaxRetryError(self, "/x", error)

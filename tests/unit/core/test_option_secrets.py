@@ -56,11 +56,11 @@ def hidden(given: dict[str, Any], *, failed: bool = False) -> tuple[dict[str, An
         ({"properties": {"issue.key": "REL-1"}}, {"properties": {"issue.key": "REL-1"}}, set()),
     ],
 )
-def test_what_is_secret_is_hidden(given: Any, shown: Any, found: set[str]) -> None:
+def test_secret_options_are_hidden(given: Any, shown: Any, found: set[str]) -> None:
     assert hidden(given) == (shown, found)
 
 
-def test_which_values_are_passwords_is_not_known_where_a_task_failed() -> None:
+def test_all_values_are_hidden_if_the_task_failed() -> None:
     arguments = {"A": "x", "flag": True, "none": None, "list": ["y", {"z": 5}]}
     shown, _found = hidden({"arguments": arguments}, failed=True)
     assert shown["arguments"] == {
@@ -71,7 +71,7 @@ def test_which_values_are_passwords_is_not_known_where_a_task_failed() -> None:
     }
 
 
-def test_names_tell_of_secrets_at_any_depth() -> None:
+def test_secret_names_are_recognized_at_any_depth() -> None:
     arguments = {
         "passwd": "abcd",
         "size": "abcdefg",
@@ -88,7 +88,7 @@ def test_names_tell_of_secrets_at_any_depth() -> None:
 
 
 @pytest.mark.parametrize("given", ["<token>s3cret</token>", ["<token>s3cret</token>"]])
-def test_a_text_that_may_hold_secrets_is_hidden_where_nobody_read_it(given: Any) -> None:
+def test_unparsed_private_string_is_hidden(given: Any) -> None:
     """Verify this for a failed task. In a successful task, the operation has parsed the string and
     registered the values to mask.
     """

@@ -73,13 +73,13 @@ def held(connection: Connection) -> set[str]:
         ("https://u:p@host/x", "https://host/x"),
     ],
 )
-def test_the_base_address(url: str, expected: str) -> None:
+def test_base_url_is_normalized(url: str, expected: str) -> None:
     assert resolve(url=url).url == expected
 
 
 @pytest.mark.parametrize("url", [None, ""])
 @pytest.mark.parametrize("service", options.SERVICES)
-def test_no_address_names_the_option_and_the_variable(service: str, url: str | None) -> None:
+def test_missing_url_names_option_and_variable(service: str, url: str | None) -> None:
     message = refused(service, url=url)
     assert "option url" in message
     assert f"TOOLCHAIN_{service.upper()}_URL" in message
@@ -102,21 +102,21 @@ def test_no_address_names_the_option_and_the_variable(service: str, url: str | N
         "http://u:pw-x@host/x\ny",
     ],
 )
-def test_an_address_that_is_none(url: str) -> None:
+def test_invalid_url_is_rejected(url: str) -> None:
     assert "address" in refused(url=url)
 
 
 @pytest.mark.parametrize(
     "given", ["host/path", "http://", "http://host/?q=1", "http://u:secret-1@host/x", "http://a b"]
 )
-def test_an_address_of_the_platform_that_is_none(given: str) -> None:
+def test_invalid_platform_url_is_rejected(given: str) -> None:
     message = refused("repo", url="http://host/artifactory", platform_url=given)
     assert "platform_url" in message
     assert "secret-1" not in message
 
 
 @pytest.mark.parametrize("service", ["repo", "tracker", "wiki", "ci"])
-def test_user_info_becomes_the_login(service: str) -> None:
+def test_user_info_of_url_becomes_the_login(service: str) -> None:
     connection = resolve(service, url="https://us%40er:p%2Fw%C3%BC@host/x")
     assert connection.url == "https://host/x"
     assert connection.username == "us@er"
@@ -124,24 +124,24 @@ def test_user_info_becomes_the_login(service: str) -> None:
     assert connection.password.reveal() == "p/wü"
 
 
-def test_user_info_of_the_analysis_server_is_user_and_token() -> None:
+def test_user_info_of_analysis_url_is_user_and_token() -> None:
     connection = resolve("analysis", url="https://me:tok@host")
     assert (connection.username, connection.ltoken) == ("me", Secret("tok"))
 
 
-def test_user_info_may_agree_with_an_option_but_not_contradict_it() -> None:
+def test_user_info_may_only_repeat_an_option() -> None:
     assert resolve(url="https://u:p@host", username="u", password="p").username == "u"
     assert resolve(url="https://u@host", password="p").username == "u"
     assert "another username" in refused(url="https://u:p@host", username="v", password="p")
     assert "another password" in refused(url="https://u:pw-x@host", password="q")
 
 
-def test_user_info_is_a_kind_of_credential() -> None:
+def test_user_info_conflicts_with_other_credentials() -> None:
     assert "username cannot be combined with" in refused(url="https://u@host", token="t")
     assert "two ways" in refused(url="https://u:pw-x@host", token="t")
 
 
-def test_user_info_of_the_environment_gives_way_to_the_task() -> None:
+def test_task_precedes_user_info_of_environment() -> None:
     url = "https://u:p@host"
     variables = environ("repo", {"url": url})
     connection = resolve(environ=variables, url=url, token="t")
@@ -153,7 +153,7 @@ def test_user_info_of_the_environment_gives_way_to_the_task() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_kind_of_credential(kind: str) -> None:
+def test_single_credential_is_used(kind: str) -> None:
     service, given = KINDS[kind]
     connection = resolve(service, **given)
     assert held(connection) == {kind}
@@ -164,31 +164,31 @@ def test_one_kind_of_credential(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_environment_serves_where_the_task_names_none(kind: str) -> None:
+def test_environment_is_used_if_task_has_no_credential(kind: str) -> None:
     service, given = KINDS[kind]
     assert held(resolve(service, environ(service, given))) == {kind}
 
 
 @pytest.mark.parametrize("in_environment", ["password", "token", "api_key"])
 @pytest.mark.parametrize("in_task", ["password", "token", "api_key"])
-def test_the_task_comes_before_the_environment(in_task: str, in_environment: str) -> None:
+def test_task_precedes_environment(in_task: str, in_environment: str) -> None:
     given = {name: f"task-{value}" for name, value in KINDS[in_task][1].items()}
     connection = resolve(environ=environ("repo", KINDS[in_environment][1]), **given)
     assert held(connection) == {in_task}
     assert all(secret.reveal().startswith("task-") for secret in connection.secrets)
 
 
-def test_half_a_credential_of_the_task_is_not_completed_by_the_environment() -> None:
+def test_incomplete_credential_of_task_is_not_completed_by_environment() -> None:
     variables = environ("repo", {"username": "u", "password": "p"})
     assert "username without password" in refused(environ=variables, username="v")
     assert "password without username" in refused(environ=variables, password="q")
 
 
-def test_an_empty_variable_is_none() -> None:
+def test_empty_variable_counts_as_unset() -> None:
     assert not resolve(environ=environ("repo", {"token": "", "username": ""})).has_credentials
 
 
-def test_variables_of_another_service_do_not_count() -> None:
+def test_variables_of_other_services_are_ignored() -> None:
     assert not resolve("wiki", environ("tracker", {"token": "t"})).has_credentials
 
 
@@ -205,7 +205,9 @@ def test_variables_of_another_service_do_not_count() -> None:
     ],
 )
 @pytest.mark.parametrize("from_environment", [True, False])
-def test_two_kinds_are_refused(service: str, given: dict[str, Any], from_environment: bool) -> None:
+def test_two_credentials_are_rejected(
+    service: str, given: dict[str, Any], from_environment: bool
+) -> None:
     if from_environment:
         message = refused(service, environ(service, given))
     else:
@@ -224,17 +226,17 @@ def test_two_kinds_are_refused(service: str, given: dict[str, Any], from_environ
         ("tracker", {**OAUTH, "oauth_access_token": ""}, "needs oauth_access_token too"),
     ],
 )
-def test_half_a_credential_is_refused(service: str, given: dict[str, Any], words: str) -> None:
+def test_incomplete_credential_is_rejected(service: str, given: dict[str, Any], words: str) -> None:
     assert words in refused(service, **given)
 
 
 @pytest.mark.parametrize("kind", ["token", "api_key"])
 @pytest.mark.parametrize("text", ["", "secret-x\n", "secret-x\r\nX: y", "a secret-x", "sécret-x"])
-def test_what_a_header_cannot_carry_is_refused_and_not_shown(kind: str, text: str) -> None:
+def test_credential_invalid_in_a_header_is_rejected_and_not_shown(kind: str, text: str) -> None:
     assert kind in refused("repo", None, **{kind: text})
 
 
-def test_a_password_may_be_anything() -> None:
+def test_password_may_contain_any_character() -> None:
     connection = resolve(username="ü", password="ö\n")
     assert connection.password == Secret("ö\n")
 
@@ -242,7 +244,7 @@ def test_a_password_may_be_anything() -> None:
 # OAuth
 
 
-def test_an_oauth_key_may_be_a_file(tmp_path: Path) -> None:
+def test_oauth_key_may_be_a_file(tmp_path: Path) -> None:
     file = tmp_path / "key.pem"
     file.write_text(PEM)
     connection = resolve("wiki", None, **{**OAUTH, "oauth_private_key": str(file)})
@@ -251,12 +253,12 @@ def test_an_oauth_key_may_be_a_file(tmp_path: Path) -> None:
     assert connection.oauth.signature_method == "RSA-SHA1"
 
 
-def test_an_oauth_key_that_is_neither_text_nor_file(tmp_path: Path) -> None:
+def test_oauth_key_that_is_neither_key_nor_file_is_rejected(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing.pem")
     assert "neither" in refused("wiki", None, **{**OAUTH, "oauth_private_key": missing})
 
 
-def test_the_method_of_signing_is_no_credential_of_its_own() -> None:
+def test_signature_method_is_not_a_credential() -> None:
     connection = resolve("wiki", environ("wiki", OAUTH), oauth_signature_method="RSA-SHA256")
     assert connection.oauth is not None
     assert connection.oauth.signature_method == "RSA-SHA256"
@@ -275,7 +277,7 @@ def netrc(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("service", ["repo", "tracker", "wiki", "ci"])
-def test_a_netrc_file_that_was_named(service: str, netrc: Path) -> None:
+def test_named_netrc_file_is_read(service: str, netrc: Path) -> None:
     for connection in (
         resolve(service, credentials_file=str(netrc)),
         resolve(service, environ(service, {"credentials_file": str(netrc)})),
@@ -283,12 +285,12 @@ def test_a_netrc_file_that_was_named(service: str, netrc: Path) -> None:
         assert (connection.username, connection.password) == ("me", Secret("p&ss"))
 
 
-def test_a_netrc_file_is_read_only_when_no_other_credential_is_named(tmp_path: Path) -> None:
+def test_netrc_file_is_read_only_without_other_credential(tmp_path: Path) -> None:
     connection = resolve(token="t", credentials_file=str(tmp_path / "missing"))
     assert held(connection) == {"token"}
 
 
-def test_the_netrc_file_of_the_user_is_never_read(tmp_path: Path, netrc: Path) -> None:
+def test_default_netrc_file_is_never_read(tmp_path: Path, netrc: Path) -> None:
     netrc.rename(tmp_path / ".netrc")
     assert not resolve().has_credentials
 
@@ -303,7 +305,9 @@ def test_the_netrc_file_of_the_user_is_never_read(tmp_path: Path, netrc: Path) -
         ("machine host.example login me password \udcff\n", "is not text in UTF-8"),
     ],
 )
-def test_a_netrc_file_that_does_not_help(tmp_path: Path, content: str | None, words: str) -> None:
+def test_netrc_file_without_usable_login_is_rejected(
+    tmp_path: Path, content: str | None, words: str
+) -> None:
     file = tmp_path / "credentials"
     if content is not None:
         file.write_text(content, encoding="utf-8", errors="surrogateescape")
@@ -315,7 +319,7 @@ def test_a_netrc_file_that_does_not_help(tmp_path: Path, content: str | None, wo
 # The other settings
 
 
-def test_settings_are_handed_on() -> None:
+def test_settings_reach_the_connection() -> None:
     connection = resolve(timeout=5, retries=0, dialect="jfrog", validate_certs=False)
     assert connection.settings["timeout"] == 5
     assert connection.settings["dialect"] == "jfrog"
@@ -334,24 +338,24 @@ def test_settings_are_handed_on() -> None:
         ("retry_max_wait", float("nan")),
     ],
 )
-def test_a_number_that_no_request_can_be_sent_with(option: str, value: float) -> None:
+def test_invalid_number_is_rejected(option: str, value: float) -> None:
     assert option in refused("repo", None, **{option: value})
 
 
-def test_numbers_at_their_lowest() -> None:
+def test_lowest_valid_numbers_are_accepted() -> None:
     settings = resolve(timeout=0.1, retries=0, retry_max_wait=0).settings
     assert (settings["timeout"], settings["retries"], settings["retry_max_wait"]) == (0.1, 0, 0)
 
 
 @pytest.mark.parametrize("option", ["ca_path", "client_cert", "client_key"])
-def test_a_file_that_cannot_be_read_is_named(option: str, tmp_path: Path) -> None:
+def test_unreadable_file_is_named(option: str, tmp_path: Path) -> None:
     message = refused("repo", None, **{option: str(tmp_path / "missing.pem")})
     assert option in message
     assert "missing.pem" in message
 
 
 @pytest.mark.parametrize("service", options.SERVICES)
-def test_the_argument_spec_hides_every_secret(service: str) -> None:
+def test_argument_spec_marks_every_secret_no_log(service: str) -> None:
     spec = options.argument_spec(service)
     for name, option in spec.items():
         secret = name in {
@@ -370,13 +374,13 @@ def test_the_argument_spec_hides_every_secret(service: str) -> None:
 
 
 @pytest.mark.parametrize("service", options.SERVICES)
-def test_only_settings_fall_back_to_the_environment_by_themselves(service: str) -> None:
+def test_only_settings_have_an_environment_fallback(service: str) -> None:
     spec = options.argument_spec(service)
     assert {name for name in spec if "fallback" in spec[name]} == set(settings_options(service))
     assert spec["url"]["fallback"][1] == [f"TOOLCHAIN_{service.upper()}_URL"]
 
 
-def test_an_empty_variable_of_a_setting_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_variable_of_a_setting_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     fallback, names = options.argument_spec("repo")["timeout"]["fallback"]
     with pytest.raises(AnsibleFallbackNotFound):
         fallback(*names)
@@ -387,7 +391,7 @@ def test_an_empty_variable_of_a_setting_is_none(monkeypatch: pytest.MonkeyPatch)
     assert fallback(*names) == "5"
 
 
-def test_the_user_of_the_analysis_server_may_pick_a_line_of_the_environment(tmp_path: Path) -> None:
+def test_analysis_user_selects_line_of_token_file_in_environment(tmp_path: Path) -> None:
     file = tmp_path / "ltoken"
     file.write_text("host.example;8443;me;t1\nhost.example;8443;you;t2\n")
     variables = environ("analysis", {"ltoken_file": str(file)})
@@ -395,7 +399,7 @@ def test_the_user_of_the_analysis_server_may_pick_a_line_of_the_environment(tmp_
     assert (connection.username, connection.ltoken) == ("you", Secret("t2"))
 
 
-def test_a_connection_is_a_key_by_credentials_and_settings() -> None:
+def test_connections_compare_by_credentials_and_settings() -> None:
     one, two = resolve(token="a"), resolve(token="b")
     assert len({one, two, resolve(token="a")}) == 2
     assert resolve(token="a", timeout=1) != one
@@ -419,7 +423,7 @@ def test_a_connection_is_a_key_by_credentials_and_settings() -> None:
         ("repo", {}, {}, ""),
     ],
 )
-def test_a_login_is_described(
+def test_login_is_described(
     service: str, environment: dict[str, str], given: dict[str, Any], login: str
 ) -> None:
     found = resolve(service, environ(service, environment), **given).login
@@ -428,7 +432,7 @@ def test_a_login_is_described(
     assert "secret" not in found
 
 
-def test_a_login_of_a_file_is_described(tmp_path: Path) -> None:
+def test_login_of_file_is_described(tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine host.example login u password p-secret\n")
     login = resolve(credentials_file=str(netrc)).login
@@ -443,12 +447,12 @@ def test_a_login_of_a_file_is_described(tmp_path: Path) -> None:
     "given",
     [{"username": "u", "password": ""}, {"url": "https://u:@host"}, {"url": "http://u: @h"}],
 )
-def test_an_empty_password_is_refused(given: dict[str, Any]) -> None:
+def test_empty_password_is_rejected(given: dict[str, Any]) -> None:
     assert refused("ci", **given)
 
 
 @pytest.mark.parametrize("method", ["RSA-SHA1", "RSA-SHA256", "RSA-SHA512"])
-def test_signatures_with_rsa_need_no_token_secret(method: str) -> None:
+def test_rsa_signatures_need_no_token_secret(method: str) -> None:
     given = {**OAUTH, "oauth_signature_method": method}
     del given["oauth_access_token_secret"]
     found = resolve("wiki", **given).oauth
@@ -457,7 +461,7 @@ def test_signatures_with_rsa_need_no_token_secret(method: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["ca_path", "client_cert", "credentials_file"])
-def test_a_relative_file_is_named_with_its_folder(
+def test_relative_file_is_reported_with_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -465,7 +469,7 @@ def test_a_relative_file_is_named_with_its_folder(
     assert f"{tmp_path}/missing" in refused(**given)
 
 
-def test_a_relative_key_is_named_with_its_folder(
+def test_relative_key_is_reported_with_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -30,7 +30,7 @@ def polling_of(clock: Clock, timeout: float, interval: float) -> PollInterval:
     return PollInterval(timeout, interval, now=clock.now, sleep=clock.sleep)
 
 
-def test_pauses_grow_to_the_interval_and_end_with_the_time() -> None:
+def test_pauses_grow_to_the_interval_until_timeout() -> None:
     clock = Clock()
     polling = polling_of(clock, 6.0, 2.0)
     for _number in range(5):
@@ -41,7 +41,7 @@ def test_pauses_grow_to_the_interval_and_end_with_the_time() -> None:
     assert (polling.passed, polling.left) == (6.0, 0.0)
 
 
-def test_an_end_that_is_expected_is_not_slept_through() -> None:
+def test_expected_end_shortens_the_pause() -> None:
     clock = Clock()
     polling = polling_of(clock, 60.0, 10.0)
     for expected in (None, 0.6, 0.1, -3.0):

@@ -115,7 +115,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         yield made
 
 
-def test_a_token_is_created_once(server: Server) -> None:
+def test_token_is_created_once(server: Server) -> None:
     values = server.run(expires_in="12w", renew_before="14d")
     assert values["token"]["value"] == "secret-1"
     (write,) = server.writes
@@ -129,7 +129,7 @@ def test_a_token_is_created_once(server: Server) -> None:
 
 
 @pytest.mark.parametrize("expires_in", [None, "0"])
-def test_a_token_without_an_end_is_created(server: Server, expires_in: str | None) -> None:
+def test_token_without_expiry_is_created(server: Server, expires_in: str | None) -> None:
     server.run(expires_in=expires_in)
     assert set(json.loads(server.writes[0].body)) == {"name"}
     assert not server.run(expires_in=expires_in, renew_before="30d")["changed"]
@@ -141,7 +141,7 @@ def test_check_mode_creates_no_token(server: Server) -> None:
     assert server.writes == []
 
 
-def test_an_expiring_token_is_renewed_and_older_ones_are_revoked(server: Server) -> None:
+def test_expiring_token_is_renewed_and_older_tokens_are_revoked(server: Server) -> None:
     server.add(days=3)
     used = server.add(days=4)
     others = server.add("dashboard of a person", days=5)
@@ -151,7 +151,7 @@ def test_an_expiring_token_is_renewed_and_older_ones_are_revoked(server: Server)
     assert not server.run(**given)["changed"]
 
 
-def test_renew_creates_a_token_although_one_is_valid(server: Server) -> None:
+def test_renew_replaces_a_valid_token(server: Server) -> None:
     server.add(days=None)
     assert server.run(renew=True)["token"]["value"] == "secret-2"
     assert server.ids == ["1", "2"]
@@ -164,7 +164,7 @@ def test_dest_receives_the_secret(server: Server, tmp_path: Path) -> None:
     assert "value" not in values["token"]
 
 
-def test_absent_revokes_only_tokens_of_the_name(server: Server) -> None:
+def test_absent_revokes_only_tokens_of_that_name(server: Server) -> None:
     server.add(days=None)
     others = server.add(f"toolchain:application:{MARK}", days=None)
     assert server.run(state="absent")["changed"]
@@ -173,14 +173,14 @@ def test_absent_revokes_only_tokens_of_the_name(server: Server) -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_a_token_whose_secret_was_lost_is_revoked(server: Server, lost: int) -> None:
+def test_token_with_lost_secret_is_revoked(server: Server, lost: int) -> None:
     server.lost = lost
     assert server.run()["token"]["value"] == f"secret-{lost + 1}"
     assert server.ids == [str(lost + 1)]
 
 
 @pytest.mark.parametrize("member", ["values", "tokens"])
-def test_a_list_in_a_member_is_read(server: Server, member: str) -> None:
+def test_list_inside_a_member_is_read(server: Server, member: str) -> None:
     server.listing = lambda rows: {member: rows}
     server.add(days=None)
     assert server.run()["token"]["id"] == "1"
@@ -195,7 +195,7 @@ def test_a_list_in_a_member_is_read(server: Server, member: str) -> None:
         lambda rows: [{**rows[0], "expiringAt": "next week"}],
     ],
 )
-def test_an_unreadable_list_creates_no_token(
+def test_unreadable_list_creates_no_token(
     server: Server, listing: Callable[[list[dict[str, Any]]], Any]
 ) -> None:
     server.add(days=None)
@@ -205,13 +205,13 @@ def test_an_unreadable_list_creates_no_token(
 
 
 @pytest.mark.parametrize("status", [404, 405])
-def test_a_server_without_the_interface_is_named(server: Server, status: int) -> None:
+def test_missing_interface_is_reported(server: Server, status: int) -> None:
     server.page = Reply(status, "<html>no such page</html>", {"Content-Type": "text/html"})
     assert "Data Center" in server.fails().message
     assert server.writes == []
 
 
-def test_a_site_in_the_cloud_is_refused_before_any_request(
+def test_cloud_site_is_rejected_before_any_request(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server.stub, "url", "https://example.atlassian.net/wiki")
@@ -221,7 +221,7 @@ def test_a_site_in_the_cloud_is_refused_before_any_request(
 
 
 @pytest.mark.parametrize("expires_in", ["36h", "90m"])
-def test_a_lifetime_of_part_of_a_day_is_refused(server: Server, expires_in: str) -> None:
+def test_lifetime_with_part_of_a_day_is_rejected(server: Server, expires_in: str) -> None:
     error = server.fails(expires_in=expires_in)
     assert error.kind == "invalid"
     assert "whole days" in error.message

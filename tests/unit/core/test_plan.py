@@ -20,7 +20,7 @@ OBJECTS = st.dictionaries(st.sampled_from("abcd"), VALUES)
 CURRENT: dict[str, Any] = {"name": "x", "tags": ["b", "a"], "size": 1, "nested": {"k": [1]}}
 
 
-def test_equal_is_no_change() -> None:
+def test_equal_fields_are_unchanged() -> None:
     found = plan.plan(CURRENT, {"name": "x", "size": 1})
     assert not found.changed
     assert found.action == "none"
@@ -28,7 +28,7 @@ def test_equal_is_no_change() -> None:
     assert found.changes == ()
 
 
-def test_none_is_not_managed_and_empty_empties() -> None:
+def test_none_is_not_managed_and_empty_value_empties() -> None:
     assert not plan.plan(CURRENT, {"tags": None, "size": None}).changed
     emptied = plan.plan(CURRENT, {"tags": []})
     assert emptied.changes == (Change("tags", ["b", "a"], []),)
@@ -36,17 +36,17 @@ def test_none_is_not_managed_and_empty_empties() -> None:
 
 
 @pytest.mark.parametrize("value", [0, False, "", {}])
-def test_values_that_are_false_are_managed(value: Any) -> None:
+def test_false_values_are_managed(value: Any) -> None:
     assert plan.plan(CURRENT, {"size": value}).changes == (Change("size", 1, value),)
 
 
-def test_a_missing_object_is_created_with_the_managed_fields() -> None:
+def test_missing_object_is_created_with_managed_fields() -> None:
     found = plan.plan(None, {"name": "x", "tags": None, "size": 0})
     assert (found.action, found.before, found.after) == ("create", {}, {"name": "x", "size": 0})
     assert found.changes == (Change("name", None, "x"), Change("size", None, 0))
 
 
-def test_absence_deletes_what_is_there_and_nothing_else() -> None:
+def test_absence_deletes_only_an_existing_object() -> None:
     found = plan.plan({"name": "x"}, None)
     assert (found.action, found.before, found.after) == ("delete", {"name": "x"}, {})
     assert found.changes == (Change("name", "x", None),)
@@ -67,11 +67,11 @@ def test_absence_deletes_what_is_there_and_nothing_else() -> None:
         (plan.unordered, ["ä"], ["a"], (False, ["a"])),
     ],
 )
-def test_comparisons(comparison: Any, current: Any, wanted: Any, expected: Any) -> None:
+def test_comparison_of_values(comparison: Any, current: Any, wanted: Any, expected: Any) -> None:
     assert comparison(current, wanted) == expected
 
 
-def test_a_comparison_says_what_the_field_becomes() -> None:
+def test_comparison_returns_the_resulting_value() -> None:
     def longer(current: str, wanted: str) -> tuple[bool, str]:
         return False, current + wanted
 
@@ -79,13 +79,13 @@ def test_a_comparison_says_what_the_field_becomes() -> None:
     assert found.after == {"p": "ab"}
 
 
-def test_a_plan_returns_further_values() -> None:
+def test_plan_carries_additional_results() -> None:
     found = plan.plan(CURRENT, {"size": 2}).with_result(one=1).with_result(two=2)
     assert dict(found.result) == {"one": 1, "two": 2}
     assert found.changed
 
 
-def test_a_reading_changes_nothing() -> None:
+def test_reading_is_unchanged() -> None:
     found = plan.unchanged({"found": 3})
     assert not found.changed
     assert (found.before, found.after, found.result) == ({}, {}, {"found": 3})
@@ -93,13 +93,13 @@ def test_a_reading_changes_nothing() -> None:
         plan.ReadOnly().apply(found)
 
 
-def test_without_none_keeps_the_named_values_that_are_given() -> None:
+def test_without_none_keeps_selected_values() -> None:
     assert plan.without_none({"a": None, "b": 0, "c": ""}) == {"b": 0, "c": ""}
     assert plan.without_none({"a": 1, "b": 2}, ["b", "missing"]) == {"b": 2}
 
 
 @given(OBJECTS | st.none(), OBJECTS | st.none())
-def test_planning_changes_nothing_it_is_given_and_is_done_after_one_time(
+def test_planning_keeps_its_input_and_is_idempotent(
     current: dict[str, Any] | None, desired: dict[str, Any] | None
 ) -> None:
     given_both = copy.deepcopy((current, desired))
@@ -111,9 +111,7 @@ def test_planning_changes_nothing_it_is_given_and_is_done_after_one_time(
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_plan_shares_nothing_with_what_it_was_made_of(
-    current: dict[str, Any], desired: dict[str, Any]
-) -> None:
+def test_plan_is_independent_of_its_input(current: dict[str, Any], desired: dict[str, Any]) -> None:
     found = plan.plan(current, desired)
     before = copy.deepcopy((found.before, found.after))
     for values in (current, desired):

@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.http.conne
 )
 
 
-def test_results_come_in_the_order_of_the_items() -> None:
+def test_results_have_the_order_of_items() -> None:
     first = threading.Event()
 
     def work(item: int) -> int:
@@ -29,7 +29,7 @@ def test_results_come_in_the_order_of_the_items() -> None:
     assert list(bounded(4, work, range(20))) == [item * item for item in range(20)]
 
 
-def test_no_more_run_at_once_than_allowed_and_so_many_do() -> None:
+def test_concurrency_reaches_and_keeps_its_limit() -> None:
     meeting = threading.Barrier(3)
     running, most, lock = 0, 0, threading.Lock()
 
@@ -47,7 +47,7 @@ def test_no_more_run_at_once_than_allowed_and_so_many_do() -> None:
     assert most == 3
 
 
-def test_items_are_taken_as_they_are_needed() -> None:
+def test_items_are_consumed_on_demand() -> None:
     taken: list[int] = []
 
     def items() -> Iterator[int]:
@@ -61,7 +61,7 @@ def test_items_are_taken_as_they_are_needed() -> None:
     assert list(results) == list(range(1, 1000))
 
 
-def test_nothing_is_begun_beside_the_first_item() -> None:
+def test_first_item_runs_alone() -> None:
     begun: list[int] = []
 
     def work(item: int) -> int:
@@ -77,7 +77,7 @@ def test_nothing_is_begun_beside_the_first_item() -> None:
     assert list(first_alone(4, work, [])) == []
 
 
-def test_the_first_error_ends_it() -> None:
+def test_first_error_stops_the_pool() -> None:
     begun: list[int] = []
 
     def work(item: int) -> int:
@@ -93,7 +93,7 @@ def test_the_first_error_ends_it() -> None:
     assert len(begun) < 10
 
 
-def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
+def test_closed_pool_starts_no_items() -> None:
     begun: list[int] = []
     results = bounded(1, begun.append, range(1000))
     next(results)
@@ -102,18 +102,18 @@ def test_what_nobody_waits_for_any_more_is_not_begun() -> None:
 
 
 @pytest.mark.parametrize("parallel", [0, -1, 1])
-def test_at_least_one_runs(parallel: int) -> None:
+def test_at_least_one_worker_runs(parallel: int) -> None:
     assert list(bounded(parallel, str, [1, 2])) == ["1", "2"]
 
 
-def test_nothing_to_do_is_done() -> None:
+def test_empty_input_gives_empty_result() -> None:
     assert list(bounded(4, str, [])) == []
 
 
 # --- workers that take the next item themselves
 
 
-def test_spread_gives_results_in_the_order_of_the_items() -> None:
+def test_spread_keeps_the_order_of_items() -> None:
     first = threading.Event()
 
     def work(item: int) -> int:
@@ -128,7 +128,7 @@ def test_spread_gives_results_in_the_order_of_the_items() -> None:
     assert spread(0, str, [1]) == ["1"]
 
 
-def test_so_many_are_spread_at_once_and_no_more() -> None:
+def test_spread_reaches_and_keeps_its_limit() -> None:
     meeting = threading.Barrier(3)
     threads: set[int] = set()
 
@@ -141,7 +141,7 @@ def test_so_many_are_spread_at_once_and_no_more() -> None:
     assert len(threads) == 3
 
 
-def test_spread_ends_with_the_first_error() -> None:
+def test_spread_stops_at_first_error() -> None:
     begun: list[int] = []
     both = threading.Barrier(2)
 
@@ -155,7 +155,7 @@ def test_spread_ends_with_the_first_error() -> None:
     assert sorted(begun) == [0, 1]
 
 
-def test_a_mistyped_number_of_workers_is_as_many_as_servers_answer() -> None:
+def test_huge_number_of_workers_is_limited() -> None:
     """Verify the limit: without it, memory was allocated for every requested worker."""
     assert list(bounded(10**18, abs, range(3))) == [0, 1, 2]
     assert spread(10**18, abs, range(3)) == [0, 1, 2]

@@ -27,7 +27,7 @@ def checking(url: str = URL) -> Predictions:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_later_task_gets_what_an_earlier_one_added() -> None:
+def test_later_task_gets_predictions_of_earlier_task() -> None:
     checking().add("job", "a/b", value={"jobs": []})
     assert checking(f"{URL}/").get("job", "a/b") == {"jobs": []}
     assert checking().get("job", "a") is None
@@ -39,13 +39,13 @@ def test_a_later_task_gets_what_an_earlier_one_added() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_names_with_other_borders_are_other_objects() -> None:
+def test_names_split_differently_are_different_objects() -> None:
     checking().add("item", "a", "b/c")
     assert checking().get("item", "a/b", "c") is None
 
 
 @pytest.mark.usefixtures("folder")
-def test_all_objects_of_a_place() -> None:
+def test_all_objects_of_a_location_are_returned() -> None:
     checking().add("item", "r", "a/1", value={"size": 1})
     checking().add("item", "r", "a/2", value=None)
     checking().add("item", "s", "a/3")
@@ -55,7 +55,7 @@ def test_all_objects_of_a_place() -> None:
     assert Predictions(URL).all("item", "r") == {}
 
 
-def test_a_task_that_writes_sees_nothing_and_ends_the_predictions(folder: Path) -> None:
+def test_write_ends_all_predictions(folder: Path) -> None:
     checking().add("job", "a")
     writing = Predictions(URL)
     assert not writing.active
@@ -68,13 +68,13 @@ def test_a_task_that_writes_sees_nothing_and_ends_the_predictions(folder: Path) 
     assert len(list(folder.iterdir())) == 1
 
 
-def test_only_the_own_account_may_read_them(folder: Path) -> None:
+def test_prediction_file_is_private(folder: Path) -> None:
     checking().add("job", "a")
     (of_server,) = folder.iterdir()
     assert of_server.stat().st_mode & 0o077 == 0
 
 
-def test_without_a_folder_nothing_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_predicted_without_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(predictions.FOLDER, raising=False)
     checking().add("job", "a")
     checking().remove("job", "a")
@@ -83,7 +83,7 @@ def test_without_a_folder_nothing_is_predicted(monkeypatch: pytest.MonkeyPatch) 
     assert checking().get("job", "a") is None
 
 
-def test_a_prediction_that_cannot_be_stored_or_read_is_none(folder: Path) -> None:
+def test_unreadable_prediction_is_ignored(folder: Path) -> None:
     folder.write_text("no folder", encoding="utf-8")
     checking().add("job", "a")
     assert checking().get("job", "a") is None
@@ -96,7 +96,7 @@ def test_a_prediction_that_cannot_be_stored_or_read_is_none(folder: Path) -> Non
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_results_of_a_task_with_entries_are_followed() -> None:
+def test_results_of_entries_are_predicted() -> None:
     rows = [{"name": "A", "action": "created"}, {"name": "b", "action": "unchanged"}]
     checking().follow("group", None, "update", rows)
     assert checking().get("group", "a") is True

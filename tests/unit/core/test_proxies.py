@@ -46,9 +46,7 @@ def upload(transport: Transport, size: int) -> int:
 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
-def test_a_plain_server_is_asked_through_the_proxy(
-    monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_http_request_is_sent_through_proxy(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     with Stub(OK, OK) as proxy:
         monkeypatch.setenv(variable, through(proxy.url))
         transport = transport_to(AWAY)
@@ -63,7 +61,7 @@ def test_a_plain_server_is_asked_through_the_proxy(
     assert {seen.headers["Host"] for seen in proxy.seen} == {"server.invalid"}
 
 
-def test_the_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_gets_its_own_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     with Stub(OK, OK) as proxy:
         monkeypatch.setenv("HTTP_PROXY", through(proxy.url, user="me:s3cret@"))
         transport = transport_to(AWAY)
@@ -92,7 +90,7 @@ class SocksConnection(HTTPConnection):
         return socket.create_connection(("127.0.0.1", self.leads_to))
 
 
-def test_a_proxy_that_speaks_socks_is_connected_to_in_its_own_way(
+def test_socks_proxy_is_connected_with_its_own_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class SocksPool(HTTPConnectionPool):
@@ -113,7 +111,7 @@ def test_a_proxy_that_speaks_socks_is_connected_to_in_its_own_way(
     assert server.connections == 1
 
 
-def test_a_kind_of_proxy_whose_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_socks_library_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
     with pytest.raises(ToolchainError, match="Missing dependencies for SOCKS support") as caught:
         transport_to(AWAY).write("creating x", "POST", "x")
@@ -122,7 +120,7 @@ def test_a_kind_of_proxy_whose_library_is_missing(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("value", ["127.0.0.1", "localhost,127.0.0.0/8", "*", "localhost:{port}"])
-def test_a_server_may_be_left_out(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_no_proxy_excludes_the_server(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     with Stub(OK) as server, Stub() as proxy:
         port = server.url.rpartition(":")[2].partition("/")[0]
         monkeypatch.setenv("HTTP_PROXY", through(proxy.url))
@@ -133,7 +131,7 @@ def test_a_server_may_be_left_out(monkeypatch: pytest.MonkeyPatch, value: str) -
     assert proxy.seen == []
 
 
-def test_another_port_that_is_left_out_is_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_with_another_port_does_not_match(monkeypatch: pytest.MonkeyPatch) -> None:
     with Stub(OK) as proxy:
         monkeypatch.setenv("HTTP_PROXY", through(proxy.url))
         monkeypatch.setenv("NO_PROXY", "server.invalid:8081")
@@ -141,7 +139,7 @@ def test_another_port_that_is_left_out_is_another_server(monkeypatch: pytest.Mon
     assert len(proxy.seen) == 1
 
 
-def test_a_proxy_that_is_not_there_is_named_without_its_password(
+def test_unreachable_proxy_is_named_without_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with Stub() as closed:
@@ -235,7 +233,7 @@ def tunnels(secure: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Tunnels]
 
 
 @pytest.mark.parametrize("how", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "ca_path"])
-def test_a_tunnel_ends_at_a_server_that_is_checked(
+def test_tunnel_verifies_the_server_certificate(
     secure: Stub, tunnels: _Tunnels, bundle: str, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     settings: dict[str, Any] = {"ca_path": bundle} if how == "ca_path" else {}
@@ -252,7 +250,7 @@ def test_a_tunnel_ends_at_a_server_that_is_checked(
     assert not any("Proxy-Authorization" in seen.headers for seen in secure.seen)
 
 
-def test_a_tunnel_to_a_server_that_nobody_vouches_for(secure: Stub, tunnels: _Tunnels) -> None:
+def test_untrusted_server_behind_tunnel_is_an_error(secure: Stub, tunnels: _Tunnels) -> None:
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://server.invalid/base").write("creating 'x'", "POST", "x")
     assert caught.value.kind == "network"
@@ -260,7 +258,7 @@ def test_a_tunnel_to_a_server_that_nobody_vouches_for(secure: Stub, tunnels: _Tu
     assert secure.seen == []
 
 
-def test_a_proxy_that_refuses_is_named_without_its_password(tunnels: _Tunnels) -> None:
+def test_rejecting_proxy_is_named_without_password(tunnels: _Tunnels) -> None:
     tunnels.refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://server.invalid/base", retries=0).write("creating 'x'", "POST", "x")
@@ -271,7 +269,7 @@ def test_a_proxy_that_refuses_is_named_without_its_password(tunnels: _Tunnels) -
 
 
 @pytest.mark.parametrize("reads", [True, False])
-def test_the_deadline_covers_the_tunnel(secure: Stub, tunnels: _Tunnels, *, reads: bool) -> None:
+def test_deadline_includes_the_tunnel(secure: Stub, tunnels: _Tunnels, *, reads: bool) -> None:
     tunnels.pause = 0.1
     started = time.monotonic()
     transport = transport_to("https://server.invalid/base", retries=0, timeout=0.4)
@@ -282,7 +280,7 @@ def test_the_deadline_covers_the_tunnel(secure: Stub, tunnels: _Tunnels, *, read
     assert secure.seen == []
 
 
-def test_a_slow_tunnel_leaves_the_request_its_own_time(
+def test_slow_tunnel_does_not_shorten_the_request_timeout(
     secure: Stub, tunnels: _Tunnels, bundle: str
 ) -> None:
     def late(_seen: Seen) -> Reply:
@@ -294,7 +292,7 @@ def test_a_slow_tunnel_leaves_the_request_its_own_time(
     assert transport.read("reading", "x").text == "ok"
 
 
-def test_a_tunnel_whose_head_is_cut_is_a_broken_connection(tunnels: _Tunnels) -> None:
+def test_truncated_tunnel_response_is_a_network_error(tunnels: _Tunnels) -> None:
     tunnels.refusal = b"HTTP/1.1 200 Connection established\r\n"
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://server.invalid/base", retries=0).read("reading", "x")

@@ -76,7 +76,7 @@ class Refused(Known):
         raise ToolchainError("not_found", "there is no such member")
 
 
-def test_an_operation_rehearses_in_check_mode_alone() -> None:
+def test_preflight_runs_only_in_check_mode() -> None:
     changed = Refused(Plan(None, {}, "create"))
     with pytest.raises(ToolchainError, match="no such member"):
         carried_out(changed, predict=True, with_diff=False)
@@ -96,7 +96,7 @@ def carried_out(operation: Operation, predict: bool, with_diff: bool) -> dict[st
     ("given", "accepted"),
     [({"a": None, "b": "x"}, True), ({"a": None, "b": None}, False), ({"b": "x", "c": None}, True)],
 )
-def test_an_option_that_is_null_is_not_given(
+def test_null_option_counts_as_unset(
     *, given: dict[str, Any], accepted: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = {"a": {}, "b": {}, "c": {"default": "d"}}
@@ -112,7 +112,7 @@ def test_an_option_that_is_null_is_not_given(
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_user_info_of_the_address_is_in_no_result(
+def test_user_info_of_url_is_not_in_the_result(
     *, fails: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with given_to_a_module({"url": "https://ann:s%40cret@host/base"}):
@@ -138,7 +138,7 @@ def test_user_info_of_the_address_is_in_no_result(
         {"url": "http://host", "any": "https://ann:PW-1@host/x", "wrong": 1},
     ],
 )
-def test_what_stands_before_the_at_sign_is_in_no_result(
+def test_text_before_at_sign_is_not_in_the_result(
     given: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def operation(task: Task, options: Addresses) -> Known:
@@ -189,7 +189,7 @@ def test_secrets_of_options_are_masked_in_every_spelling(
 
 
 @pytest.mark.parametrize("predict", [True, False])
-def test_what_only_the_doing_tells_is_not_predicted(*, predict: bool) -> None:
+def test_unpredictable_values_are_absent_in_check_mode(*, predict: bool) -> None:
     operation = Known(Plan({"a": 1}, {"a": 2}, "update", result={"name": "x"}))
     values = carried_out(operation, predict, True)
     assert values["changed"] is True
@@ -199,7 +199,7 @@ def test_what_only_the_doing_tells_is_not_predicted(*, predict: bool) -> None:
 
 
 @pytest.mark.parametrize("with_diff", [True, False])
-def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool) -> None:
+def test_slow_diff_is_computed_only_on_request(*, with_diff: bool) -> None:
     made: list[str] = []
 
     def make_diff() -> tuple[str, str]:
@@ -211,7 +211,7 @@ def test_a_diff_that_takes_long_is_made_where_it_is_asked_for(*, with_diff: bool
     assert made == ["once"] * with_diff
 
 
-def test_a_diff_shows_what_would_steer_a_terminal() -> None:
+def test_diff_escapes_control_characters() -> None:
     sides = ({"a\x1b[31m": ["x\u202ey", "bell\x07", 1]}, "one\r\ntwo\rthree\ttab ü\u200b")
     values = carried_out(Known(Plan(*sides, "update", result={"name": "x\u202ey"})), True, True)
     assert values["diff"] == {
@@ -222,7 +222,7 @@ def test_a_diff_shows_what_would_steer_a_terminal() -> None:
 
 
 @pytest.mark.parametrize("other", [{}, {"name": "Weite", "rank": None}])
-def test_a_diff_shows_every_script_as_it_is_written(other: dict[str, Any]) -> None:
+def test_diff_keeps_non_ascii_characters(other: dict[str, Any]) -> None:
     """Verify this because Ansible would escape all non-ASCII characters in a mapping."""
     size = {"rank": 1, "name": "Größe \U0001f680", "half": "a\udc80", "day": date(2026, 1, 2)}
     values = carried_out(Known(Plan(size, other, "update")), True, True)
@@ -238,7 +238,7 @@ def test_a_diff_shows_every_script_as_it_is_written(other: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("with_diff", [True, False])
-def test_a_reading_may_return_a_difference_that_it_has_found(*, with_diff: bool) -> None:
+def test_reading_may_return_a_diff(*, with_diff: bool) -> None:
     found = {"before": "<a/>", "after": "<b/>"}
     values = carried_out(Known(Plan({}, {}, result={"diff": found})), False, with_diff)
     assert (values["changed"], values["diff"]) == (False, found)
@@ -248,7 +248,7 @@ def test_a_reading_may_return_a_difference_that_it_has_found(*, with_diff: bool)
     ("action", "predict", "applied"),
     [("none", False, 0), ("none", True, 0), ("update", True, 0), ("update", False, 1)],
 )
-def test_what_could_not_be_planned_fails_the_task_after_the_rest_is_done(
+def test_planning_failure_is_raised_after_the_rest_is_done(
     action: Any, predict: bool, applied: int
 ) -> None:
     failure = invalid("one of two")
@@ -259,7 +259,7 @@ def test_what_could_not_be_planned_fails_the_task_after_the_rest_is_done(
     assert operation.applied == applied
 
 
-def test_a_part_of_a_task_is_accounted_for_in_the_whole() -> None:
+def test_part_of_a_task_counts_towards_the_whole() -> None:
     whole = Accounting()
     one, other = Accounting(whole=whole), Accounting(whole=whole)
     one.add(requests=2, seconds=0.5)
@@ -281,7 +281,7 @@ class _Checking(basic.AnsibleModule):
         raise _Stopped
 
 
-def test_a_class_that_replaces_that_of_ansible_later_is_used(
+def test_replaced_ansible_module_class_is_used(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def operation(task: Task, options: Nothing) -> Operation:

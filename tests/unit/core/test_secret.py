@@ -29,7 +29,7 @@ from tests.unit.stub import connection_to
 TEXT = "pass-word-1"
 
 
-def test_a_secret_shows_itself_only_when_it_is_asked_to() -> None:
+def test_secret_is_shown_only_by_reveal() -> None:
     secret = Secret(TEXT)
     assert secret.reveal() == TEXT
     shown = (str(secret), repr(secret), f"{secret}", f"{secret:>20}", "%s" % secret, f"{[secret]}")  # noqa: UP031
@@ -37,14 +37,14 @@ def test_a_secret_shows_itself_only_when_it_is_asked_to() -> None:
     assert str(secret) == MASK
 
 
-def test_a_secret_is_not_shown_by_what_holds_it() -> None:
+def test_objects_containing_a_secret_do_not_show_it() -> None:
     connection = connection_to("http://host", username="u", password=Secret(TEXT))
     assert TEXT not in repr(connection) + str(asdict(connection).keys())
     error = ValueError(connection.password)
     assert TEXT not in "".join(traceback.format_exception(error))
 
 
-def test_secrets_are_compared_by_what_they_hold() -> None:
+def test_secrets_compare_by_value() -> None:
     assert Secret("a") == Secret("a")
     assert Secret("a") != Secret("b")
     assert Secret("a") != "a"
@@ -54,7 +54,7 @@ def test_secrets_are_compared_by_what_they_hold() -> None:
 @given(
     st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), max_size=4), st.text()
 )
-def test_no_secret_survives(secrets: list[str], rest: str) -> None:
+def test_no_secret_survives_masking(secrets: list[str], rest: str) -> None:
     hidden = Hidden()
     texts = [text for text in secrets if not set(text) & set(MASK)]
     hidden.add(*texts)
@@ -95,7 +95,7 @@ def test_addresses_are_shown_without_credentials(url: str, expected: str) -> Non
 
 
 @pytest.mark.parametrize("text", ["tok/en+1 é\"<&>'~*", "päss\nwörd:long", "plain-token-1234"])
-def test_every_spelling_of_a_secret_is_masked(text: str) -> None:
+def test_every_spelling_of_secret_is_masked(text: str) -> None:
     hidden.add(text)
     spelt = [
         text,
@@ -117,7 +117,7 @@ def test_every_spelling_of_a_secret_is_masked(text: str) -> None:
         assert len(shown.replace(MASK, "")) < len("<somebody-else:>") * 2
 
 
-def test_hidden_texts_are_those_of_one_task() -> None:
+def test_hidden_values_belong_to_one_task() -> None:
     hidden.add("abc", "", "abc-def")
     assert hidden.mask("x abc-def y abc") == f"x {MASK} y {MASK}"
     assert "" not in hidden.forms
@@ -139,7 +139,7 @@ def test_hidden_texts_are_those_of_one_task() -> None:
         ({"title": "ann@example.com", "n": 1, "none": None}, set()),
     ],
 )
-def test_secrets_in_the_addresses_of_options(params: Any, expected: set[str]) -> None:
+def test_secrets_in_addresses_of_options(params: Any, expected: set[str]) -> None:
     assert set(secrets_in_addresses("", params)) == expected
 
 
@@ -168,11 +168,11 @@ def test_addresses_are_cleaned_in_linear_time(unit: str) -> None:
         ("folder/job@2", set()),
     ],
 )
-def test_what_of_an_address_must_not_be_shown(url: str, expected: set[str]) -> None:
+def test_secrets_of_url(url: str, expected: set[str]) -> None:
     assert set(secrets_of_url(url)) == expected
 
 
-def test_a_line_of_a_secret_is_masked_too() -> None:
+def test_single_line_of_a_secret_is_masked() -> None:
     key = "-----BEGIN X-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\r\n-----END X-----\n"
     hidden = Hidden()
     hidden.add(key)

@@ -64,7 +64,7 @@ def pieces(secret: str, form: Any) -> set[str]:
 @given(
     secret=SECRETS, form=FORMS, page=PAGES, before=st.integers(0, 1200), after=st.integers(0, 90)
 )
-def test_no_piece_of_a_secret_shows(
+def test_no_part_of_a_secret_is_shown(
     secret: str, form: Any, page: str, before: int, after: int
 ) -> None:
     hidden.clear()
@@ -75,14 +75,14 @@ def test_no_piece_of_a_secret_shows(
 
 
 @pytest.mark.parametrize("middle", ["<x>", "  ", " \t ", "&nbsp;", "<!-- -->", "</h1>"])
-def test_a_secret_that_reads_as_markup_does_not_show_in_halves(middle: str) -> None:
+def test_secret_that_looks_like_markup_is_masked_completely(middle: str) -> None:
     hidden.add(f"firsthalf{middle}secondhalf")
     shown = errors.error_text(f"<html><h1>wrong: firsthalf{middle}secondhalf</h1></html>")
     assert "half" not in shown
 
 
 @given(secret=SECRETS, form=FORMS, before=st.integers(0, 1200))
-def test_no_piece_of_a_secret_in_json_shows(secret: str, form: Any, before: int) -> None:
+def test_no_part_of_a_secret_in_json_is_shown(secret: str, form: Any, before: int) -> None:
     hidden.clear()
     hidden.add(secret)
     text = f"{'a' * before} {form(secret)}"

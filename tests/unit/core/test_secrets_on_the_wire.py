@@ -44,7 +44,7 @@ def nothing_hidden() -> Iterator[None]:
         "?next=%2Fx#id_token={}&state=1",
     ],
 )
-def test_a_token_behind_any_sign_is_masked(rest: str) -> None:
+def test_token_after_any_separator_is_masked(rest: str) -> None:
     address = "http://host:1/x" + rest.replace("{}", TOKEN)
     assert TOKEN not in secret.clean_url(address)
     assert "host:1/x" in secret.clean_url(address)
@@ -56,11 +56,11 @@ def test_a_token_behind_any_sign_is_masked(rest: str) -> None:
 
 
 @pytest.mark.parametrize("rest", ["?a=b;c=d", "#part", ";v=1;w=2", "?q=a%3Bb&x=y#z=1"])
-def test_other_parts_of_an_address_stay(rest: str) -> None:
+def test_other_parts_of_the_address_are_kept(rest: str) -> None:
     assert secret.clean_url(f"http://host/x{rest}") == f"http://host/x{rest}"
 
 
-def test_a_proxy_that_repeats_its_login(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_login_repeated_by_proxy_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     basic = base64.b64encode(b"agent:pr0xy-pass").decode()
     with Stub(Reply(407, f"agent:pr0xy-pass {basic} is wrong")) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("://", "://agent:pr0xy-pass@"))
@@ -72,7 +72,7 @@ def test_a_proxy_that_repeats_its_login(monkeypatch: pytest.MonkeyPatch) -> None
     assert basic not in shown
 
 
-def test_a_session_cookie_that_the_server_repeats() -> None:
+def test_session_cookie_repeated_by_server_is_masked() -> None:
     cookie = Reply(headers={"Set-Cookie": "JSESSIONID.1=node0abcdef12345; Path=/; HttpOnly"})
     refusal = Reply(500, "the session node0abcdef12345 is broken")
     with Stub(cookie, refusal) as stub:
@@ -83,7 +83,7 @@ def test_a_session_cookie_that_the_server_repeats() -> None:
     assert "node0abcdef12345" not in f"{caught.value} {caught.value.as_dict()}"
 
 
-def test_a_session_cookie_of_the_same_response() -> None:
+def test_session_cookie_of_same_response_is_masked() -> None:
     headers = {"Set-Cookie": "SESSION=node0abcdef12345; Path=/"}
     with (
         Stub(Reply(500, "session node0abcdef12345", headers)) as stub,
@@ -93,7 +93,7 @@ def test_a_session_cookie_of_the_same_response() -> None:
     assert "node0abcdef12345" not in f"{caught.value} {caught.value.as_dict()}"
 
 
-def test_a_short_cookie_value_is_no_secret() -> None:
+def test_short_cookie_value_is_not_a_secret() -> None:
     headers = {"Set-Cookie": "lang=en; Path=/"}
     with (
         Stub(Reply(500, "then it went wrong", headers)) as stub,
@@ -104,7 +104,7 @@ def test_a_short_cookie_value_is_no_secret() -> None:
 
 @pytest.mark.parametrize("status", [302, 307])
 @pytest.mark.parametrize("host", ["", "http://elsewhere.invalid"])
-def test_a_long_target_of_a_redirect_is_cut(status: int, host: str) -> None:
+def test_long_redirect_target_is_cut(status: int, host: str) -> None:
     location = f"{host}/{'x' * 30_000}"
     with (
         Stub(Reply(status, headers={"Location": location})) as stub,
@@ -115,12 +115,12 @@ def test_a_long_target_of_a_redirect_is_cut(status: int, host: str) -> None:
     assert "which is not followed" in str(caught.value)
 
 
-def test_a_long_address_is_cut() -> None:
+def test_long_address_is_cut() -> None:
     with Stub(Reply(cut=True)) as stub, pytest.raises(ToolchainError) as caught:
         transport_to(stub.url).write("creating 'x'", "POST", "x" * 30_000)
     assert len(str(caught.value)) < 1000
     assert str(caught.value).endswith("whether it was done is not known")
 
 
-def test_no_message_is_longer_than_one_kilobyte_and_a_half() -> None:
+def test_messages_have_a_maximum_length() -> None:
     assert len(single_line("word " * 10_000)) <= 1400

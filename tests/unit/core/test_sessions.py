@@ -17,7 +17,7 @@ def read(url: str, token: str) -> None:
     Task(connection, print, read_only=True).transport().read("reading", "x")
 
 
-def test_a_loop_over_many_logins_does_not_keep_all_their_connections() -> None:
+def test_loop_over_many_logins_closes_old_connections() -> None:
     with Stub(answer=lambda seen: Reply()) as stub:
         read(stub.url, "token-0")
         before = len(os.listdir("/proc/self/fd"))
@@ -30,7 +30,7 @@ def test_a_loop_over_many_logins_does_not_keep_all_their_connections() -> None:
         assert stub.connections == 101
 
 
-def test_a_session_of_the_process_before_the_fork_is_left_to_it(
+def test_forked_process_opens_its_own_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with Stub(answer=lambda seen: Reply()) as stub:
@@ -44,7 +44,7 @@ def test_a_session_of_the_process_before_the_fork_is_left_to_it(
         assert stub.connections == 2
 
 
-def test_the_secrets_of_a_session_stay_hidden_in_the_next_item_of_a_loop(
+def test_session_secrets_stay_masked_in_the_next_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cookie = {"Set-Cookie": "JSESSIONID.1=session-of-mine; Path=/"}
@@ -60,9 +60,7 @@ def test_the_secrets_of_a_session_stay_hidden_in_the_next_item_of_a_loop(
 @pytest.mark.parametrize(
     ("scheme", "checked", "count"), [("https", 0, 1), ("https", 1, 0), ("http", 0, 0)]
 )
-def test_certificates_that_nobody_checks_are_warned_of(
-    scheme: str, checked: int, count: int
-) -> None:
+def test_unverified_certificates_give_a_warning(scheme: str, checked: int, count: int) -> None:
     said: list[str] = []
     settings = {"validate_certs": bool(checked)}
     Task(connection_to(f"{scheme}://host", settings=settings), said.append, read_only=True)

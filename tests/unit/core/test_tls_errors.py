@@ -43,13 +43,13 @@ def refused(stub: Stub, url: str | None = None, **settings: Any) -> ToolchainErr
     return caught.value
 
 
-def test_an_authority_of_ones_own(authority: trustme.CA, ca_path: str) -> None:
+def test_custom_authority_is_trusted(authority: trustme.CA, ca_path: str) -> None:
     with Stub(OK, tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:
         assert transport_to(stub.url, ca_path=ca_path).read("reading", "x").text == "ok"
 
 
 @pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-def test_the_usual_variables_name_authorities_too(
+def test_usual_variables_name_authorities(
     authority: trustme.CA, ca_path: str, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, ca_path)
@@ -57,7 +57,7 @@ def test_the_usual_variables_name_authorities_too(
         assert transport_to(stub.url).read("reading", "x").text == "ok"
 
 
-def test_authorities_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_authority_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://a.invalid")
@@ -66,7 +66,7 @@ def test_authorities_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None
     assert "/nowhere/ca.pem" in caught.value.message
 
 
-def test_an_unknown_authority_is_refused_in_a_sentence(authority: trustme.CA) -> None:
+def test_unknown_authority_is_rejected(authority: trustme.CA) -> None:
     with Stub(tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:
         error = refused(stub)
     assert (error.kind, error.outcome_unknown) == ("network", False)
@@ -75,12 +75,12 @@ def test_an_unknown_authority_is_refused_in_a_sentence(authority: trustme.CA) ->
     assert error.url == f"{stub.url}/x"
 
 
-def test_certificates_may_be_left_unchecked(authority: trustme.CA) -> None:
+def test_certificate_check_can_be_disabled(authority: trustme.CA) -> None:
     with Stub(OK, tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:
         assert transport_to(stub.url, validate_certs=False).read("reading", "x").text == "ok"
 
 
-def test_an_expired_certificate_is_named_so(authority: trustme.CA, ca_path: str) -> None:
+def test_expired_certificate_is_reported(authority: trustme.CA, ca_path: str) -> None:
     past = datetime(2020, 1, 2, tzinfo=timezone.utc)
     certificate = authority.issue_cert(
         "127.0.0.1", not_before=datetime(2020, 1, 1, tzinfo=timezone.utc), not_after=past
@@ -91,7 +91,7 @@ def test_an_expired_certificate_is_named_so(authority: trustme.CA, ca_path: str)
     assert "(certificate has expired): it has to be renewed" in str(error)
 
 
-def test_a_certificate_of_another_host_is_named_so(authority: trustme.CA, ca_path: str) -> None:
+def test_certificate_of_another_host_is_reported(authority: trustme.CA, ca_path: str) -> None:
     with Stub(tls=server_context(authority.issue_cert("other.example"))) as stub:
         error = refused(stub, ca_path=ca_path)
     assert error.kind == "network"
@@ -99,7 +99,7 @@ def test_a_certificate_of_another_host_is_named_so(authority: trustme.CA, ca_pat
     assert re.search(r"not trusted \(.*'127\.0\.0\.1'.*\): check the host of url", str(error))
 
 
-def test_tls_to_a_port_without_it(ca_path: str) -> None:
+def test_tls_to_plain_port_is_an_error(ca_path: str) -> None:
     with Stub(answer=lambda seen: OK) as stub:
         error = refused(stub, stub.url.replace("http:", "https:"), ca_path=ca_path)
     assert error.kind == "network"
@@ -108,7 +108,7 @@ def test_tls_to_a_port_without_it(ca_path: str) -> None:
     assert "Max retries" not in str(error)
 
 
-def test_a_client_certificate(authority: trustme.CA, ca_path: str, tmp_path: Path) -> None:
+def test_client_certificate_is_sent(authority: trustme.CA, ca_path: str, tmp_path: Path) -> None:
     context = server_context(authority.issue_cert("127.0.0.1"))
     context.verify_mode = ssl.CERT_REQUIRED
     authority.configure_trust(context)
@@ -128,7 +128,7 @@ def test_a_client_certificate(authority: trustme.CA, ca_path: str, tmp_path: Pat
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("given", [False, True])
-def test_a_client_certificate_that_is_missing_or_wrong_is_named(
+def test_invalid_client_certificate_is_reported(
     authority: trustme.CA, ca_path: str, tmp_path: Path, version: ssl.TLSVersion, *, given: bool
 ) -> None:
     context = server_context(authority.issue_cert("127.0.0.1"))
@@ -148,7 +148,7 @@ def test_a_client_certificate_that_is_missing_or_wrong_is_named(
     assert stub.seen == []
 
 
-def test_what_is_secure_stays_so(authority: trustme.CA, ca_path: str) -> None:
+def test_redirect_to_plain_http_is_rejected(authority: trustme.CA, ca_path: str) -> None:
     with Stub() as plain:
         redirect = Reply(302, headers={"Location": f"{plain.url}/x"})
         with Stub(redirect, tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:
@@ -159,7 +159,7 @@ def test_what_is_secure_stays_so(authority: trustme.CA, ca_path: str) -> None:
     assert plain.seen == []
 
 
-def test_sessions_with_other_authorities_are_not_shared(
+def test_sessions_with_different_authorities_are_separate(
     authority: trustme.CA, ca_path: str
 ) -> None:
     with Stub(OK, tls=server_context(authority.issue_cert("127.0.0.1"))) as stub:

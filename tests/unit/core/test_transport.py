@@ -51,7 +51,7 @@ def fails(call: Any, *args: Any, **kwargs: Any) -> ToolchainError:
 # Requests and responses
 
 
-def test_a_read_gives_the_whole_answer() -> None:
+def test_read_returns_the_complete_response() -> None:
     with Stub(OK) as stub:
         response = transport_to(stub.url).read("reading x", "a/b", query={"q": "x y"})
     (seen,) = stub.seen
@@ -79,7 +79,7 @@ def test_a_read_gives_the_whole_answer() -> None:
         ({"open_body": lambda: io.BytesIO(b""), "size": 0}, b"", None),
     ],
 )
-def test_bodies(parts: dict[str, Any], body: bytes, content_type: str | None) -> None:
+def test_body_is_encoded(parts: dict[str, Any], body: bytes, content_type: str | None) -> None:
     with Stub(Reply(201)) as stub:
         transport = transport_to(stub.url)
         transport.write("writing x", "PUT", "x", **parts)
@@ -91,7 +91,7 @@ def test_bodies(parts: dict[str, Any], body: bytes, content_type: str | None) ->
     assert transport.accounting.bytes_sent == len(body)
 
 
-def test_headers_of_a_request_win() -> None:
+def test_explicit_headers_win() -> None:
     with Stub(OK) as stub:
         transport_to(stub.url).read("reading", "x", headers={"Accept": "text/plain"})
     assert stub.seen[0].headers["Accept"] == "text/plain"
@@ -107,18 +107,18 @@ def test_headers_of_a_request_win() -> None:
         ("http://host/other/c", {"b": None}, "http://host/other/c"),
     ],
 )
-def test_addresses(path: str, query: Any, expected: str) -> None:
+def test_url_of_path_and_query(path: str, query: Any, expected: str) -> None:
     assert transport_to("http://host/base").url(path, query) == expected
 
 
-def test_another_server_is_not_asked_with_our_credentials() -> None:
+def test_foreign_url_is_not_requested_with_credentials() -> None:
     transport = transport_to("http://127.0.0.1:1/base", login=Basic("u", Secret("p")))
     error = fails(transport.read, "reading", "http://127.0.0.2:1/x")
     assert error.kind == "protocol"
     assert transport.accounting.requests == 0
 
 
-def test_an_expected_status_is_an_answer() -> None:
+def test_expected_status_is_returned() -> None:
     with Stub(Reply(404), Reply(302, headers={"Location": "/x"})) as stub:
         transport = transport_to(stub.url)
         assert transport.read("reading", "x", expect=(200, 404)).status == 404
@@ -127,7 +127,7 @@ def test_an_expected_status_is_an_answer() -> None:
         assert transport.accounting.acknowledged == 1
 
 
-def test_an_unexpected_status_is_an_error_in_the_words_of_the_server() -> None:
+def test_unexpected_status_raises_the_error_of_the_server() -> None:
     with Stub(Reply(409, {"errors": [{"message": "It is locked"}]})) as stub:
         error = fails(transport_to(stub.url).write, "moving 'x'", "POST", "x?token=abc")
     assert error.kind == "conflict"
@@ -141,7 +141,7 @@ def test_an_unexpected_status_is_an_error_in_the_words_of_the_server() -> None:
     }
 
 
-def test_a_service_describes_its_errors_itself() -> None:
+def test_service_describes_its_own_errors() -> None:
     with Stub(Reply(400, "code 17")) as stub:
         transport = Transport(
             connection_to(stub.url),
@@ -152,14 +152,14 @@ def test_a_service_describes_its_errors_itself() -> None:
         assert "said code 17" in str(fails(transport.read, "reading", "x"))
 
 
-def test_an_error_without_a_word() -> None:
+def test_error_without_message_is_reported() -> None:
     with Stub(Reply(500)) as stub:
         assert "returned 500 without an error message" in str(
             fails(transport_to(stub.url).read, "r", "x")
         )
 
 
-def test_a_secret_that_a_server_repeats_is_masked() -> None:
+def test_secret_repeated_by_server_is_masked() -> None:
     secret = Secret("pass-word-1")
     with Stub(
         Reply(400, f"wrong {secret.reveal()}"), Reply(503, secret.reveal(), {"Retry-After": "999"})
@@ -171,7 +171,7 @@ def test_a_secret_that_a_server_repeats_is_masked() -> None:
             assert "***" in str(error.detail)
 
 
-def test_a_long_error_page_is_cut() -> None:
+def test_long_error_page_is_cut() -> None:
     with Stub(Reply(500, "<html><p>" + "x" * 100_000 + "</p></html>")) as stub:
         error = fails(transport_to(stub.url).read, "reading", "x")
     assert len(str(error)) < 1100
@@ -182,7 +182,7 @@ def test_a_long_error_page_is_cut() -> None:
 
 
 @pytest.mark.parametrize("status", [408, 429, 502, 503, 504])
-def test_a_read_is_sent_again_with_growing_waits(status: int) -> None:
+def test_read_is_retried_with_growing_waits(status: int) -> None:
     waits = Waits()
     with Stub(*[Reply(status)] * 3, OK) as stub:
         transport = transport_to(stub.url, sleep=waits)
@@ -193,7 +193,7 @@ def test_a_read_is_sent_again_with_growing_waits(status: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-def test_every_read_is_sent_again_with_its_body(method: str) -> None:
+def test_every_read_is_retried_with_its_body(method: str) -> None:
     with Stub(Reply(503), OK) as stub:
         transport_to(stub.url).read("searching", "x", method=method, json={"a": 1})
     assert [seen.body for seen in stub.seen] == [b'{"a": 1}'] * 2
@@ -207,7 +207,7 @@ def test_other_statuses_are_final(status: int) -> None:
     assert len(stub.seen) == 1
 
 
-def test_retries_end() -> None:
+def test_retries_are_limited() -> None:
     with Stub(*[Reply(503, "busy")] * 3) as stub:
         error = fails(transport_to(stub.url, retries=2).read, "reading", "x")
     assert (error.kind, len(stub.seen)) == ("server", 3)
@@ -219,7 +219,7 @@ def test_retries_end() -> None:
     ("value", "least"),
     [("7", 7.0), (formatdate(NOW + 30, usegmt=True), 30.0), ("0", 0.25), ("soon", 0.25)],
 )
-def test_retry_after_is_the_least_wait(
+def test_retry_after_is_the_minimum_wait(
     value: str, least: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: NOW)
@@ -233,7 +233,7 @@ def test_retry_after_is_the_least_wait(
 @pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize("value", ["61", formatdate(NOW + 61, usegmt=True)])
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_longer_wait_than_allowed_is_not_waited(
+def test_too_long_retry_after_fails_immediately(
     reads: bool, value: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: NOW)
@@ -248,7 +248,7 @@ def test_a_longer_wait_than_allowed_is_not_waited(
     assert error.detail == "slow down"
 
 
-def test_no_wait_is_longer_than_allowed() -> None:
+def test_waits_have_a_maximum() -> None:
     waits = Waits()
     with Stub(*[Reply(503)] * 8, OK) as stub:
         transport_to(stub.url, sleep=waits, retries=9, retry_max_wait=1).read("reading", "x")
@@ -268,7 +268,7 @@ def test_no_wait_is_longer_than_allowed() -> None:
         ),
     ],
 )
-def test_a_read_that_breaks_is_sent_again(broken: Reply) -> None:
+def test_broken_read_is_retried(broken: Reply) -> None:
     with Stub(broken, broken, OK) as stub:
         transport = transport_to(stub.url)
         assert transport.read("reading", "x").json() == {"ok": True}
@@ -276,7 +276,7 @@ def test_a_read_that_breaks_is_sent_again(broken: Reply) -> None:
 
 
 @pytest.mark.parametrize("broken", [Reply(cut=True), Reply(body=b"x" * 100, truncate=10)])
-def test_a_write_that_breaks_is_not_sent_again(broken: Reply) -> None:
+def test_broken_write_is_not_retried(broken: Reply) -> None:
     with Stub(broken) as stub:
         transport = transport_to(stub.url)
         error = fails(transport.write, "creating x", "POST", "x")
@@ -287,7 +287,7 @@ def test_a_write_that_breaks_is_not_sent_again(broken: Reply) -> None:
     assert transport.accounting.writes == 1
 
 
-def test_a_timeout_is_tried_again_on_a_read_and_not_on_a_write() -> None:
+def test_timeout_is_retried_only_for_reads() -> None:
     with Stub(Reply(hold=True), Reply(hold=True), Reply(hold=True)) as stub:
         transport = transport_to(stub.url, timeout=0.1, retries=1)
         error = fails(transport.read, "reading x", "x")
@@ -300,7 +300,7 @@ def test_a_timeout_is_tried_again_on_a_read_and_not_on_a_write() -> None:
 
 
 @pytest.mark.parametrize("reads", [True, False])
-def test_a_refused_connection_is_tried_again(reads: bool) -> None:
+def test_refused_connection_is_retried(reads: bool) -> None:
     transport = transport_to(f"http://127.0.0.1:{closed_port()}")
     error = fails(transport.send, "asking", "POST", "x", reads=reads, expect=(200,))
     assert (error.kind, error.outcome_unknown) == ("network", False)
@@ -308,13 +308,13 @@ def test_a_refused_connection_is_tried_again(reads: bool) -> None:
     assert transport.accounting.retries == 3
 
 
-def test_a_host_without_an_address_is_said_so() -> None:
+def test_unknown_host_is_a_network_error() -> None:
     error = fails(transport_to("http://no-such-host.invalid", retries=0).read, "reading", "x")
     assert error.kind == "network"
     assert "name of the host cannot be resolved" in str(error)
 
 
-def test_a_file_is_read_anew_for_every_attempt() -> None:
+def test_file_is_read_again_for_every_attempt() -> None:
     opened: list[io.BytesIO] = []
 
     def open_body() -> io.BytesIO:
@@ -330,7 +330,7 @@ def test_a_file_is_read_anew_for_every_attempt() -> None:
     assert transport.accounting.bytes_sent == 2000
 
 
-def test_a_look_is_not_repeated() -> None:
+def test_check_of_availability_is_not_retried() -> None:
     """Verify this for a server that is watched while down: the first failure is the result."""
     waits = Waits()
     with Stub(Reply(503, headers={"Retry-After": "0"}), Reply(cut=True)) as stub:
@@ -346,7 +346,7 @@ SIZES = [11, 100_000]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_file_that_gets_shorter_is_a_failure(size: int) -> None:
+def test_shrinking_file_is_an_error(size: int) -> None:
     with Stub(answer=lambda seen: Reply(cut=True)) as stub:
         transport = transport_to(stub.url)
         parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": size}
@@ -356,7 +356,7 @@ def test_a_file_that_gets_shorter_is_a_failure(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_file_that_went_is_a_failure(size: int) -> None:
+def test_missing_file_is_an_error(size: int) -> None:
     def open_body() -> io.BufferedReader:
         return Path("/nowhere/x").open("rb")
 
@@ -369,7 +369,7 @@ def test_a_file_that_went_is_a_failure(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_file_that_cannot_be_read_to_its_end_is_a_failure(size: int) -> None:
+def test_unreadable_file_is_an_error(size: int) -> None:
     class Bad(io.BytesIO):
         def read(self, amount: int | None = -1) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
@@ -382,7 +382,7 @@ def test_a_file_that_cannot_be_read_to_its_end_is_a_failure(size: int) -> None:
     assert not error.outcome_unknown
 
 
-def test_the_environment_is_searched_for_proxies_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_variables_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def proxies(url: str) -> dict[str, str]:
@@ -406,7 +406,7 @@ def test_the_environment_is_searched_for_proxies_once(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_read_follows_its_own_server(status: int) -> None:
+def test_read_follows_redirect_on_same_server(status: int) -> None:
     with Stub(Reply(status, b"moved", {"Location": "/other?x=1"}), OK) as stub:
         transport = transport_to(stub.url, login=Basic("u", Secret("p")))
         response = transport.read("reading", "x")
@@ -416,7 +416,7 @@ def test_a_read_follows_its_own_server(status: int) -> None:
     assert transport.accounting.requests == 2
 
 
-def test_another_server_is_not_followed() -> None:
+def test_redirect_to_another_server_is_not_followed() -> None:
     with Stub() as other, Stub(Reply(302, headers={"Location": f"{other.url}/x"})) as stub:
         error = fails(transport_to(stub.url).read, "reading", "x")
         assert error.kind == "protocol"
@@ -425,7 +425,7 @@ def test_another_server_is_not_followed() -> None:
     assert other.seen == []
 
 
-def test_another_server_is_followed_without_credentials_where_that_was_asked_for() -> None:
+def test_allowed_foreign_redirect_is_followed_without_credentials() -> None:
     with Stub(OK) as other, Stub(Reply(302, headers={"Location": f"{other.url}/x"})) as stub:
         transport = transport_to(
             stub.url, login=Header("Authorization", secret=Secret("t"), prefix="Bearer ")
@@ -436,7 +436,7 @@ def test_another_server_is_followed_without_credentials_where_that_was_asked_for
 
 
 @pytest.mark.parametrize("foreign", [True, False])
-def test_a_redirect_to_a_login_page_is_a_refused_login(foreign: bool) -> None:
+def test_redirect_to_login_page_is_an_auth_error(foreign: bool) -> None:
     location = "http://sso.invalid/login?next=%2Fx&token=abc" if foreign else "/base/login.jsp?a=b"
     with Stub(Reply(302, headers={"Location": location})) as stub:
         error = fails(transport_to(stub.url).read, "reading", "x")
@@ -447,7 +447,7 @@ def test_a_redirect_to_a_login_page_is_a_refused_login(foreign: bool) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_write_follows_nobody(status: int) -> None:
+def test_write_follows_no_redirect(status: int) -> None:
     with Stub(Reply(status, headers={"Location": "/base/y"})) as stub:
         transport = transport_to(stub.url)
         error = fails(transport.write, "creating", "POST", "x", body=b"1")
@@ -457,26 +457,26 @@ def test_a_write_follows_nobody(status: int) -> None:
     assert transport.accounting.acknowledged == 0
 
 
-def test_a_write_that_is_sent_to_a_login_page_is_a_refused_login() -> None:
+def test_write_redirected_to_login_page_is_an_auth_error() -> None:
     with Stub(Reply(302, headers={"Location": "/base/login"})) as stub:
         assert fails(transport_to(stub.url).write, "creating", "POST", "x").kind == "auth"
 
 
 @pytest.mark.parametrize("status", [307, 308])
-def test_a_read_with_a_body_keeps_it(status: int) -> None:
+def test_redirected_read_keeps_its_body(status: int) -> None:
     with Stub(Reply(status, headers={"Location": "y"}), OK) as stub:
         transport_to(stub.url).read("searching", "x", method="POST", json={"a": 1})
     assert [(seen.method, seen.body) for seen in stub.seen] == [("POST", b'{"a": 1}')] * 2
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
-def test_a_read_whose_body_would_be_lost_is_not_followed(status: int) -> None:
+def test_redirect_that_would_drop_the_body_is_not_followed(status: int) -> None:
     with Stub(Reply(status, headers={"Location": "y"})) as stub:
         error = fails(transport_to(stub.url).read, "searching", "x", method="POST", json={})
     assert (error.kind, len(stub.seen)) == ("protocol", 1)
 
 
-def test_circles_end() -> None:
+def test_redirect_loop_is_an_error() -> None:
     with Stub(answer=lambda seen: Reply(302, headers={"Location": "/base/x"})) as stub:
         error = fails(transport_to(stub.url).read, "reading", "x")
     assert error.kind == "protocol"
@@ -486,7 +486,7 @@ def test_circles_end() -> None:
 
 @pytest.mark.parametrize("foreign", [False, True])
 @pytest.mark.parametrize("before", ["\\@", "%5C@", "\t@", " @", "#@", "?@", "/@", ":80\\@", "@"])
-def test_a_credential_goes_to_its_own_origin_alone(before: str, *, foreign: bool) -> None:
+def test_credential_is_sent_only_to_its_origin(before: str, *, foreign: bool) -> None:
     """Verify that a foreign host does not get the token, however an address combines hosts."""
     with Stub(answer=lambda seen: Reply(body="other")) as other:
         there = other.url.removesuffix("/base")
@@ -505,7 +505,7 @@ def test_a_credential_goes_to_its_own_origin_alone(before: str, *, foreign: bool
     assert foreign or not other.seen[1:]
 
 
-def test_a_token_on_the_cut_of_a_long_answer_is_masked() -> None:
+def test_token_at_the_cut_of_a_long_response_is_masked() -> None:
     token = "token-abcdefghijklmnop"
     for before in range(870, 905):
         message = f"{'.' * before}{token} and more {'x' * 5000}"
@@ -519,7 +519,7 @@ def test_a_token_on_the_cut_of_a_long_answer_is_masked() -> None:
         assert "token" not in f"{error} {error.detail}"
 
 
-def test_a_long_status_line_is_not_shown() -> None:
+def test_long_status_line_is_not_shown() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
@@ -549,18 +549,18 @@ def test_a_long_status_line_is_not_shown() -> None:
         "/a\x85b",
     ],
 )
-def test_a_redirect_to_no_address_is_said_so(location: str) -> None:
+def test_redirect_to_invalid_address_is_reported(location: str) -> None:
     with Stub(Reply(302, headers={"Location": location})) as stub:
         assert fails(transport_to(stub.url).read, "reading", "x").kind == "protocol"
 
 
-def test_a_redirect_without_a_target_is_the_answer() -> None:
+def test_redirect_without_target_is_returned() -> None:
     with Stub(Reply(302, "nowhere")) as stub:
         assert fails(transport_to(stub.url).read, "reading", "x").status == 302
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_body_that_is_not_packed_as_it_is_said_is_not_understood(streamed: bool) -> None:
+def test_wrong_content_encoding_is_a_protocol_error(streamed: bool) -> None:
     gzip = {"Content-Encoding": "gzip"}
     with Stub(answer=lambda seen: Reply(body=b"not packed", headers=gzip)) as stub:
         transport = transport_to(stub.url)
@@ -576,7 +576,7 @@ def test_a_body_that_is_not_packed_as_it_is_said_is_not_understood(streamed: boo
     assert str(error) == f"reading: the body of the response cannot be decompressed ({stub.url}/x)"
 
 
-def test_a_header_that_cannot_be_sent_is_never_sent() -> None:
+def test_invalid_header_is_never_sent() -> None:
     with Stub() as stub:
         sending = transport_to(stub.url).write
         error = fails(sending, "writing", "PUT", "x", headers={"A": "two\nlines"})
@@ -588,7 +588,7 @@ def test_a_header_that_cannot_be_sent_is_never_sent() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-def test_in_check_mode_no_write_leaves(method: str) -> None:
+def test_check_mode_sends_no_write(method: str) -> None:
     with Stub() as stub:
         transport = transport_to(stub.url, read_only=True)
         error = fails(transport.write, "changing x", method, "x")
@@ -597,7 +597,7 @@ def test_in_check_mode_no_write_leaves(method: str) -> None:
     assert transport.accounting.requests == 0
 
 
-def test_in_check_mode_reads_leave() -> None:
+def test_check_mode_sends_reads() -> None:
     with Stub(OK, OK) as stub:
         transport = transport_to(stub.url, read_only=True)
         transport.read("reading", "x")
@@ -608,7 +608,7 @@ def test_in_check_mode_reads_leave() -> None:
 # Accounting
 
 
-def test_a_task_knows_what_it_cost() -> None:
+def test_accounting_counts_requests_and_bytes() -> None:
     with Stub(
         Reply(body=b"x" * 10), Reply(201, b"y"), Reply(500, b"z" * 5), Reply(503), OK
     ) as stub:
@@ -630,7 +630,7 @@ def test_a_task_knows_what_it_cost() -> None:
     assert transport.accounting.acknowledged == 1
 
 
-def test_a_login_in_the_body_is_counted_with_it() -> None:
+def test_login_in_body_is_counted() -> None:
     with Stub(OK) as stub:
         login = FormToken("me", Secret("the-token"))
         transport = transport_to(stub.url, login=login)
@@ -639,9 +639,7 @@ def test_a_login_in_the_body_is_counted_with_it() -> None:
 
 
 @pytest.mark.parametrize(("status", "changed"), [(200, True), (500, False)])
-def test_a_failed_task_has_changed_something_where_a_write_was_acknowledged(
-    status: int, changed: bool
-) -> None:
+def test_failed_task_is_changed_if_a_write_was_acknowledged(status: int, changed: bool) -> None:
     with Stub(Reply(status), Reply(400, "no")) as stub:
         task = Task(connection_to(stub.url), lambda text: None, read_only=False)
         transport = task.transport()
@@ -659,7 +657,7 @@ def test_a_failed_task_has_changed_something_where_a_write_was_acknowledged(
 # Connections
 
 
-def test_a_connection_is_kept_alive_by_all_transports_of_a_connection() -> None:
+def test_transports_of_a_connection_share_its_socket() -> None:
     with Stub(answer=lambda seen: OK) as stub:
         for number in range(5):
             transport = transport_to(stub.url)
@@ -669,7 +667,7 @@ def test_a_connection_is_kept_alive_by_all_transports_of_a_connection() -> None:
     assert stub.connections == 1
 
 
-def test_a_connection_is_kept_alive_over_errors_and_redirects() -> None:
+def test_socket_is_reused_after_errors_and_redirects() -> None:
     replies = [Reply(404, "no"), Reply(302, b"to", {"Location": "/base/y"}), OK, Reply(503), OK]
     with Stub(*replies) as stub:
         transport = transport_to(stub.url)
@@ -679,7 +677,7 @@ def test_a_connection_is_kept_alive_over_errors_and_redirects() -> None:
     assert stub.connections == 1
 
 
-def test_different_credentials_share_no_session() -> None:
+def test_different_credentials_do_not_share_a_session() -> None:
     with Stub(answer=lambda seen: OK) as stub:
         for password in ("one", "two", "one"):
             connection = connection_to(stub.url, username="u", password=Secret(password))
@@ -698,7 +696,7 @@ def test_cookies_are_not_kept() -> None:
     assert "Cookie" not in stub.seen[1].headers
 
 
-def test_as_many_connections_as_workers() -> None:
+def test_connections_match_the_number_of_workers() -> None:
     with Stub(answer=lambda seen: OK) as stub:
         transport = transport_to(stub.url, connections=3)
         with ThreadPoolExecutor(3) as pool:
@@ -710,7 +708,7 @@ def test_as_many_connections_as_workers() -> None:
 # Streams
 
 
-def test_a_stream_is_taken_piece_by_piece() -> None:
+def test_stream_is_read_in_chunks() -> None:
     with Stub(Reply(body=b"a\nb\nc\n")) as stub:
         transport = transport_to(stub.url)
         with transport.stream("downloading", "x") as response:
@@ -718,7 +716,7 @@ def test_a_stream_is_taken_piece_by_piece() -> None:
     assert transport.accounting.bytes_received == 6
 
 
-def test_a_stream_in_chunks_is_counted() -> None:
+def test_chunked_stream_is_counted() -> None:
     chunks = b"3\r\na\nb\r\n3\r\n\nc\n\r\n0\r\n\r\n"
     head = {"Transfer-Encoding": "chunked"}
     with Stub(Reply(body=chunks, headers=head), Reply(404, chunks, head)) as stub:
@@ -731,7 +729,7 @@ def test_a_stream_in_chunks_is_counted() -> None:
     assert transport.accounting.bytes_received == 12
 
 
-def test_a_stream_of_another_status_fails_with_the_words_of_the_server() -> None:
+def test_stream_with_unexpected_status_raises_the_error_of_the_server() -> None:
     with Stub(Reply(404, {"errors": [{"message": "gone"}]})) as stub:
         transport = transport_to(stub.url)
         opening = transport.stream("downloading", "x")
@@ -739,7 +737,7 @@ def test_a_stream_of_another_status_fails_with_the_words_of_the_server() -> None
             opening.__enter__()
 
 
-def test_a_stream_of_another_status_is_judged_first() -> None:
+def test_stream_with_unexpected_status_is_checked_first() -> None:
     def judge(answer: Response) -> None:
         raise answer.error("conflict", f"judged {answer.status} {answer.text}")
 
@@ -752,7 +750,7 @@ def test_a_stream_of_another_status_is_judged_first() -> None:
             assert b"".join(response.iter_content()) == b"fine"
 
 
-def test_a_stream_that_breaks_off_is_an_error() -> None:
+def test_truncated_stream_is_an_error() -> None:
     with Stub(Reply(body=b"x" * 1000, truncate=100)) as stub:
         transport = transport_to(stub.url)
         with (
@@ -763,7 +761,7 @@ def test_a_stream_that_breaks_off_is_an_error() -> None:
     assert caught.value.kind == "network"
 
 
-def test_a_stream_gives_its_only_connection_back_before_it_asks_again() -> None:
+def test_stream_releases_its_connection_before_a_retry() -> None:
     body = b"x" * 100_000
     replies = [
         Reply(503, body),
@@ -805,7 +803,7 @@ NO_CRUMB = Reply(
 )
 
 
-def test_a_crumb_is_asked_for_once_and_goes_with_every_post() -> None:
+def test_crumb_is_read_once_and_sent_with_every_post() -> None:
     with Stub(CRUMB, Reply(), Reply(), OK, Reply()) as stub:
         transport = transport_to(stub.url, crumbs=True, login=Basic("u", Secret("p")))
         transport.write("starting", "POST", "job/x/build")
@@ -829,7 +827,7 @@ def test_a_crumb_is_asked_for_once_and_goes_with_every_post() -> None:
     assert transport.accounting.writes == 2
 
 
-def test_a_refused_crumb_is_renewed_once() -> None:
+def test_rejected_crumb_is_renewed_once() -> None:
     fresh = Reply(
         body={"crumb": "new", "crumbRequestField": "Jenkins-Crumb"},
         headers={"Set-Cookie": "JSESSIONID.1=s2; Path=/base"},
@@ -847,7 +845,7 @@ def test_a_refused_crumb_is_renewed_once() -> None:
     assert transport.accounting.retries == 0
 
 
-def test_a_crumb_that_is_refused_again_is_a_missing_permission() -> None:
+def test_second_crumb_rejection_is_a_permission_error() -> None:
     with Stub(CRUMB, NO_CRUMB, CRUMB, NO_CRUMB) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert (error.kind, error.status) == ("permission", 403)
@@ -855,14 +853,14 @@ def test_a_crumb_that_is_refused_again_is_a_missing_permission() -> None:
     assert len(stub.seen) == 4
 
 
-def test_another_403_renews_nothing() -> None:
+def test_other_403_does_not_renew_the_crumb() -> None:
     with Stub(CRUMB, Reply(403, "missing the Job/Build permission")) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert error.kind == "permission"
     assert len(stub.seen) == 2
 
 
-def test_a_server_without_crumbs_is_asked_once() -> None:
+def test_server_without_crumbs_is_asked_once() -> None:
     with Stub(Reply(404, "<html></html>"), Reply(), Reply()) as stub:
         transport = transport_to(stub.url, crumbs=True)
         transport.write("starting", "POST", "build")
@@ -883,7 +881,7 @@ def test_a_server_without_crumbs_is_asked_once() -> None:
         ),
     ],
 )
-def test_the_xml_form_serves_where_the_json_form_does_not(xml: list[Reply], asked: int) -> None:
+def test_crumb_is_read_as_xml_if_json_fails(xml: list[Reply], asked: int) -> None:
     with Stub(Reply(body="<html>other</html>"), *xml, Reply()) as stub:
         transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
     paths = [seen.path for seen in stub.seen]
@@ -893,7 +891,7 @@ def test_the_xml_form_serves_where_the_json_form_does_not(xml: list[Reply], aske
 
 
 @pytest.mark.parametrize("status", [400, 405, 406])
-def test_a_json_form_that_is_refused_is_none(status: int) -> None:
+def test_rejected_json_crumb_falls_back_to_xml(status: int) -> None:
     with Stub(Reply(status), Reply(body="Jenkins-Crumb:abc"), Reply(201)) as stub:
         transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
     assert stub.seen[-1].headers["Jenkins-Crumb"] == "abc"
@@ -908,7 +906,7 @@ def test_a_json_form_that_is_refused_is_none(status: int) -> None:
         {"crumb": "abc", "crumbRequestField": "no name"},
     ],
 )
-def test_no_crumb_that_can_be_understood(body: Any) -> None:
+def test_unreadable_crumb_is_a_protocol_error(body: Any) -> None:
     with Stub(*[Reply(body=body)] * 3) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert error.kind == "protocol"
@@ -916,13 +914,13 @@ def test_no_crumb_that_can_be_understood(body: Any) -> None:
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "auth"), (403, "permission"), (500, "server")])
-def test_an_issuer_that_refuses_ends_it(status: int, kind: str) -> None:
+def test_rejecting_crumb_issuer_is_final(status: int, kind: str) -> None:
     with Stub(Reply(status, "no")) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert (error.kind, len(stub.seen)) == (kind, 1)
 
 
-def test_a_server_that_was_restarted_is_asked_anew() -> None:
+def test_crumb_is_read_again_after_a_restart() -> None:
     with Stub(CRUMB, Reply(), CRUMB, Reply()) as stub:
         transport = transport_to(stub.url, crumbs=True)
         transport.write("starting", "POST", "build")
@@ -939,7 +937,7 @@ def test_a_server_that_was_restarted_is_asked_anew() -> None:
         Reply(403, "<html><h1>Missing crumb</h1></html>"),
     ],
 )
-def test_a_refused_crumb_is_known_by_its_name(refusal: Reply) -> None:
+def test_crumb_rejection_is_recognized_by_name(refusal: Reply) -> None:
     with Stub(CRUMB, refusal, CRUMB, Reply(201)) as stub:
         transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
     assert len(stub.seen) == 4
@@ -952,13 +950,13 @@ def test_a_refused_crumb_is_known_by_its_name(refusal: Reply) -> None:
         Reply(403, "a crumb will not do", {"X-Required-Permission": "hudson.model.Item.Build"}),
     ],
 )
-def test_a_missing_permission_is_not_taken_for_a_refused_crumb(refusal: Reply) -> None:
+def test_permission_error_is_not_a_crumb_rejection(refusal: Reply) -> None:
     with Stub(CRUMB, refusal) as stub:
         error = fails(transport_to(stub.url, crumbs=True).write, "starting", "POST", "build")
     assert (error.kind, len(stub.seen)) == ("permission", 2)
 
 
-def test_a_server_that_wants_a_crumb_but_has_no_json_form_is_asked_for_the_xml_form() -> None:
+def test_required_crumb_is_read_as_xml_if_json_is_missing() -> None:
     missing, xml = Reply(404), Reply(body="Jenkins-Crumb:abc")
     with Stub(missing, NO_CRUMB, missing, xml, Reply(201)) as stub:
         transport_to(stub.url, crumbs=True).write("starting", "POST", "build")
@@ -968,7 +966,7 @@ def test_a_server_that_wants_a_crumb_but_has_no_json_form_is_asked_for_the_xml_f
     assert error.kind == "permission"
 
 
-def test_with_patience_a_request_is_not_repeated_beyond_it() -> None:
+def test_patience_limits_retries() -> None:
     with Stub(answer=lambda seen: Reply(hold=True)) as stub:
         transport = transport_to(stub.url, retries=9)
         with pytest.raises(ToolchainError, match=r"within 0\.\d+ s") as caught:
@@ -977,7 +975,7 @@ def test_with_patience_a_request_is_not_repeated_beyond_it() -> None:
     assert len(stub.seen) == 1
 
 
-def test_a_wait_that_is_longer_than_the_patience_is_not_begun() -> None:
+def test_wait_longer_than_patience_is_skipped() -> None:
     waits = Waits()
     with Stub(answer=lambda seen: Reply(503, headers={"Retry-After": "40"})) as stub:
         transport = transport_to(stub.url, sleep=waits)

@@ -60,7 +60,7 @@ TRANSITION = {"from": {"type": "str", "required": True}, "to": {"type": "str"}}
 TOGETHER = {"required_together": [("from", "to")]}
 
 
-def test_the_argument_spec_follows_from_the_fields() -> None:
+def test_argument_spec_follows_from_fields() -> None:
     assert argument_spec(Everything) == {
         "repo": {"type": "str", "required": True},
         "src": {"type": "path"},
@@ -91,11 +91,11 @@ class Inherited(BuildOptions):
     more: str | None = None
 
 
-def test_inherited_options_are_read_with_the_names_of_their_own_module() -> None:
+def test_inherited_options_use_the_names_of_their_module() -> None:
     assert argument_spec(Inherited) == {**argument_spec(BuildOptions), "more": {"type": "str"}}
 
 
-def test_values_are_read_by_the_names_of_the_options() -> None:
+def test_values_are_read_by_option_name() -> None:
     options = parse(
         Everything,
         {"repo": "r", "transitions": [{"from": "a", "to": "b"}], "first": {"from": "c"}},
@@ -105,12 +105,12 @@ def test_values_are_read_by_the_names_of_the_options() -> None:
     assert (options.count, options.state, options.names, options.files) == (4, "present", None, [])
 
 
-def test_none_is_the_default_and_empty_is_a_value() -> None:
+def test_none_is_default_and_empty_is_a_value() -> None:
     options = parse(Everything, {"repo": "r", "count": None, "names": [], "properties": {}})
     assert (options.count, options.names, options.properties) == (4, [], {})
 
 
-def test_options_cannot_be_changed() -> None:
+def test_options_are_immutable() -> None:
     options = parse(Everything, {"repo": "r"})
     with pytest.raises(FrozenInstanceError):
         options.repo = "other"  # type: ignore[misc]

@@ -32,20 +32,20 @@ def answer(body: str | bytes, status: int = 200) -> messages.Response:
         (("...", "~x_y-z.1"), ".../~x_y-z.1"),
     ],
 )
-def test_segments_are_encoded_one_by_one(segments: tuple[str, ...], expected: str) -> None:
+def test_path_segments_are_encoded(segments: tuple[str, ...], expected: str) -> None:
     assert address.path(*segments) == expected
     assert address.path(*segments, slash=True) == f"{expected}/"
 
 
 @pytest.mark.parametrize("segment", ["", ".", ".."])
-def test_segments_that_lead_elsewhere_are_refused(segment: str) -> None:
+def test_unsafe_path_segments_are_rejected(segment: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         address.path("a", segment, "b")
     assert caught.value.kind == "invalid"
 
 
 @given(st.lists(UNICODE.filter(lambda text: text not in ("", ".", "..")), min_size=1))
-def test_a_path_can_be_taken_apart_again(segments: list[str]) -> None:
+def test_path_can_be_decoded(segments: list[str]) -> None:
     assert [unquote(part) for part in address.path(*segments).split("/")] == segments
 
 
@@ -60,7 +60,7 @@ def test_a_path_can_be_taken_apart_again(segments: list[str]) -> None:
         ({"ü": "ß"}, "%C3%BC=%C3%9F"),
     ],
 )
-def test_queries(query: Any, expected: str) -> None:
+def test_query_is_encoded(query: Any, expected: str) -> None:
     assert address.encode(query) == expected
 
 
@@ -68,12 +68,12 @@ def test_queries(query: Any, expected: str) -> None:
     ("body", "expected"),
     [('{"a": 1}', {"a": 1}), (b"[]", []), ("null", None), ("", None), ("[" * 100_000, None)],
 )
-def test_a_body_that_is_no_json_stands_for_nothing(body: str | bytes, expected: Any) -> None:
+def test_invalid_json_is_none(body: str | bytes, expected: Any) -> None:
     assert messages.json_or_none(body) == expected
 
 
 @given(st.lists(st.tuples(UNICODE.filter(bool), UNICODE)))
-def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
+def test_query_can_be_decoded(pairs: list[tuple[str, str]]) -> None:
     assert parse_qsl(address.encode(pairs), keep_blank_values=True) == pairs
 
 
@@ -94,12 +94,12 @@ def test_a_query_can_be_taken_apart_again(pairs: list[tuple[str, str]]) -> None:
         ("http://[h/login", True),
     ],
 )
-def test_login_pages_are_known_by_their_address(url: str, is_login: bool) -> None:
+def test_login_page_is_recognized_by_address(url: str, is_login: bool) -> None:
     assert address.is_login_page(url) is is_login
 
 
 @pytest.mark.parametrize("name", ["login", "login.html", "sign-in"])
-def test_what_has_the_name_that_was_asked_for_is_no_login_page(name: str) -> None:
+def test_requested_file_named_login_is_not_a_login_page(name: str) -> None:
     assert not address.is_login_page(f"http://cdn/x/{name}?a=b", f"http://h/repo/{name}#c")
     assert address.is_login_page(f"http://h/sso/{name}", "http://h/repo/app.txt")
 
@@ -115,7 +115,7 @@ def test_what_has_the_name_that_was_asked_for_is_no_login_page(name: str) -> Non
         ({"Date": "Tue, 14 Nov 2023 22:13:20 -0000"}, NOW),
     ],
 )
-def test_the_clock_of_the_server(headers: dict[str, str], expected: float | None) -> None:
+def test_date_of_response(headers: dict[str, str], expected: float | None) -> None:
     date = messages.Response(200, headers, b"", REQUEST, REQUEST.url).date
     assert (None if date is None else date.timestamp()) == expected
 
@@ -135,7 +135,7 @@ def test_the_clock_of_the_server(headers: dict[str, str], expected: float | None
         ("", None),
     ],
 )
-def test_retry_after(
+def test_retry_after_is_parsed(
     value: str | None, expected: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: NOW)
@@ -147,7 +147,7 @@ def test_json_is_decoded() -> None:
     assert answer("null").json() is None
 
 
-def test_half_a_character_is_replaced_and_a_whole_one_is_kept() -> None:
+def test_unpaired_surrogate_is_replaced() -> None:
     found = answer(r'{"cut \ud83d": ["\uDE80", "\ud83d\ude80", "\\ud83d", 1, null]}').json()
     assert found == {"cut \ufffd": ["\ufffd", "\U0001f680", r"\ud83d", 1, None]}
 
@@ -169,7 +169,7 @@ def test_half_a_character_is_replaced_and_a_whole_one_is_kept() -> None:
         ("[" * 100_000, "protocol", "more than 200 levels"),
     ],
 )
-def test_what_is_not_json(body: str | bytes, kind: str, words: str) -> None:
+def test_invalid_json_is_a_protocol_error(body: str | bytes, kind: str, words: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         answer(body).json()
     error = caught.value

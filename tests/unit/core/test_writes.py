@@ -55,7 +55,7 @@ def looks(*found: bool | None) -> Callable[[], bool | None]:
 
 
 @pytest.mark.parametrize("reply", PUT_OFF)
-def test_what_cannot_be_looked_up_is_not_repeated(reply: Reply) -> None:
+def test_unverifiable_write_is_not_retried(reply: Reply) -> None:
     waits = Waits()
     with Stub(reply) as stub:
         error = fails(transport_to(stub.url, sleep=waits))
@@ -65,9 +65,7 @@ def test_what_cannot_be_looked_up_is_not_repeated(reply: Reply) -> None:
 
 @pytest.mark.parametrize("reply", PUT_OFF)
 @pytest.mark.parametrize("parts", [{"repeatable": True}, {"verify": looks(False)}])
-def test_a_write_that_was_put_off_is_repeated_where_that_does_no_harm(
-    reply: Reply, parts: dict[str, Any]
-) -> None:
+def test_rejected_write_is_retried_if_harmless(reply: Reply, parts: dict[str, Any]) -> None:
     waits = Waits()
     with Stub(reply, Reply(201)) as stub:
         transport = transport_to(stub.url, sleep=waits)
@@ -80,7 +78,7 @@ def test_a_write_that_was_put_off_is_repeated_where_that_does_no_harm(
 
 @pytest.mark.parametrize("reply", [*PUT_OFF, *(reply for reply, _late in DOUBTFUL)])
 @pytest.mark.parametrize("repeatable", [True, False])
-def test_what_is_done_is_not_done_again(reply: Reply, repeatable: bool) -> None:
+def test_completed_write_is_not_repeated(reply: Reply, repeatable: bool) -> None:
     with Stub(reply) as stub:
         transport = transport_to(stub.url)
         response = transport.write(
@@ -90,7 +88,7 @@ def test_what_is_done_is_not_done_again(reply: Reply, repeatable: bool) -> None:
 
 
 @pytest.mark.parametrize(("reply", "late"), DOUBTFUL)
-def test_what_is_not_done_is_said_so(reply: Reply, late: bool) -> None:
+def test_incomplete_write_is_reported(reply: Reply, late: bool) -> None:
     waits = Waits()
     with Stub(reply) as stub:
         transport = transport_to(stub.url, sleep=waits)
@@ -102,7 +100,7 @@ def test_what_is_not_done_is_said_so(reply: Reply, late: bool) -> None:
 
 
 @pytest.mark.parametrize("reply", [reply for reply, late in DOUBTFUL if late])
-def test_a_server_that_is_late_is_given_time(reply: Reply) -> None:
+def test_verification_waits_for_a_slow_server(reply: Reply) -> None:
     with Stub(reply) as stub:
         transport = transport_to(stub.url)
         transport.write("creating", "POST", "x", verify=looks(False, False, True))
@@ -111,21 +109,21 @@ def test_a_server_that_is_late_is_given_time(reply: Reply) -> None:
 
 @pytest.mark.parametrize("reply", [reply for reply, _late in DOUBTFUL])
 @pytest.mark.parametrize("look", [None, looks(None)])
-def test_what_cannot_be_told_is_said_so(reply: Reply, look: Callable[[], bool | None]) -> None:
+def test_undecided_verification_is_reported(reply: Reply, look: Callable[[], bool | None]) -> None:
     with Stub(reply) as stub:
         error = fails(transport_to(stub.url), verify=look)
     assert (len(stub.seen), error.verified_undone) == (1, False)
     assert error.message.endswith(f"; {OUTCOME_UNKNOWN}")
 
 
-def test_a_look_that_fails_tells_nothing() -> None:
+def test_failed_verification_leaves_outcome_unknown() -> None:
     with Stub(Reply(500), Reply(403)) as stub:
         transport = transport_to(stub.url)
         error = fails(transport, verify=lambda: bool(transport.read("looking", "x")))
     assert (error.status, error.message.endswith(OUTCOME_UNKNOWN)) == (500, True)
 
 
-def test_the_last_answer_counts_as_the_first() -> None:
+def test_last_response_is_verified_like_the_first() -> None:
     """Verify that the check decides even without a retry, or if the wait would be too long."""
     with Stub(Reply(429)) as stub:
         assert fails(transport_to(stub.url, retries=0), verify=looks(False)).message.endswith(
@@ -137,7 +135,7 @@ def test_the_last_answer_counts_as_the_first() -> None:
         assert len(stub.seen) == 1
 
 
-def test_what_is_gone_after_a_repetition_was_deleted_by_the_first_attempt() -> None:
+def test_object_gone_after_retry_was_deleted_by_first_attempt() -> None:
     with Stub(Reply(429), Reply(404)) as stub:
         transport = transport_to(stub.url)
         transport.write("deleting", "DELETE", "x", repeatable=True)
@@ -146,14 +144,14 @@ def test_what_is_gone_after_a_repetition_was_deleted_by_the_first_attempt() -> N
         assert fails(transport_to(stub.url), "DELETE", repeatable=True).status == 404
 
 
-def test_a_refusal_of_a_repetition_says_that_it_was_one() -> None:
+def test_rejection_of_a_retry_is_marked_as_resent() -> None:
     with Stub(Reply(429), Reply(400, "no such item")) as stub:
         error = fails(transport_to(stub.url), repeatable=True)
     assert (error.resent, error.outcome_unknown) == (True, False)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 501])
-def test_a_refusal_is_not_looked_after(status: int) -> None:
+def test_rejection_is_not_verified(status: int) -> None:
     with Stub(Reply(status)) as stub:
         error = fails(transport_to(stub.url), verify=looks(True), repeatable=True)
     assert (error.status, error.outcome_unknown) == (status, False)
@@ -161,7 +159,7 @@ def test_a_refusal_is_not_looked_after(status: int) -> None:
 
 
 @pytest.mark.parametrize("done", [True, False, None])
-def test_another_host_may_have_created_the_same(*, done: bool | None) -> None:
+def test_object_created_by_another_host_is_accepted(*, done: bool | None) -> None:
     with Stub(Reply(409, "it exists")) as stub:
         transport = transport_to(stub.url)
         if done:
@@ -173,12 +171,12 @@ def test_another_host_may_have_created_the_same(*, done: bool | None) -> None:
         assert len(stub.seen) == 1
 
 
-def test_a_change_that_clashes_is_not_looked_after() -> None:
+def test_conflicting_update_is_not_verified() -> None:
     with Stub(Reply(409, "it was changed meanwhile")) as stub:
         assert fails(transport_to(stub.url), "PUT", verify=looks(True)).kind == "conflict"
 
 
-def test_what_was_changed_before_is_not_denied() -> None:
+def test_earlier_changes_are_not_denied_in_the_error() -> None:
     with Stub(Reply(201), Reply(500)) as stub:
         transport = transport_to(stub.url)
         transport.write("creating", "POST", "a")
