@@ -68,7 +68,7 @@ def removal(*numbers: str, **given: Any) -> dict[str, Any]:
 # --- listing
 
 
-def test_builds_come_newest_first_with_decoded_numbers_and_times_in_utc(server: Server) -> None:
+def test_builds_are_listed_newest_first_with_decoded_numbers_and_utc_times(server: Server) -> None:
     entries = [
         {"uri": "/1.0%2B5", "started": "2026-01-02T03:04:05.678+0200"},
         {"uri": "/odd", "started": "yesterday"},
@@ -83,21 +83,21 @@ def test_builds_come_newest_first_with_decoded_numbers_and_times_in_utc(server: 
     ]
 
 
-def test_a_record_without_properties_gets_an_empty_dictionary(server: Server) -> None:
+def test_record_without_properties_has_an_empty_dictionary(server: Server) -> None:
     server.on |= {LIST: listed("7"), f"{LIST}/7": record("released")}
     values = server.run(BuildInfoOperation, {"build_name": "app", "build_number": "7"})[1]
     assert values["build"]["properties"] == {}
     assert values["build"]["statuses"][0]["status"] == "released"
 
 
-def test_a_record_that_is_missing_is_not_found_and_the_newest_are_named(server: Server) -> None:
+def test_missing_record_is_not_found_and_newest_builds_are_named(server: Server) -> None:
     server.on[LIST] = listed("1", "2")
     with pytest.raises(ToolchainError, match="the newest builds are 2, 1") as caught:
         server.run(BuildInfoOperation, {"build_name": "app", "build_number": "7"})[1]
     assert caught.value.kind == "not_found"
 
 
-def test_a_name_without_builds_is_not_found(server: Server) -> None:
+def test_name_without_builds_is_not_found(server: Server) -> None:
     with pytest.raises(ToolchainError) as caught:
         server.run(BuildInfoOperation, {"build_name": "app"})[1]
     assert caught.value.kind == "not_found"
@@ -106,7 +106,7 @@ def test_a_name_without_builds_is_not_found(server: Server) -> None:
 # --- discarding
 
 
-def test_count_age_and_exceptions_are_computed_before_anything_is_sent(server: Server) -> None:
+def test_discarded_builds_are_planned_by_count_age_and_exceptions(server: Server) -> None:
     server.on |= {LIST: listed("1", "2", "3", "4", "5")}
     server.on |= {f"{LIST}/{number}": record() for number in "1235"}
     options = retention(count=3, minimum_build_date="2026-01-04", keep=["2"])
@@ -117,7 +117,7 @@ def test_count_age_and_exceptions_are_computed_before_anything_is_sent(server: S
     assert all(asked.startswith("GET") for asked in server.asked)
 
 
-def test_what_is_sent_is_the_written_interface(server: Server) -> None:
+def test_request_has_the_documented_format(server: Server) -> None:
     server.on |= {
         LIST: [listed("1", "2", "3"), listed("3")],
         RETAIN: Reply(204),
@@ -143,7 +143,7 @@ def test_what_is_sent_is_the_written_interface(server: Server) -> None:
     }
 
 
-def test_a_build_to_keep_that_is_not_there_stops_the_discarding(server: Server) -> None:
+def test_missing_build_to_keep_prevents_discarding(server: Server) -> None:
     server.on |= {LIST: listed("1", "2", "3"), f"{LIST}/1": record(), f"{LIST}/2": record()}
     error = server.fails(BuildRetentionOperation, retention(count=1, keep=["2", "2.1"]))
     assert (error.kind, "#2.1" in error.message) == ("not_found", True)
@@ -151,7 +151,7 @@ def test_a_build_to_keep_that_is_not_there_stops_the_discarding(server: Server) 
     assert not server.run(BuildRetentionOperation, retention(count=3, keep=["2.1"]))[0].changed
 
 
-def test_the_absence_of_builds_of_an_unknown_name_is_warned_of(server: Server) -> None:
+def test_absent_build_of_unknown_name_gives_a_warning(server: Server) -> None:
     server.on[LIST] = Reply(404, {"errors": [{"message": "No build was found for 'app'"}]})
     wanted = {"build_name": "app", "build_numbers": ["1"], "missing_ok": True}
     assert not server.run(BuildRecordOperation, wanted)[0].changed
@@ -167,7 +167,7 @@ def test_builds_are_not_absent_at_the_address_of_another_server(server: Server) 
     assert server.fails(BuildRetentionOperation, retention(count=1)).kind == "not_found"
 
 
-def test_the_age_is_counted_from_the_clock_of_the_server(server: Server) -> None:
+def test_age_is_measured_by_the_clock_of_the_server(server: Server) -> None:
     early = "Sun, 04 Jan 2026 00:00:00 GMT"
     server.on[LIST] = Reply(body=listed("1", "2", "3").body, headers={"Date": early})
     server.on |= {f"{LIST}/{number}": record() for number in "123"}
@@ -176,14 +176,14 @@ def test_the_age_is_counted_from_the_clock_of_the_server(server: Server) -> None
     assert read_list(server.client(), "app").now == datetime(2026, 1, 4, tzinfo=timezone.utc)
 
 
-def test_a_server_without_a_clock_has_the_age_counted_from_ours(server: Server) -> None:
+def test_age_is_measured_by_the_local_clock_if_server_sends_no_date(server: Server) -> None:
     server.on |= {LIST: listed("1"), f"{LIST}/1": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(max_age="1d"), check=True)
     assert values["discarded"] == ["1"]
     assert "max_age uses the local clock" in server.warnings[0]
 
 
-def test_a_record_that_cannot_be_found_holds_nothing_up(server: Server) -> None:
+def test_unreadable_record_does_not_prevent_discarding(server: Server) -> None:
     server.on |= {LIST: listed("1", "2")}
     _plan, values = server.run(BuildRetentionOperation, retention(count=1), check=True)
     assert (values["discarded"], values["promoted"]) == (["1"], [])
@@ -192,7 +192,7 @@ def test_a_record_that_cannot_be_found_holds_nothing_up(server: Server) -> None:
 
 
 @pytest.mark.parametrize("after", [listed("2", "3"), Reply(500)])
-def test_a_refusal_after_a_part_tells_what_went(server: Server, after: Reply) -> None:
+def test_partial_rejection_reports_the_discarded_builds(server: Server, after: Reply) -> None:
     refusal = {"errors": [{"status": 400, "message": "1 is in use"}], "error massages": []}
     server.on |= {LIST: [listed("1", "2", "3"), after], RETAIN: Reply(400, refusal)}
     error = server.fails(BuildRetentionOperation, retention(count=1))
@@ -204,12 +204,12 @@ def test_a_refusal_after_a_part_tells_what_went(server: Server, after: Reply) ->
 @pytest.mark.parametrize(
     "body", [*({"buildsNumbers": odd} for odd in (7, {"uri": "/1"}, "1")), {"error": "no"}]
 )
-def test_a_list_in_another_shape_is_not_understood(server: Server, body: dict[str, Any]) -> None:
+def test_malformed_list_is_a_protocol_error(server: Server, body: dict[str, Any]) -> None:
     server.on[LIST] = Reply(body=body)
     assert server.fails(BuildRetentionOperation, retention(count=1)).kind == "protocol"
 
 
-def test_a_404_with_the_words_for_it_is_a_name_without_builds(server: Server) -> None:
+def test_documented_404_means_name_without_builds(server: Server) -> None:
     server.on[LIST] = Reply(
         404, {"errors": [{"status": 404, "message": "No build was found for app"}]}
     )
@@ -233,7 +233,7 @@ def test_listed_builds_have_their_promotions(server: Server) -> None:
     assert values["build"]["statuses"]
 
 
-def test_runs_of_a_number_have_their_own_promotions(server: Server) -> None:
+def test_runs_of_one_number_have_separate_promotions(server: Server) -> None:
     server.on[LIST] = Reply(
         body={
             "buildsNumbers": [
@@ -248,7 +248,7 @@ def test_runs_of_a_number_have_their_own_promotions(server: Server) -> None:
     assert [build["status"] for build in values["builds"]] == ["new", "old"]
 
 
-def test_promoted_builds_are_named_and_not_announced(server: Server) -> None:
+def test_promoted_builds_are_returned_and_not_predicted(server: Server) -> None:
     server.on |= {LIST: listed("1", "2", "3"), f"{LIST}/1": record(), f"{LIST}/2": record("ok")}
     _plan, values = server.run(BuildRetentionOperation, retention(count=1), check=True)
     assert values["discarded"] == ["1"]
@@ -264,14 +264,14 @@ def test_nothing_to_discard_writes_nothing(server: Server) -> None:
     assert server.asked == [LIST, f"{LIST}/1"]
 
 
-def test_a_name_without_builds_is_unchanged_with_a_warning(server: Server) -> None:
+def test_name_without_builds_is_unchanged_with_a_warning(server: Server) -> None:
     server.on[REPOSITORIES] = Reply(body=b"[]")
     plan, _values = server.run(BuildRetentionOperation, retention(count=1, missing_ok=True))
     assert not plan.changed
     assert server.warnings == ["there are no builds of 'app'"]
 
 
-def test_an_old_run_of_a_number_goes_and_its_new_run_stays(server: Server) -> None:
+def test_old_run_of_a_number_is_discarded_and_new_run_kept(server: Server) -> None:
     before, after = listed("3@1", "3@9", "4@8"), listed("3@9", "4@8")
     server.on |= {LIST: [before, after], RETAIN: Reply(204), f"{LIST}/3": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(count=2))
@@ -279,7 +279,7 @@ def test_an_old_run_of_a_number_goes_and_its_new_run_stays(server: Server) -> No
     assert values["kept"] == ["3", "4"]
 
 
-def test_a_server_that_discards_nothing_is_a_failure(server: Server) -> None:
+def test_missing_effect_is_an_error(server: Server) -> None:
     server.on |= {LIST: listed("1", "2"), RETAIN: Reply(204), f"{LIST}/1": record()}
     error = server.fails(BuildRetentionOperation, retention(count=1))
     assert error.kind == "failed"
@@ -288,7 +288,7 @@ def test_a_server_that_discards_nothing_is_a_failure(server: Server) -> None:
     assert error.result["changed"] is False
 
 
-def test_what_really_went_is_told_with_a_warning_for_the_rest(server: Server) -> None:
+def test_actual_deletions_are_returned_with_a_warning_for_the_rest(server: Server) -> None:
     lists = [listed("1", "2", "3"), listed("1", "3"), listed("1", "3"), listed("1", "3")]
     server.on |= {LIST: list(lists), RETAIN: Reply(204)}
     server.on |= {f"{LIST}/{number}": record() for number in "12"}
@@ -299,7 +299,7 @@ def test_what_really_went_is_told_with_a_warning_for_the_rest(server: Server) ->
     assert "the builds 1 of 'app' still exist" in server.warnings[0]
 
 
-def test_where_records_show_no_promotions_builds_may_stay(server: Server) -> None:
+def test_builds_with_unknown_promotions_are_kept(server: Server) -> None:
     server.dialect = "generic"
     server.on |= {LIST: listed("1", "2"), RETAIN: Reply(200), f"{LIST}/1": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(count=1))
@@ -307,7 +307,7 @@ def test_where_records_show_no_promotions_builds_may_stay(server: Server) -> Non
     assert "still exist" in server.warnings[0]
 
 
-def test_an_asynchronous_run_is_not_verified(server: Server) -> None:
+def test_asynchronous_run_is_not_verified(server: Server) -> None:
     sent = "POST /api/build/retention/app?async=true"
     server.on |= {LIST: listed("1", "2"), sent: Reply(204), f"{LIST}/1": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(count=1, wait=False))
@@ -316,7 +316,7 @@ def test_an_asynchronous_run_is_not_verified(server: Server) -> None:
     assert server.asked == [LIST, f"{LIST}/1", sent]
 
 
-def test_a_lost_answer_is_read_back_and_not_sent_again(server: Server) -> None:
+def test_lost_response_is_verified_and_not_resent(server: Server) -> None:
     lists = [listed("1", "2"), listed("1", "2"), listed("2")]
     server.on |= {LIST: lists, RETAIN: Reply(cut=True), f"{LIST}/1": record()}
     server.retries = 1
@@ -325,7 +325,7 @@ def test_a_lost_answer_is_read_back_and_not_sent_again(server: Server) -> None:
     assert server.asked.count(RETAIN) == 1
 
 
-def test_a_lost_answer_without_effect_is_an_error(server: Server) -> None:
+def test_lost_response_without_effect_is_an_error(server: Server) -> None:
     server.on |= {LIST: listed("1", "2"), RETAIN: Reply(cut=True), f"{LIST}/1": record()}
     error = server.fails(BuildRetentionOperation, retention(count=1))
     assert error.outcome_unknown
@@ -342,7 +342,7 @@ def test_a_lost_answer_without_effect_is_an_error(server: Server) -> None:
         ({"minimum_build_date": "soon"}, "minimum_build_date: 'soon' is neither a date"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_any_request(
+def test_invalid_options_are_rejected_before_any_request(
     server: Server, options: dict[str, Any], words: str
 ) -> None:
     error = server.fails(BuildRetentionOperation, retention(**options))
@@ -351,7 +351,7 @@ def test_what_makes_no_sense_is_refused_before_any_request(
     assert server.asked == []
 
 
-def test_an_answer_without_a_record_is_not_understood(server: Server) -> None:
+def test_response_without_record_is_a_protocol_error(server: Server) -> None:
     server.on[LIST] = Reply(body={"buildsNumbers": []})
     server.on["GET /api/build/app/7"] = Reply(body={"error": "no"})
     with pytest.raises(ToolchainError) as caught:
@@ -359,7 +359,7 @@ def test_an_answer_without_a_record_is_not_understood(server: Server) -> None:
     assert caught.value.kind == "protocol"
 
 
-def test_a_build_without_a_time_cannot_be_judged(server: Server) -> None:
+def test_build_without_time_is_a_protocol_error(server: Server) -> None:
     entries = [{"uri": "/1", "started": "yesterday"}]
     server.on[LIST] = Reply(body={"buildsNumbers": entries})
     error = server.fails(BuildRetentionOperation, retention(count=1))
@@ -368,7 +368,7 @@ def test_a_build_without_a_time_cannot_be_judged(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("text", "hours"), [("4w", 672), ("30d", 720), ("12h", 12), ("60 m", 1)])
-def test_ages(text: str, hours: int) -> None:
+def test_age_is_parsed(text: str, hours: int) -> None:
     assert times.age_of("max_age", text).total_seconds() == 3600 * hours
 
 
@@ -400,7 +400,7 @@ def writes(server: Server) -> list[str]:
     return [asked for asked in server.asked if not asked.startswith("GET")]
 
 
-def test_what_is_there_is_deleted_in_one_request(server: Server) -> None:
+def test_existing_builds_are_deleted_in_one_request(server: Server) -> None:
     store = Store(server, "1", "2", "3")
     store.deleting("1,3")
     plan, values = server.run(BuildRecordOperation, removal("1", "3", "9", "1"))
@@ -409,7 +409,7 @@ def test_what_is_there_is_deleted_in_one_request(server: Server) -> None:
     assert writes(server) == ["DELETE /api/build/app?buildNumbers=1,3"]
 
 
-def test_artifacts_go_along_only_where_that_is_asked_for(server: Server) -> None:
+def test_artifacts_are_deleted_only_on_request(server: Server) -> None:
     store = Store(server, "1")
     store.deleting("1")
     query = "DELETE /api/build/app?buildNumbers=1"
@@ -418,7 +418,7 @@ def test_artifacts_go_along_only_where_that_is_asked_for(server: Server) -> None
     assert writes(server) == [f"{query}&artifacts=1"]
 
 
-def test_nothing_there_writes_nothing(server: Server) -> None:
+def test_absent_builds_cause_no_write(server: Server) -> None:
     server.on[REPOSITORIES] = Reply(body=b"[]")
     plan, values = server.run(BuildRecordOperation, removal("1", missing_ok=True))
     assert not plan.changed
@@ -430,7 +430,7 @@ def test_nothing_there_writes_nothing(server: Server) -> None:
     ("make", "given"),
     [(BuildRetentionOperation, retention(count=1)), (BuildRecordOperation, removal("1"))],
 )
-def test_a_wrong_address_is_no_name_without_builds(
+def test_wrong_address_is_not_a_name_without_builds(
     server: Server, make: Any, given: dict[str, Any]
 ) -> None:
     error = server.fails(make, given)
@@ -438,7 +438,7 @@ def test_a_wrong_address_is_no_name_without_builds(
     assert "there is no repository manager at this address" in error.message
 
 
-def test_a_server_that_takes_the_list_for_one_number_gets_them_one_by_one(server: Server) -> None:
+def test_server_without_lists_gets_one_request_per_number(server: Server) -> None:
     store = Store(server, "1", "2", split=False)
     for query in ("1,2", "1", "2"):
         store.deleting(query)
@@ -447,7 +447,7 @@ def test_a_server_that_takes_the_list_for_one_number_gets_them_one_by_one(server
     assert len(writes(server)) == 3
 
 
-def test_a_server_that_ignores_a_list_gets_them_one_by_one(server: Server) -> None:
+def test_server_ignoring_lists_gets_one_request_per_number(server: Server) -> None:
     store = Store(server, "1", "2", split=False)
     for query in ("1", "2"):
         store.deleting(query)
@@ -457,7 +457,7 @@ def test_a_server_that_ignores_a_list_gets_them_one_by_one(server: Server) -> No
     assert len(writes(server)) == 3
 
 
-def test_a_number_with_a_comma_goes_by_body_where_the_server_knows_that(server: Server) -> None:
+def test_number_with_comma_is_sent_in_the_body(server: Server) -> None:
     store = Store(server, "1", "1,2")
 
     def answer(_seen: Seen) -> Reply:
@@ -477,7 +477,7 @@ def test_a_number_with_a_comma_goes_by_body_where_the_server_knows_that(server: 
     ]
 
 
-def test_a_number_with_a_comma_is_sent_on_its_own_elsewhere(server: Server) -> None:
+def test_number_with_comma_is_sent_alone_without_body_support(server: Server) -> None:
     server.dialect = "generic"
     store = Store(server, "3", "4", "1,2", split=False)
     for query in ("3", "1,2"):
@@ -489,7 +489,7 @@ def test_a_number_with_a_comma_is_sent_on_its_own_elsewhere(server: Server) -> N
     ]
 
 
-def test_a_number_whose_parts_are_other_builds_is_refused(server: Server) -> None:
+def test_number_whose_parts_are_other_builds_is_rejected(server: Server) -> None:
     server.dialect = "generic"
     Store(server, "2", "1,2")
     error = server.fails(BuildRecordOperation, removal("1,2"))
@@ -511,7 +511,7 @@ def gone_meanwhile(store: Store) -> None:
 
 
 @pytest.mark.parametrize("prepare", [lost, gone_meanwhile])
-def test_a_lost_answer_or_a_build_that_is_gone_meanwhile_is_read_back(
+def test_lost_response_or_concurrent_deletion_is_verified(
     server: Server, prepare: Callable[[Store], None]
 ) -> None:
     prepare(Store(server, "1"))
@@ -520,7 +520,7 @@ def test_a_lost_answer_or_a_build_that_is_gone_meanwhile_is_read_back(
     assert len(writes(server)) == 1
 
 
-def test_a_build_that_stays_is_a_failure(server: Server) -> None:
+def test_remaining_build_is_an_error(server: Server) -> None:
     server.on |= {LIST: listed("1"), "DELETE /api/build/app?buildNumbers=1": Reply(200)}
     error = server.fails(BuildRecordOperation, removal("1"))
     assert error.kind == "failed"
@@ -528,7 +528,7 @@ def test_a_build_that_stays_is_a_failure(server: Server) -> None:
 
 
 @pytest.mark.parametrize("numbers", [[], ["1", " "]])
-def test_builds_without_numbers_are_refused(server: Server, numbers: list[str]) -> None:
+def test_missing_numbers_are_rejected(server: Server, numbers: list[str]) -> None:
     error = server.fails(BuildRecordOperation, removal(*numbers))
     assert error.kind == "invalid"
     assert server.asked == []

@@ -60,7 +60,7 @@ def said(*messages: tuple[str, str], code: int = 200) -> Reply:
 # --- when a promotion is complete
 
 
-def test_the_newest_promotion_counts_not_the_last_in_the_list(server: Server) -> None:
+def test_newest_promotion_counts_regardless_of_order(server: Server) -> None:
     server.on[RECORD] = record(status("released", second=9), status("staged", "old", second=2))
     plan, values = server.run(BuildPromoteOperation, options(status="released", target_repo="rel"))
     assert not plan.changed
@@ -69,7 +69,7 @@ def test_the_newest_promotion_counts_not_the_last_in_the_list(server: Server) ->
 
 
 @pytest.mark.parametrize("recorded", ["rel", "v"])
-def test_a_virtual_target_counts_in_both_spellings(server: Server, recorded: str) -> None:
+def test_virtual_target_matches_in_both_spellings(server: Server, recorded: str) -> None:
     server.on[RECORD] = record(status("released", recorded))
     server.on["GET /api/repositories/v"] = VIRTUAL
     plan, _ignored = server.run(BuildPromoteOperation, options(status="released", target_repo="v"))
@@ -79,7 +79,7 @@ def test_a_virtual_target_counts_in_both_spellings(server: Server, recorded: str
 @pytest.mark.parametrize(
     "given", [{"status": "released"}, {"target_repo": "rel"}, {"status": "released", "gate": True}]
 )
-def test_half_a_promotion_is_compared_by_what_it_names(
+def test_partial_promotion_is_compared_by_its_given_options(
     server: Server, given: dict[str, Any]
 ) -> None:
     server.on[RECORD] = record(status("released"))
@@ -97,7 +97,7 @@ def test_half_a_promotion_is_compared_by_what_it_names(
         ({"status": "released", "force": True}, [status("released")]),
     ],
 )
-def test_what_differs_is_promoted(
+def test_different_promotion_is_sent(
     server: Server, given: dict[str, Any], current: list[dict[str, Any]]
 ) -> None:
     server.on["GET /api/repositories/rel"] = LOCAL
@@ -115,9 +115,7 @@ STAGES = [{**options(status=name, target_repo="rel"), "copy": False} for name in
 
 
 @pytest.mark.parametrize("target", ["rel", "v", None])
-def test_a_build_that_has_come_to_a_later_promotion_is_past_this_one(
-    server: Server, target: str | None
-) -> None:
+def test_build_with_later_promotion_is_unchanged(server: Server, target: str | None) -> None:
     server.on[RECORD] = record(status("a", second=1), status("b", second=2))
     server.on["GET /api/repositories/v"] = VIRTUAL
     later = {**STAGES[1], "target_repo": target}
@@ -135,9 +133,7 @@ def test_a_build_that_has_come_to_a_later_promotion_is_past_this_one(
         {**STAGES[1], "status": None},
     ],
 )
-def test_what_is_no_later_promotion_of_the_build_does_not_count(
-    server: Server, later: dict[str, Any]
-) -> None:
+def test_unrelated_promotion_is_not_a_later_one(server: Server, later: dict[str, Any]) -> None:
     for key in ("rel", "other"):
         server.on[f"GET /api/repositories/{key}"] = Reply(body={"key": key, "rclass": "local"})
     server.on[RECORD] = record(status("b"))
@@ -146,7 +142,7 @@ def test_what_is_no_later_promotion_of_the_build_does_not_count(
     assert plan.changed
 
 
-def test_a_promotion_that_the_history_went_through_is_unchanged(server: Server) -> None:
+def test_promotion_found_in_history_is_unchanged(server: Server) -> None:
     server.on[RECORD] = record(status("a", "stage", second=1), status("b", second=2))
     server.on["GET /api/repositories/other"] = Reply(body={"key": "other", "rclass": "local"})
     plan, values = server.run(BuildPromoteOperation, options(status="a", target_repo="stage"))
@@ -180,7 +176,7 @@ def promoted(**fields: Any) -> Reply:
     return record(status("released"), modules=MODULES, **fields)
 
 
-def test_the_target_holds_every_recorded_artifact(server: Server) -> None:
+def test_target_with_every_artifact_is_unchanged(server: Server) -> None:
     server.on[RECORD], server.on[AQL] = promoted(), held("aa", "bb", "cc")
     plan, values = server.run(BuildPromoteOperation, options(status="released", target_repo="rel"))
     assert not plan.changed
@@ -190,7 +186,7 @@ def test_the_target_holds_every_recorded_artifact(server: Server) -> None:
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_files_that_the_target_lacks_are_promoted_again(server: Server, check: bool) -> None:
+def test_missing_files_in_target_are_promoted_again(server: Server, check: bool) -> None:
     server.on["GET /api/repositories/rel"] = LOCAL
     again = record(status("released"), status("released", second=2), modules=MODULES)
     server.on[RECORD] = [promoted(), again]
@@ -205,7 +201,7 @@ def test_files_that_the_target_lacks_are_promoted_again(server: Server, check: b
     assert server.asked.count(PROMOTE) == int(not check)
 
 
-def test_a_promotion_that_leaves_files_out_again_is_a_failure(server: Server) -> None:
+def test_repeated_promotion_without_the_files_is_an_error(server: Server) -> None:
     server.on[RECORD] = [
         promoted(),
         record(status("released"), status("released", second=2), modules=MODULES),
@@ -224,7 +220,7 @@ def test_missing_files_of_a_moved_build_are_a_conflict(server: Server) -> None:
     assert "b.jar, c.jar" in error.message
 
 
-def test_only_artifacts_of_the_source_repository_count(server: Server) -> None:
+def test_only_artifacts_of_source_repository_count(server: Server) -> None:
     server.on[RECORD], server.on[AQL] = promoted(), held("aa", "bb")
     given = options(status="released", target_repo="rel", source_repo="stage")
     plan, _ignored = server.run(BuildPromoteOperation, given)
@@ -233,7 +229,7 @@ def test_only_artifacts_of_the_source_repository_count(server: Server) -> None:
 
 @pytest.mark.parametrize("query", [Reply(400, "no such field"), held()])
 @pytest.mark.parametrize("listing", [Reply(403), Reply(404)])
-def test_a_target_that_cannot_be_listed_is_not_promoted_again(
+def test_unlistable_target_is_not_promoted_again(
     server: Server, query: Reply, listing: Reply
 ) -> None:
     server.on[RECORD], server.on[AQL] = promoted(), query
@@ -245,7 +241,7 @@ def test_a_target_that_cannot_be_listed_is_not_promoted_again(
     assert ["cannot be compared" in text for text in server.warnings] == [True]
 
 
-def test_an_empty_target_lacks_every_file(server: Server) -> None:
+def test_empty_target_is_promoted_again(server: Server) -> None:
     server.on[RECORD], server.on[AQL] = promoted(), held()
     server.on["GET /api/storage/rel?list"] = Reply(body={"files": []})
     plan, values = server.run(
@@ -255,7 +251,7 @@ def test_an_empty_target_lacks_every_file(server: Server) -> None:
     assert values["missing_files"] == ["app/a.jar", "b.jar", "c.jar"]
 
 
-def test_a_server_without_such_queries_lists_the_target(server: Server) -> None:
+def test_target_is_listed_if_server_has_no_queries(server: Server) -> None:
     server.dialect = "generic"
     server.on[RECORD] = promoted()
     files = [{"uri": f"/x/{digest}", "size": 1, "sha1": digest} for digest in ("aa", "bb", "cc")]
@@ -275,7 +271,7 @@ def test_a_server_without_such_queries_lists_the_target(server: Server) -> None:
         ([STAGES[1], STAGES[1]], r"followed_by\[1\] gives .* 'b' again"),
     ],
 )
-def test_later_promotions_that_say_nothing_are_refused(
+def test_ambiguous_later_promotions_are_rejected(
     server: Server, later: list[dict[str, Any]], said: str
 ) -> None:
     with pytest.raises(ToolchainError, match=said) as caught:
@@ -294,13 +290,13 @@ def test_later_promotions_that_say_nothing_are_refused(
         ("1767225600000", "2026-01-01T00:00:00.001+0000"),
     ],
 )
-def test_times_in_many_spellings(older: Any, newer: Any) -> None:
+def test_times_are_parsed_in_many_formats(older: Any, newer: Any) -> None:
     entries = [{"status": "b", "timestamp": newer}, {"status": "a", "timestamp": older}]
     assert [promotion.status for promotion in promotions({"statuses": entries})] == ["a", "b"]
 
 
 @pytest.mark.parametrize("time", [None, "", "yesterday", "2026-13-01T00:00:00Z", 10**30])
-def test_a_promotion_without_a_time_stays_behind_the_one_before_it(time: Any) -> None:
+def test_promotion_without_time_keeps_its_position(time: Any) -> None:
     early, late = (f"2026-01-0{day}T00:00:00.000+0000" for day in (1, 2))
     entries = [
         {"status": "c", "timestamp": late},
@@ -314,7 +310,7 @@ def test_a_promotion_without_a_time_stays_behind_the_one_before_it(time: Any) ->
     assert promotions({"statuses": None}) == []
 
 
-def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: Server) -> None:
+def test_promotion_without_status_is_recognized_by_file_locations(server: Server) -> None:
     artifacts = [{"artifacts": [{"sha1": "1"}, {"sha1": "2"}]}]
     rows = [{"repo": "rel", "actual_sha1": "1"}, {"repo": "stage", "actual_sha1": "2"}]
     there = [*rows, {"repo": "rel", "actual_sha1": "2"}]
@@ -335,7 +331,7 @@ def test_a_promotion_without_a_status_is_seen_by_the_place_of_the_files(server: 
     assert plan.changed
 
 
-def test_a_record_that_is_being_rewritten_is_read_once_more(server: Server) -> None:
+def test_incomplete_record_is_read_again(server: Server) -> None:
     server.on[RECORD] = [Reply(404), record(status("released"))]
     plan, _ignored = server.run(BuildPromoteOperation, options(status="released"))
     assert not plan.changed
@@ -345,7 +341,7 @@ def test_a_record_that_is_being_rewritten_is_read_once_more(server: Server) -> N
     assert "No build was found" in error.message
 
 
-def test_names_are_encoded(server: Server) -> None:
+def test_names_are_url_encoded(server: Server) -> None:
     server.on["GET /api/build/team/app/1.0+5"] = Reply(400, "")
     error = server.fails(
         BuildPromoteOperation, options(build_name="team/app", build_number="1.0+5", status="x")
@@ -355,9 +351,7 @@ def test_names_are_encoded(server: Server) -> None:
 
 
 @pytest.mark.parametrize("option", ["build_name", "build_number"])
-def test_a_name_that_no_address_can_have_is_refused_by_its_option(
-    server: Server, option: str
-) -> None:
+def test_name_invalid_in_a_path_is_rejected(server: Server, option: str) -> None:
     error = server.fails(BuildPromoteOperation, {**options(status="x"), option: ".."})
     assert (error.kind, error.message) == ("invalid", f"{option} is '..', which is no build")
     assert server.asked == []
@@ -366,7 +360,7 @@ def test_a_name_that_no_address_can_have_is_refused_by_its_option(
 # --- requests
 
 
-def test_the_body(server: Server) -> None:
+def test_promotion_request_body(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on[RECORD] = [record(), record(status("released"))]
     server.on[PROMOTE] = said()
@@ -395,7 +389,7 @@ def test_the_body(server: Server) -> None:
     ]
 
 
-def test_the_written_interface_is_sent_its_own_fields_only(server: Server) -> None:
+def test_generic_dialect_sends_only_documented_fields(server: Server) -> None:
     server.dialect = "generic"
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(200)
@@ -412,7 +406,7 @@ def test_the_written_interface_is_sent_its_own_fields_only(server: Server) -> No
 
 
 @pytest.mark.parametrize("code", [200, 400])
-def test_an_error_among_the_messages_is_a_failure(server: Server, code: int) -> None:
+def test_error_message_in_a_200_is_an_error(server: Server, code: int) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said(("WARNING", "slow"), ("ERROR", "no room for a.jar"), code=code)
     error = server.fails(BuildPromoteOperation, options(status="released"))
@@ -421,7 +415,7 @@ def test_an_error_among_the_messages_is_a_failure(server: Server, code: int) -> 
     assert [message["level"] for message in error.result["messages"]] == ["WARNING", "ERROR"]
 
 
-def test_errors_in_a_good_answer_are_a_failure(server: Server) -> None:
+def test_errors_member_in_a_200_is_an_error(server: Server) -> None:
     server.on[RECORD] = record()
     for body in ({"errors": [{"status": 400, "message": "no room"}]}, {"messages": [ERROR]}):
         server.on[PROMOTE] = Reply(200, body)
@@ -435,14 +429,16 @@ def test_errors_in_a_good_answer_are_a_failure(server: Server) -> None:
     ("body", "messages"),
     [("null", []), ("{}", []), ("", []), ('"fine"', ["fine"]), ("fine\n", ["fine"])],
 )
-def test_a_good_answer_in_another_shape(server: Server, body: str, messages: list[str]) -> None:
+def test_messages_of_unusual_shape_are_returned(
+    server: Server, body: str, messages: list[str]
+) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = Reply(200, body)
     _ignored, values = server.run(BuildPromoteOperation, options(status="released"))
     assert [message["message"] for message in values["messages"]] == messages
 
 
-def test_an_answer_that_ends_too_early_may_have_held_an_error(server: Server) -> None:
+def test_truncated_response_is_a_protocol_error(server: Server) -> None:
     server.dialect = "generic"
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(200, '{"messages": [{"level": "ERR')
@@ -450,7 +446,7 @@ def test_an_answer_that_ends_too_early_may_have_held_an_error(server: Server) ->
 
 
 @pytest.mark.parametrize("hidden", [Reply(404), Reply(body="[]")])
-def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden: Reply) -> None:
+def test_unlistable_target_repository_is_left_to_the_server(server: Server, hidden: Reply) -> None:
     server.on["GET /api/repositories"] = hidden
     server.on[RECORD] = [record(), record(status("released"))]
     server.on[PROMOTE] = said()
@@ -461,7 +457,7 @@ def test_a_target_that_is_not_shown_is_left_to_the_server(server: Server, hidden
 
 
 @pytest.mark.parametrize(("dialect", "asked"), [("jfrog", [True]), ("generic", [])])
-def test_a_target_that_is_not_there_fails_in_check_mode_too(
+def test_missing_target_repository_fails_in_check_mode(
     server: Server, dialect: str, asked: list[bool]
 ) -> None:
     server.dialect = dialect
@@ -474,7 +470,7 @@ def test_a_target_that_is_not_there_fails_in_check_mode_too(
     assert [body["dryRun"] for body in server.bodies(PROMOTE)] == asked
 
 
-def test_a_refusal_in_another_shape(server: Server) -> None:
+def test_rejection_of_unusual_shape_is_an_error(server: Server) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(400, {"errors": [{"message": "aborting promotion."}]})
     error = server.fails(BuildPromoteOperation, options(status="released"))
@@ -483,7 +479,7 @@ def test_a_refusal_in_another_shape(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("code", "changed"), [(200, True), (400, False)])
-def test_a_refused_promotion_changed_nothing(server: Server, code: int, changed: bool) -> None:
+def test_rejected_promotion_leaves_changed_false(server: Server, code: int, changed: bool) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said(("ERROR", "no room for a.jar"), code=code)
     task = server.task()
@@ -493,14 +489,14 @@ def test_a_refused_promotion_changed_nothing(server: Server, code: int, changed:
     assert task.failure(caught.value)["changed"] is changed
 
 
-def test_a_warning_reaches_the_user(server: Server) -> None:
+def test_warning_of_server_is_shown(server: Server) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = said(("WARNING", "b.jar was skipped"))
     server.run(BuildPromoteOperation, options(status="released"))
     assert server.warnings == ["promoting the build 'app' #7: b.jar was skipped"]
 
 
-def test_a_promotion_that_left_no_trace_is_a_failure(server: Server) -> None:
+def test_promotion_without_effect_is_an_error(server: Server) -> None:
     server.on[RECORD] = record(status("staged"))
     server.on[PROMOTE] = said()
     error = server.fails(BuildPromoteOperation, options(status="released"))
@@ -508,7 +504,7 @@ def test_a_promotion_that_left_no_trace_is_a_failure(server: Server) -> None:
     assert "'staged'" in error.message
 
 
-def test_a_promotion_that_is_not_in_the_record_is_a_failure(server: Server) -> None:
+def test_promotion_missing_in_record_is_an_error(server: Server) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said()
     error = server.fails(BuildPromoteOperation, options(status="released"))
@@ -518,7 +514,7 @@ def test_a_promotion_that_is_not_in_the_record_is_a_failure(server: Server) -> N
 
 @pytest.mark.parametrize("page", ["<html><body>Welcome</body></html>", "\n<p>Please sign in</p>"])
 @pytest.mark.parametrize("gate", [True, False])
-def test_a_page_is_no_answer_and_no_change(server: Server, gate: bool, page: str) -> None:
+def test_html_page_is_an_error_and_no_change(server: Server, gate: bool, page: str) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = Reply(200, page)
     task, given = server.task(), options(status="released", gate=gate)
@@ -530,14 +526,14 @@ def test_a_page_is_no_answer_and_no_change(server: Server, gate: bool, page: str
 
 
 @pytest.mark.parametrize("odd", [5, {"status": "released"}, [None, "released"]])
-def test_a_record_in_another_shape_shows_no_promotion(server: Server, odd: Any) -> None:
+def test_record_of_unusual_shape_has_no_promotion(server: Server, odd: Any) -> None:
     server.on[RECORD] = Reply(body={"buildInfo": {"statuses": odd, "modules": odd}})
     server.on["POST /api/search/aql"] = Reply(body={"results": []})
     plan, _values = server.run(BuildPromoteOperation, options(target_repo="rel"), check=True)
     assert plan.changed
 
 
-def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) -> None:
+def test_lost_response_is_verified_and_not_resent(server: Server) -> None:
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = Reply(cut=True)
     plan, values = server.run(BuildPromoteOperation, options(status="released"))
@@ -547,7 +543,7 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
 
 
 @pytest.mark.parametrize(("moved", "said"), [([], "nothing was changed"), (["a"], "not known")])
-def test_a_promotion_that_broke_off_among_the_files_is_not_called_undone(
+def test_interrupted_promotion_has_an_unknown_outcome(
     server: Server, moved: list[str], said: str
 ) -> None:
     server.on["GET /api/repositories/rel"] = LOCAL
@@ -560,7 +556,7 @@ def test_a_promotion_that_broke_off_among_the_files_is_not_called_undone(
     assert server.asked.count(PROMOTE) == 1
 
 
-def test_a_lost_answer_without_a_trace_is_a_failure(server: Server) -> None:
+def test_lost_response_without_effect_is_an_error(server: Server) -> None:
     server.on[RECORD] = record(status("released"))
     server.on[PROMOTE] = Reply(cut=True)
     error = server.fails(BuildPromoteOperation, options(status="released", force=True))
@@ -572,7 +568,7 @@ def test_a_lost_answer_without_a_trace_is_a_failure(server: Server) -> None:
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_rehearsal_goes_before_and_stops_what_would_fail(server: Server, check: bool) -> None:
+def test_failed_dry_run_prevents_the_promotion(server: Server, check: bool) -> None:
     server.on[RECORD] = record()
     server.on[PROMOTE] = said(("ERROR", "no permission"))
     given = options(status="released", gate=True)
@@ -583,7 +579,7 @@ def test_a_rehearsal_goes_before_and_stops_what_would_fail(server: Server, check
     assert body["dryRun"] is True
 
 
-def test_a_rehearsal_that_went_well(server: Server) -> None:
+def test_successful_dry_run_is_followed_by_the_promotion(server: Server) -> None:
     server.on[RECORD] = [shown(), shown(status("released", None))]
     server.on[PROMOTE] = said(("INFO", "fine"))
     server.run(BuildPromoteOperation, options(status="released", gate=True))
@@ -591,9 +587,7 @@ def test_a_rehearsal_that_went_well(server: Server) -> None:
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_server_that_promotes_instead_of_rehearsing_is_told_of(
-    server: Server, check: bool
-) -> None:
+def test_ignored_dry_run_is_an_error(server: Server, check: bool) -> None:
     server.dialect = "generic"
     server.on[RECORD] = [record(), record(status("released", None))]
     server.on[PROMOTE] = said()
@@ -609,7 +603,7 @@ VERSION = "GET /api/system/version"
 GIVEN = options(status="released")
 
 
-def test_check_mode_asks_a_server_that_surely_rehearses(server: Server) -> None:
+def test_check_mode_runs_the_dry_run_of_the_server(server: Server) -> None:
     server.on[RECORD] = shown()
     server.on[PROMOTE] = said(("ERROR", "no permission"))
     with pytest.raises(ToolchainError, match=r"rehearsing.*no permission") as caught:
@@ -619,7 +613,7 @@ def test_check_mode_asks_a_server_that_surely_rehearses(server: Server) -> None:
     assert [body["dryRun"] for body in server.bodies(PROMOTE)] == [True]
 
 
-def test_a_rehearsal_in_check_mode_is_no_write(server: Server) -> None:
+def test_dry_run_in_check_mode_is_not_a_write(server: Server) -> None:
     server.on[RECORD] = shown()
     server.on[PROMOTE] = said(("INFO", "fine"))
     plan, values = server.run(BuildPromoteOperation, GIVEN, check=True)
@@ -636,7 +630,7 @@ def test_a_rehearsal_in_check_mode_is_no_write(server: Server) -> None:
         ("auto", record(), [RECORD, VERSION]),
     ],
 )
-def test_check_mode_rehearses_with_no_server_that_might_promote(
+def test_check_mode_sends_no_dry_run_to_unsafe_servers(
     server: Server, dialect: str, told: Reply, asked: list[str]
 ) -> None:
     server.dialect, server.on[RECORD] = dialect, told
@@ -646,7 +640,7 @@ def test_check_mode_rehearses_with_no_server_that_might_promote(
 
 
 @pytest.mark.parametrize("dialect", ["jfrog", "auto"])
-def test_a_server_behind_a_proxy_is_asked_what_it_is(server: Server, dialect: str) -> None:
+def test_server_behind_proxy_is_asked_for_its_version(server: Server, dialect: str) -> None:
     server.dialect, server.on[RECORD] = dialect, record()
     server.on[VERSION] = Reply(body={"version": "7.77.5"})
     server.on[PROMOTE] = said(("INFO", "fine"))
@@ -664,7 +658,7 @@ def test_a_server_behind_a_proxy_is_asked_what_it_is(server: Server, dialect: st
         {"status": "x", "properties": {"a": {"b": "c"}}},
     ],
 )
-def test_contradictions_are_refused_before_any_request(
+def test_contradictory_options_are_rejected_before_any_request(
     server: Server, given: dict[str, Any]
 ) -> None:
     assert server.fails(BuildPromoteOperation, options(**given)).kind == "invalid"

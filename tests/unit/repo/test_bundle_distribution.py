@@ -63,7 +63,7 @@ def is_changed(server: Server, *sites: str, **given: Any) -> bool:
     return server.run(operation, wanted(**given), check=True)[0].changed
 
 
-def test_a_distribution_to_all_sites(server: Server) -> None:
+def test_bundle_is_distributed_to_all_sites(server: Server) -> None:
     has(server)
     running = tracker(9, "edge-1", status="In progress")
     server.on[f"{TRACKERS}/9"] = [Reply(body=running), Reply(body=tracker(9, "edge-1", "edge-2"))]
@@ -88,7 +88,7 @@ def test_a_distribution_to_all_sites(server: Server) -> None:
     ]
 
 
-def test_rules(server: Server) -> None:
+def test_rules_are_sent(server: Server) -> None:
     has(server)
     rules = [{"site": "edge-*", "city": "Bern", "countries": ["CH"]}, {"site": "edge-9"}]
     server.run(ReleaseBundleDistributeOperation, wanted(rules=rules))
@@ -98,7 +98,7 @@ def test_rules(server: Server) -> None:
     ]
 
 
-def test_sites_that_have_it_are_unchanged(server: Server) -> None:
+def test_distributed_bundle_is_unchanged(server: Server) -> None:
     has(server, tracker(1, "edge-1", "edge-2"))
     assert not is_changed(server)
     assert not is_changed(server, "edge-1")
@@ -107,7 +107,7 @@ def test_sites_that_have_it_are_unchanged(server: Server) -> None:
     assert is_changed(server, "other-*")
 
 
-def test_a_later_deletion_takes_a_site_away(server: Server) -> None:
+def test_site_with_later_deletion_lacks_the_bundle(server: Server) -> None:
     has(server, deleted(2, "edge-1"), tracker(1, "edge-1", "edge-2"))
     assert is_changed(server)
     assert is_changed(server, "edge-1")
@@ -116,7 +116,7 @@ def test_a_later_deletion_takes_a_site_away(server: Server) -> None:
     assert not is_changed(server)
 
 
-def test_the_age_of_trackers(server: Server) -> None:
+def test_newest_tracker_counts(server: Server) -> None:
     early, late = "2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"
     has(server, tracker("b", "edge-1", created=late), deleted("c", "edge-1", created=early))
     assert not is_changed(server, "edge-1")
@@ -124,7 +124,7 @@ def test_the_age_of_trackers(server: Server) -> None:
     assert is_changed(server, "edge-1")
 
 
-def test_a_failed_distribution_counts_for_its_completed_sites(server: Server) -> None:
+def test_failed_distribution_counts_for_completed_sites(server: Server) -> None:
     broken = tracker(1, "edge-1", "edge-2", status="Failed")
     broken["sites"][0]["status"] = "Completed"
     has(server, broken)
@@ -132,7 +132,7 @@ def test_a_failed_distribution_counts_for_its_completed_sites(server: Server) ->
     assert is_changed(server, "edge-2")
 
 
-def test_a_rule_must_have_been_as_wide(server: Server) -> None:
+def test_narrower_earlier_rule_is_not_enough(server: Server) -> None:
     narrow = [{**WIDE, "site_name": "edge-1"}]
     has(server, tracker(1, "edge-1", distribution_rules=narrow))
     assert is_changed(server)
@@ -147,14 +147,14 @@ def test_a_rule_must_have_been_as_wide(server: Server) -> None:
     assert not is_changed(server, rules=[{"countries": ["CH"]}])
 
 
-def test_trackers_without_sites_are_read_one_by_one(server: Server) -> None:
+def test_trackers_without_sites_are_read_individually(server: Server) -> None:
     short = {"id": 1, "type": "distribute", "status": "COMPLETED"}
     has(server, short)
     server.on[f"{TRACKERS}/1"] = Reply(body=tracker(1, "edge-1"))
     assert not is_changed(server, "edge-1")
 
 
-def test_a_running_distribution_is_joined(server: Server) -> None:
+def test_running_distribution_is_joined(server: Server) -> None:
     has(server, tracker(7, "edge-1", status="In progress"))
     server.on[f"{TRACKERS}/7"] = Reply(body=tracker(7, "edge-1"))
     operation = server.operation(ReleaseBundleDistributeOperation, wanted())
@@ -165,7 +165,7 @@ def test_a_running_distribution_is_joined(server: Server) -> None:
     assert DISTRIBUTE not in server.asked
 
 
-def test_a_lost_response(server: Server) -> None:
+def test_lost_response_is_verified(server: Server) -> None:
     has(server, tracker(1, "edge-1"))
     after = json.dumps([tracker(1, "edge-1"), tracker(9, "edge-2")])
     server.on[TRACKERS] = [server.on[TRACKERS], Reply(body=after)]  # type: ignore[list-item]
@@ -176,14 +176,14 @@ def test_a_lost_response(server: Server) -> None:
     assert server.asked.count(DISTRIBUTE) == 1
 
 
-def test_a_response_without_an_id(server: Server) -> None:
+def test_response_without_id_is_an_error(server: Server) -> None:
     has(server)
     server.on[DISTRIBUTE] = Reply(200, {})
     error = server.fails(ReleaseBundleDistributeOperation, wanted())
     assert "has no tracker of it" in error.message
 
 
-def test_a_distribution_that_fails(server: Server) -> None:
+def test_failed_distribution_is_an_error(server: Server) -> None:
     has(server)
     broken = tracker(9, "edge-1", status="FAILED")
     broken["sites"][0]["general_error"] = "no space left"
@@ -195,7 +195,7 @@ def test_a_distribution_that_fails(server: Server) -> None:
     assert error.result["distribution"]["status"] == "FAILED"
 
 
-def test_a_deadline_and_no_waiting(server: Server) -> None:
+def test_timeout_and_no_waiting(server: Server) -> None:
     has(server)
     server.on[f"{TRACKERS}/9"] = Reply(body=tracker(9, "edge-1", status="In queue"))
     error = server.fails(ReleaseBundleDistributeOperation, wanted(wait_timeout=0.01))
@@ -204,7 +204,7 @@ def test_a_deadline_and_no_waiting(server: Server) -> None:
     assert values["distribution"]["status"] == "IN_QUEUE"
 
 
-def test_a_remote_deletion(server: Server) -> None:
+def test_bundle_is_deleted_from_sites(server: Server) -> None:
     has(server, tracker(1, "edge-1", "edge-2"))
     server.on[f"{TRACKERS}/9"] = Reply(body=deleted(9, "edge-1"))
     given = wanted(state="absent", rules=[{"site": "edge-1"}])
@@ -215,7 +215,7 @@ def test_a_remote_deletion(server: Server) -> None:
     assert server.bodies(DELETE) == [{"dry_run": False, "distribution_rules": rules}]
 
 
-def test_what_is_not_there_is_absent(server: Server) -> None:
+def test_undistributed_bundle_is_absent(server: Server) -> None:
     has(server)
     assert not is_changed(server, state="absent")
     has(server, deleted(2, "edge-1"), tracker(1, "edge-1"))
@@ -224,19 +224,19 @@ def test_what_is_not_there_is_absent(server: Server) -> None:
     assert not is_changed(server, state="absent")
 
 
-def test_a_missing_interface_is_not_absent(server: Server) -> None:
+def test_missing_interface_is_an_error_in_both_states(server: Server) -> None:
     for state in ("present", "absent"):
         error = server.fails(ReleaseBundleDistributeOperation, wanted(state=state))
         assert "needs Artifactory 7.63.2 or newer" in error.message
 
 
-def test_a_missing_bundle_is_not_found(server: Server) -> None:
+def test_missing_bundle_is_not_found(server: Server) -> None:
     has(server)
     server.on[EXISTS] = Reply(body={"exists": False})
     assert server.fails(ReleaseBundleDistributeOperation, wanted()).kind == "not_found"
 
 
-def test_the_place_of_a_bundle(server: Server) -> None:
+def test_project_and_repository_key_are_sent(server: Server) -> None:
     has(server, tracker(1, "edge-1"))
     server.on[f"{TRACKERS}?project=pay&repository_key=own"] = server.on[TRACKERS]
     assert not is_changed(server, "edge-1", project="pay", repository_key="own")
@@ -250,13 +250,13 @@ def test_options_of_the_other_state_are_invalid(server: Server) -> None:
 @pytest.mark.parametrize(
     "body", [{}, [{"status": "COMPLETED", "sites": []}], [{"id": 1, "sites": []}]]
 )
-def test_trackers_in_another_shape_are_not_understood(server: Server, body: Any) -> None:
+def test_malformed_trackers_are_a_protocol_error(server: Server, body: Any) -> None:
     has(server)
     server.on[TRACKERS] = Reply(body=json.dumps(body))
     assert server.fails(ReleaseBundleDistributeOperation, wanted()).kind == "protocol"
 
 
-def test_a_request_is_sent_once(server: Server) -> None:
+def test_request_is_sent_once(server: Server) -> None:
     has(server)
 
     def refused(_seen: Seen) -> Reply:

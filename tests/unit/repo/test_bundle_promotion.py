@@ -75,7 +75,7 @@ class Lifecycle:
         return [seen.method for seen in self.server.stub.seen if seen.method == "POST"]
 
 
-def test_a_promotion(server: Server) -> None:
+def test_bundle_is_promoted(server: Server) -> None:
     server_side = Lifecycle(server)
     given = promotion(
         included_repositories=["rel"], excluded_repositories=["old"], signing_key="pair"
@@ -101,7 +101,7 @@ def test_a_promotion(server: Server) -> None:
     assert server_side.writes == ["POST"]
 
 
-def test_the_newest_of_the_environment_counts_over_all_pages(server: Server) -> None:
+def test_newest_promotion_of_environment_counts_over_all_pages(server: Server) -> None:
     rows = [row(3, "QA"), row(5), row(4, "QA"), row(2, status="FAILED"), row(1)]
     server_side = Lifecycle(server, *rows, most=2)
     for environment, millis in (("QA", 4), ("PROD", 5)):
@@ -112,7 +112,7 @@ def test_the_newest_of_the_environment_counts_over_all_pages(server: Server) -> 
     assert server_side.writes == []
 
 
-def test_a_failed_promotion_is_repeated(server: Server) -> None:
+def test_failed_promotion_is_repeated(server: Server) -> None:
     Lifecycle(server, row(2, status="FAILED"), row(1))
     plan, values = server.run(ReleaseBundlePromoteOperation, promotion())
     assert plan.action == "update"
@@ -141,7 +141,7 @@ def test_excluded_repositories_are_compared(server: Server) -> None:
         assert plan.changed is changed
 
 
-def test_a_running_promotion_is_joined(server: Server) -> None:
+def test_running_promotion_is_joined(server: Server) -> None:
     server_side = Lifecycle(server, row(7, status="STARTED"))
     server.on[f"{STATUS}/7"] = [Reply(body={"status": one}) for one in ("STARTED", "COMPLETED")]
     operation = server.operation(ReleaseBundlePromoteOperation, promotion())
@@ -152,7 +152,7 @@ def test_a_running_promotion_is_joined(server: Server) -> None:
     assert server_side.writes == []
 
 
-def test_a_lost_response_is_resolved_by_the_records(server: Server) -> None:
+def test_lost_response_is_resolved_by_the_records(server: Server) -> None:
     server_side = Lifecycle(server, row(7, "QA"))
 
     def lost(_seen: Seen) -> Reply:
@@ -165,7 +165,7 @@ def test_a_lost_response_is_resolved_by_the_records(server: Server) -> None:
     assert server_side.writes == ["POST"]
 
 
-def test_a_lost_request_is_not_sent_again(server: Server) -> None:
+def test_lost_request_is_not_resent(server: Server) -> None:
     server_side = Lifecycle(server)
     server.on[PROMOTE] = Reply(502)
     error = server.fails(ReleaseBundlePromoteOperation, promotion())
@@ -173,7 +173,7 @@ def test_a_lost_request_is_not_sent_again(server: Server) -> None:
     assert server_side.writes == ["POST"]
 
 
-def test_a_response_without_the_identity(server: Server) -> None:
+def test_response_without_identity_is_resolved_by_the_records(server: Server) -> None:
     server_side = Lifecycle(server)
 
     def silent(_seen: Seen) -> Reply:
@@ -188,7 +188,7 @@ def test_a_response_without_the_identity(server: Server) -> None:
     assert "records no promotion" in error.message
 
 
-def test_a_promotion_that_fails_on_the_server(server: Server) -> None:
+def test_failed_promotion_is_an_error(server: Server) -> None:
     server_side = Lifecycle(server)
 
     def failing(_seen: Seen) -> Reply:
@@ -204,7 +204,7 @@ def test_a_promotion_that_fails_on_the_server(server: Server) -> None:
     assert error.result["changed"] is True
 
 
-def test_a_deadline(server: Server) -> None:
+def test_timeout_is_an_error(server: Server) -> None:
     server_side = Lifecycle(server)
 
     def slow(_seen: Seen) -> Reply:
@@ -216,7 +216,7 @@ def test_a_deadline(server: Server) -> None:
     assert server.fails(ReleaseBundlePromoteOperation, given).kind == "timeout"
 
 
-def test_no_waiting(server: Server) -> None:
+def test_promotion_is_not_awaited_without_wait(server: Server) -> None:
     Lifecycle(server)
     move = PROMOTE.replace("copy", "move")
     server.on[move] = server.on.pop(PROMOTE)
@@ -225,7 +225,7 @@ def test_no_waiting(server: Server) -> None:
     assert f"{STATUS}/1" not in server.asked
 
 
-def test_a_bundle_that_is_being_created_is_waited_for(server: Server) -> None:
+def test_bundle_in_creation_is_awaited(server: Server) -> None:
     server_side = Lifecycle(server)
     server_side.has("STARTED", "STARTED", "COMPLETED")
     server.run(ReleaseBundlePromoteOperation, promotion())
@@ -235,7 +235,7 @@ def test_a_bundle_that_is_being_created_is_waited_for(server: Server) -> None:
 @pytest.mark.parametrize(
     ("status", "kind"), [("FAILED", "failed"), ("DELETING", "conflict"), ("DRAFT", "conflict")]
 )
-def test_a_bundle_that_is_not_complete(server: Server, status: str, kind: str) -> None:
+def test_incomplete_bundle_is_an_error(server: Server, status: str, kind: str) -> None:
     server_side = Lifecycle(server)
     server_side.has(status)
     assert server.fails(ReleaseBundlePromoteOperation, promotion()).kind == kind
@@ -243,7 +243,7 @@ def test_a_bundle_that_is_not_complete(server: Server, status: str, kind: str) -
 
 
 @pytest.mark.parametrize("empty", [True, False])
-def test_a_missing_bundle_is_not_found(server: Server, empty: bool) -> None:
+def test_missing_bundle_is_not_found(server: Server, empty: bool) -> None:
     Lifecycle(server)
     if not empty:
         own = Reply(404, {"errors": [{"code": "NOT_FOUND", "message": "no bundle"}]})
@@ -252,17 +252,17 @@ def test_a_missing_bundle_is_not_found(server: Server, empty: bool) -> None:
     assert server.fails(ReleaseBundlePromoteOperation, promotion()).kind == "not_found"
 
 
-def test_a_missing_interface(server: Server) -> None:
+def test_missing_interface_is_reported(server: Server) -> None:
     error = server.fails(ReleaseBundlePromoteOperation, promotion())
     assert "needs Artifactory 7.63.2 or newer" in error.message
 
 
-def test_a_promotion_without_a_time_is_not_understood(server: Server) -> None:
+def test_promotion_without_time_is_a_protocol_error(server: Server) -> None:
     Lifecycle(server, {"environment": "PROD", "status": "COMPLETED"})
     assert server.fails(ReleaseBundlePromoteOperation, promotion()).kind == "protocol"
 
 
-def test_the_time_of_a_promotion_may_be_text(server: Server) -> None:
+def test_time_of_promotion_may_be_a_string(server: Server) -> None:
     moment = "2026-01-02T03:04:05.678Z"
     Lifecycle(server, {"environment": "PROD", "status": "COMPLETED", "created": moment})
     _plan, values = server.run(ReleaseBundlePromoteOperation, promotion(), check=True)
@@ -270,12 +270,12 @@ def test_the_time_of_a_promotion_may_be_text(server: Server) -> None:
 
 
 @pytest.mark.parametrize("option", ["included_repositories", "excluded_repositories"])
-def test_invalid_input_needs_no_request(server: Server, option: str) -> None:
+def test_invalid_repository_is_rejected_before_any_request(server: Server, option: str) -> None:
     error = server.fails(ReleaseBundlePromoteOperation, promotion(**{option: ["a/b"]}))
     assert (error.kind, option in error.message) == ("invalid", True)
 
 
-def test_the_place_of_a_bundle(server: Server) -> None:
+def test_project_and_repository_key_are_sent(server: Server) -> None:
     where = "?project=pay&repository_key=own"
     server.on[f"{DETAILS}{where}&include=MSG&offset=0&limit=100"] = Reply(
         body={"promotions": [row(1)], "total": 1}

@@ -80,7 +80,7 @@ def deleting(server: Server) -> Server:
     return server
 
 
-def test_one_query_and_a_request_for_each_item(deleting: Server) -> None:
+def test_cleanup_sends_one_query_and_one_request_per_item(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1.jar"), row("a/ü #2.jar"), row("3.jar"))
     plan, values = deleting.run(ArtifactCleanupOperation, params({"created_before": "4w"}))
     asked = deleting.asked
@@ -100,7 +100,7 @@ def test_one_query_and_a_request_for_each_item(deleting: Server) -> None:
     assert plan.after == {}
 
 
-def test_check_mode_lists_what_a_run_deletes(deleting: Server) -> None:
+def test_check_mode_lists_the_items_to_delete(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2", days=50), row("a/3", days=1))
     options = params({"path": "a", "keep_last": 2, "created_before": "1d"})
     plan, predicted = deleting.run(ArtifactCleanupOperation, options, check=True)
@@ -122,7 +122,7 @@ def test_ages_are_sent_in_units_of_the_query_language(
     assert criteria(deleting)["created"] == {"$before": sent}
 
 
-def test_a_rule_is_sent_as_it_is(deleting: Server) -> None:
+def test_rule_becomes_the_query(deleting: Server) -> None:
     deleting.on[QUERY] = rows()
     given = {"path": "/a/b*/", "name": 'x"y', "depth": 3, "properties": {"k": ["v", "w*"]}}
     deleting.run(ArtifactCleanupOperation, params(given))
@@ -154,7 +154,7 @@ def reasons(given: Mapping[str, Any], *found: Mapping[str, Any]) -> dict[str, st
     return {verdict.item.path: verdict.reason for verdict in selection.verdicts(one, found, NOW)}
 
 
-def test_the_newest_of_each_folder_are_kept_whatever_their_age() -> None:
+def test_newest_of_each_folder_are_kept_regardless_of_age() -> None:
     found = [row("a/1", 40), row("a/2", 50), row("a/3", 1), row("b/1", 60), row("a/c/1", 70)]
     given = {"keep_last": 2, "created_before": "30d"}
     # the recent item counts, but is not a candidate
@@ -163,7 +163,7 @@ def test_the_newest_of_each_folder_are_kept_whatever_their_age() -> None:
     assert reasons(given, *found)["a/2"] == "rule 1: older than 30d, not among the newest 2 of 'a'"
 
 
-def test_what_is_excluded_does_not_count_among_the_newest() -> None:
+def test_excluded_items_do_not_count_as_newest() -> None:
     found = [row("a/latest", 1), row("a/1", 2), row("a/2", 3)]
     given = {"keep_last": 1, "exclude": ["*/latest"]}
     assert verdicts(given, *found) == {"a/latest": False, "a/1": False, "a/2": True}
@@ -175,9 +175,7 @@ def test_exclusions_are_globs_on_the_full_path(glob: str) -> None:
 
 
 @pytest.mark.parametrize("glob", ["a/*", "*x", "r/*x"])
-def test_an_exclusion_that_could_have_been_meant_across_folders_deletes_nothing(
-    deleting: Server, glob: str
-) -> None:
+def test_exclusion_possibly_meant_across_folders_is_rejected(deleting: Server, glob: str) -> None:
     deleting.on[QUERY] = rows(row("a/b/x"), row("y"))
     options = params({"exclude": [glob], "created_before": "1d"})
     error = deleting.fails(ArtifactCleanupOperation, options)
@@ -189,7 +187,7 @@ def test_an_exclusion_that_could_have_been_meant_across_folders_deletes_nothing(
 @pytest.mark.parametrize(
     ("glob", "found"), [("*.keep", "b/c/x.keep"), ("r/*.keep", "b/x.keep"), ("*/old", "b/c/old/x")]
 )
-def test_an_exclusion_could_have_been_meant_for_the_content_of_a_folder(
+def test_exclusion_possibly_meant_for_folder_content_is_rejected(
     deleting: Server, glob: str, found: str
 ) -> None:
     deleting.on[QUERY] = rows(row("b", **FOLDER), row(found))
@@ -199,14 +197,14 @@ def test_an_exclusion_could_have_been_meant_for_the_content_of_a_folder(
     assert f"rule 1: exclude: '{glob}' does not match" in error.message
 
 
-def test_a_folder_pattern_that_was_meant_across_folders_is_warned_of(deleting: Server) -> None:
+def test_folder_pattern_possibly_meant_across_folders_gives_a_warning(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/b/c/x"))
     plan, _values = deleting.run(ArtifactCleanupOperation, params({"path": "a/*"}))
     assert not plan.changed
     assert "rule 1: path: 'a/*' does not match 'a/b/c'" in " ".join(deleting.warnings)
 
 
-def test_ages_count_from_the_clock_of_the_server(deleting: Server) -> None:
+def test_age_is_measured_by_the_clock_of_the_server(deleting: Server) -> None:
     """Verify this with a server clock in 2030: by the local clock, all items lie in the future."""
     deleting.on[QUERY] = rows(row("a/old", 31), row("a/young", 29))
     _plan, values = deleting.run(
@@ -216,7 +214,7 @@ def test_ages_count_from_the_clock_of_the_server(deleting: Server) -> None:
     assert values["kept"] == []
 
 
-def test_a_server_without_a_clock_is_not_guessed_at(deleting: Server) -> None:
+def test_missing_date_of_server_is_an_error(deleting: Server) -> None:
     reply = rows(row("a/old", 31))
     deleting.on[QUERY] = Reply(body=reply.body)
     error = deleting.fails(
@@ -239,9 +237,7 @@ IGNORED = [
 
 
 @pytest.mark.parametrize("given", IGNORED)
-def test_a_server_that_ignores_a_part_of_the_query_loses_nothing(
-    deleting: Server, given: dict[str, Any]
-) -> None:
+def test_items_outside_of_the_query_are_kept(deleting: Server, given: dict[str, Any]) -> None:
     others = [row("b/c/1.zip"), row("b/c/2.zip", repo="other"), row("b/c", type="folder")]
     has = {"properties": [{"key": "k", "value": "w"}]}
     deleting.on[QUERY] = rows(*others, {**row("b/c/3.zip"), **has})
@@ -250,7 +246,7 @@ def test_a_server_that_ignores_a_part_of_the_query_loses_nothing(
     assert deleting.asked == [QUERY]
 
 
-def test_properties_may_come_in_several_rows() -> None:
+def test_properties_in_several_rows_are_combined() -> None:
     one = {**row("a/1"), "properties": [{"key": "k", "value": "v"}]}
     other = {**row("a/1"), "properties": [{"key": "k", "value": "w"}]}
     assert verdicts({"properties": {"k": ["v", "w"]}}, one, other) == {"a/1": True}
@@ -261,7 +257,7 @@ def test_properties_may_come_in_several_rows() -> None:
 FOLDER: dict[str, Any] = {"type": "folder", "size": 0}
 
 
-def test_a_folder_goes_with_all_that_is_in_it(deleting: Server) -> None:
+def test_folder_is_deleted_with_its_content(deleting: Server) -> None:
     deleting.on[QUERY] = rows(
         row("a/1", **FOLDER), row("a/1/x"), row("a/1/b/y"), row("a/2", **FOLDER), row(".", **FOLDER)
     )
@@ -275,7 +271,7 @@ def test_a_folder_goes_with_all_that_is_in_it(deleting: Server) -> None:
     }
 
 
-def test_a_folder_stays_while_something_in_it_is_to_stay() -> None:
+def test_folder_with_a_kept_item_is_kept() -> None:
     found = [
         row("a", **FOLDER),
         row("a/x", 1),
@@ -290,7 +286,7 @@ def test_a_folder_stays_while_something_in_it_is_to_stay() -> None:
     assert reasons(given, *found)["b"] == "rule 1: holds 'b/keep', excluded by '*/keep'"
 
 
-def test_a_folder_in_a_folder_can_be_excluded() -> None:
+def test_excluded_nested_folder_keeps_its_parent() -> None:
     found = [row("a", **FOLDER), row("a/keep/x"), row("b", **FOLDER), row("b/x")]
     given = {"path": ".", "type": "folder", "exclude": ["a/keep", "b"]}
     assert verdicts(given, *found) == {"a": False, "b": False}
@@ -298,7 +294,7 @@ def test_a_folder_in_a_folder_can_be_excluded() -> None:
     assert verdicts(given, *found) == {"a": True, "b": True}
 
 
-def test_a_folder_stays_where_a_folder_in_it_is_kept() -> None:
+def test_folder_with_a_kept_folder_is_kept() -> None:
     found = [row("a", 90, **FOLDER), row("b", 10, **FOLDER), row("a/c", 90, **FOLDER)]
     given = {"type": "folder", "keep_last": 1}
     assert verdicts(given, *found) == {"a": False, "b": False, "a/c": False}
@@ -309,7 +305,7 @@ def image(tag: str, days: float, **fields: Any) -> list[dict[str, Any]]:
     return [row(f"{tag}/sha256__1", 500, size=1000), manifest]
 
 
-def test_tags_are_counted_by_image_and_go_as_one_item(deleting: Server) -> None:
+def test_tags_are_counted_by_image_and_deleted_as_one_item(deleting: Server) -> None:
     found = [
         *image("team/app/1", 90),
         *image("team/app/2", 80),
@@ -328,7 +324,7 @@ def test_tags_are_counted_by_image_and_go_as_one_item(deleting: Server) -> None:
     assert criteria(deleting) == {"repo": "r", "type": "file"}
 
 
-def test_a_tag_is_as_old_as_its_last_push() -> None:
+def test_age_of_a_tag_is_its_last_push() -> None:
     given = {"created_before": "30d", "keep_last_by": "image", "path": "app", "name": "l*"}
     pushed = row("x", 1)["created"]
     found = [*image("app/latest", 90, modified=pushed), *image("app/last", 90), *image("app/1", 90)]
@@ -347,9 +343,7 @@ def test_overlapping_rules_delete_each_item_once(deleting: Server) -> None:
     assert paths(values["kept"]) == ["b/1"]
 
 
-def test_a_long_cleanup_tells_how_far_it_is(
-    deleting: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_cleanup_reports_progress(deleting: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     deleting.on[QUERY] = [rows(row("a")), rows(row("b"))]
     reported: list[str] = []
@@ -367,7 +361,7 @@ NAMES = st.text("ab/.*?+[", min_size=1, max_size=6)
 
 
 @given(NAMES, NAMES)
-def test_a_query_finds_at_least_what_a_glob_matches(glob: str, text: str) -> None:
+def test_query_matches_at_least_the_glob(glob: str, text: str) -> None:
     """In the query language `*` and `?` match slashes, too [repo-17]."""
     rule = rules.CleanupRule(1, "r", "file", path=glob)
     wanted = json.loads(rule.query().removeprefix("items.find(").partition(").include")[0])["path"]
@@ -384,7 +378,7 @@ def test_a_query_finds_at_least_what_a_glob_matches(glob: str, text: str) -> Non
 
 
 @given(st.integers(1, 10_000), st.sampled_from("wdhm"))
-def test_an_age_keeps_its_length(number: int, unit: str) -> None:
+def test_age_is_converted_without_loss(number: int, unit: str) -> None:
     names = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
     time = timedelta(**{names[unit]: number})
     text = aql.age(time)
@@ -421,7 +415,7 @@ def test_an_age_keeps_its_length(number: int, unit: str) -> None:
         ({"name": "x", "type": "file", "keep_last_by": "image"}, "keep_last_by"),
     ],
 )
-def test_danger_is_refused_before_the_first_request(
+def test_dangerous_rule_is_rejected_before_any_request(
     server: Server, given: dict[str, Any], words: str
 ) -> None:
     error = server.fails(ArtifactCleanupOperation, params({"name": "fine"}, given))
@@ -434,13 +428,13 @@ def test_danger_is_refused_before_the_first_request(
 @pytest.mark.parametrize(
     "given", [{"path": "."}, {"depth": 1}, {"type": "folder", "path": ".", "keep_last": 3}]
 )
-def test_what_is_less_than_everything_needs_no_force(server: Server, given: dict[str, Any]) -> None:
+def test_limited_rule_needs_no_force(server: Server, given: dict[str, Any]) -> None:
     server.on[QUERY] = rows()
     assert not server.run(ArtifactCleanupOperation, params(given))[0].changed
 
 
 @pytest.mark.parametrize("field", ["repo", "path", "name"])
-def test_items_whose_place_is_not_told_are_not_worked_on(server: Server, field: str) -> None:
+def test_items_with_unknown_location_are_a_protocol_error(server: Server, field: str) -> None:
     server.on[QUERY] = rows(row("a/1"), {**row("a/2"), field: None})
     error = server.fails(ArtifactCleanupOperation, params({"name": "*.jar"}))
     assert error.kind == "protocol"
@@ -448,7 +442,7 @@ def test_items_whose_place_is_not_told_are_not_worked_on(server: Server, field: 
 
 
 @pytest.mark.parametrize("odd", [5, "x", [5, None, {"key": "a"}], {"key": "a"}])
-def test_properties_in_another_shape_are_none(deleting: Server, odd: Any) -> None:
+def test_malformed_properties_count_as_none(deleting: Server, odd: Any) -> None:
     deleting.on[QUERY] = rows(row("a/1", properties=odd, size=None, created=7))
     _plan, values = deleting.run(ArtifactCleanupOperation, params({"name": "1"}))
     assert values["deleted"][0]["size"] == 0
@@ -462,7 +456,7 @@ def test_force_allows_a_whole_repository(deleting: Server) -> None:
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_more_than_allowed_is_refused_before_anything_is_deleted(
+def test_exceeding_max_deletions_is_rejected_before_any_deletion(
     deleting: Server, check: bool
 ) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2"), row("a/3"))
@@ -472,7 +466,7 @@ def test_more_than_allowed_is_refused_before_anything_is_deleted(
     assert deleting.asked == [QUERY]
 
 
-def test_what_the_server_trimmed_is_not_worked_on(deleting: Server) -> None:
+def test_trimmed_query_result_is_a_protocol_error(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), notification="results are trimmed")
     error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
     assert error.kind == "protocol"
@@ -490,7 +484,7 @@ def listing(*names: str) -> Reply:
 LISTING = "GET /api/storage/r/a?list&listFolders=1"
 
 
-def test_one_failure_does_not_hide_the_rest(deleting: Server) -> None:
+def test_failed_deletion_does_not_stop_the_others(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2"), row("a/3"))
     deleting.on["DELETE /r/a/2"] = Reply(403, "needs DELETE permission")
     error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
@@ -503,7 +497,7 @@ def test_one_failure_does_not_hide_the_rest(deleting: Server) -> None:
     assert error.result["changed"] is True
 
 
-def test_what_another_one_deleted_is_no_failure(deleting: Server) -> None:
+def test_item_deleted_by_another_client_is_returned_as_gone(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("a/2"))
     deleting.on["DELETE /r/a/1"] = Reply(404, "Nothing to delete")
     deleting.on[LISTING] = listing("2")
@@ -515,7 +509,7 @@ def test_what_another_one_deleted_is_no_failure(deleting: Server) -> None:
     assert (values["changed"], values["deleted"]) == (False, [])
 
 
-def test_what_is_hidden_is_not_gone(deleting: Server) -> None:
+def test_hidden_item_is_not_returned_as_gone(deleting: Server) -> None:
     """Server fact [repo-22]: an item without delete permission may get a 404."""
     deleting.on[QUERY] = rows(row("a/1"))
     deleting.on["DELETE /r/a/1"] = Reply(404)
@@ -526,7 +520,7 @@ def test_what_is_hidden_is_not_gone(deleting: Server) -> None:
 
 
 @pytest.mark.parametrize(("left", "done"), [((), True), (("1",), False)])
-def test_a_lost_answer_is_looked_up(deleting: Server, left: tuple[str, ...], done: bool) -> None:
+def test_lost_response_is_verified(deleting: Server, left: tuple[str, ...], done: bool) -> None:
     deleting.on[QUERY] = rows(row("a/1"))
     deleting.on["DELETE /r/a/1"] = Reply(cut=True)
     deleting.on[LISTING] = listing(*left)
@@ -540,7 +534,7 @@ def test_a_lost_answer_is_looked_up(deleting: Server, left: tuple[str, ...], don
     assert deleting.asked.count("DELETE /r/a/1") == 1
 
 
-def test_a_refused_login_is_not_tried_again_for_each_item(server: Server) -> None:
+def test_rejected_login_stops_the_cleanup(server: Server) -> None:
     server.on[QUERY] = rows(*[row(f"a/{number}") for number in range(20)])
     refused: list[Seen] = []
 
@@ -556,7 +550,7 @@ def test_a_refused_login_is_not_tried_again_for_each_item(server: Server) -> Non
     assert len(error.result["failed_deletions"]) == 20
 
 
-def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
+def test_query_error_of_server_is_shown(server: Server) -> None:
     server.on[QUERY] = Reply(400, "Failed to parse query: no such field")
     error = server.fails(ArtifactCleanupOperation, params({"name": "x"}))
     assert error.kind == "rejected"
@@ -566,7 +560,7 @@ def test_words_of_the_query_language_reach_the_user(server: Server) -> None:
 # --- invalid input --------------------------------------------------------------------------------
 
 
-def test_an_unknown_repository_is_not_an_empty_one(server: Server) -> None:
+def test_unknown_repository_is_not_found(server: Server) -> None:
     server.on[QUERY] = rows()
     error = server.fails(
         ArtifactCleanupOperation, params({"name": "x"}, {"repo": "typo", "name": "x"})
@@ -575,14 +569,14 @@ def test_an_unknown_repository_is_not_an_empty_one(server: Server) -> None:
     assert server.asked.count(REPOSITORIES) == 1
 
 
-def test_a_server_that_hides_its_repositories_cannot_tell(server: Server) -> None:
+def test_unlistable_repositories_are_not_verified(server: Server) -> None:
     server.on[QUERY] = rows()
     server.on[REPOSITORIES] = Reply(403, "no")
     assert not server.run(ArtifactCleanupOperation, params({"name": "x"}))[0].changed
     assert "'r' exists is unknown" in server.warnings[0]
 
 
-def test_an_exclusion_that_fits_nothing_is_warned_of(deleting: Server) -> None:
+def test_exclusion_without_match_gives_a_warning(deleting: Server) -> None:
     deleting.on[QUERY] = rows(row("a/1"), row("b/keep/2"))
     given = {"path": "*", "created_before": "1d", "exclude": ["b/keep", "b/keep/*", "c/*"]}
     deleting.run(ArtifactCleanupOperation, params(given))

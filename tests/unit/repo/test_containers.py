@@ -63,7 +63,7 @@ def test_all_pages_are_read(server: Server, link: str | None) -> None:
 
 @pytest.mark.parametrize("position", [True, False])
 @pytest.mark.parametrize("refusal", [Reply(400), Reply(500), Reply(cut=True), None])
-def test_pages_that_are_shorter_than_asked_for(
+def test_shorter_pages_without_links_are_followed(
     server: Server, position: bool, refusal: Reply | None
 ) -> None:
     """Verify this for a server of the written interface: no links, and two tags in a
@@ -86,19 +86,19 @@ def test_pages_that_are_shorter_than_asked_for(
     assert len(server.asked) == 1
 
 
-def test_short_pages_of_a_server_with_links_are_the_last_ones(server: Server) -> None:
+def test_short_page_of_server_with_links_is_the_last(server: Server) -> None:
     server.stub.answer = lambda seen: Reply(body={"tags": ["a"]})
     assert registry.tags(server.client(), "r", "team/app") == ["a"]
     assert len(server.asked) == 1
 
 
-def test_a_full_page_without_an_answer_after_it_is_a_failure(server: Server) -> None:
+def test_unconfirmed_full_page_is_an_error(server: Server) -> None:
     server.stub.replies = [Reply(body={"tags": ["a", "b"]}), Reply(cut=True)]
     with pytest.raises(ToolchainError):
         registry.tags(server.client(), "r", "team/app", page=2)
 
 
-def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
+def test_repeating_server_ends_the_list(server: Server) -> None:
     same = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.answer = lambda seen: same
     assert registry.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
@@ -117,7 +117,7 @@ def test_a_server_that_repeats_itself_comes_to_an_end(server: Server) -> None:
         '<http://[broken?n=3>; rel="next"',
     ],
 )
-def test_links_that_lead_nowhere_are_left(server: Server, link: str) -> None:
+def test_invalid_links_are_ignored(server: Server, link: str) -> None:
     """Verify that the remaining pages are requested by the last tag, or by a count."""
 
     def answer(seen: Seen) -> Reply:
@@ -131,7 +131,7 @@ def test_links_that_lead_nowhere_are_left(server: Server, link: str) -> None:
     assert len(server.asked) <= 7
 
 
-def test_a_next_page_that_is_named_and_refused_is_a_failure(server: Server) -> None:
+def test_rejected_next_page_is_an_error(server: Server) -> None:
     first = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.replies = [first]
     server.stub.answer = lambda seen: Reply(404)
@@ -140,14 +140,14 @@ def test_a_next_page_that_is_named_and_refused_is_a_failure(server: Server) -> N
     assert caught.value.kind == "protocol"
 
 
-def test_an_empty_page_behind_a_link_is_the_end(server: Server) -> None:
+def test_empty_page_without_link_ends_the_list(server: Server) -> None:
     first = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.replies = [first, Reply(200, {"tags": None})]
     assert registry.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
     assert len(server.asked) == 2
 
 
-def test_an_empty_page_that_names_another_one_is_not_the_end(server: Server) -> None:
+def test_empty_page_with_link_is_followed(server: Server) -> None:
     """Verify this for a catalog that the login may see only in part."""
     link = {"Link": '</v2/_catalog?last=m&n=2>; rel="next"'}
     server.stub.replies = [Reply(200, {"repositories": names}, link) for names in (["a"], [], [])]
@@ -155,7 +155,7 @@ def test_an_empty_page_that_names_another_one_is_not_the_end(server: Server) -> 
     assert registry.images(server.client(), "r", page=2) == ["a", "z"]
 
 
-def test_empty_pages_without_an_end_are_left(server: Server) -> None:
+def test_endless_empty_pages_are_abandoned(server: Server) -> None:
     link = {"Link": '</v2/x?last=m&n=2>; rel="next"'}
     server.stub.replies = [Reply(200, {"tags": ["a"]}, link)]
     server.stub.answer = lambda seen: Reply(200, {"tags": []}, link)
@@ -166,14 +166,14 @@ def test_empty_pages_without_an_end_are_left(server: Server) -> None:
 @pytest.mark.parametrize(
     "body", [*({"tags": odd} for odd in (5, "abc", {"a": 1}, [None], [["a"]])), {"error": "no"}, {}]
 )
-def test_a_list_that_is_none_is_a_failure(server: Server, body: dict[str, Any]) -> None:
+def test_malformed_list_is_an_error(server: Server, body: dict[str, Any]) -> None:
     server.stub.answer = lambda seen: Reply(200, body)
     with pytest.raises(ToolchainError) as caught:
         registry.tags(server.client(), "r", "team/app")
     assert caught.value.kind == "protocol"
 
 
-def test_a_list_without_an_end_is_left(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_list_is_an_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pagination, "_MAX_PAGES", 5)
 
     def answer(seen: Seen) -> Reply:
@@ -186,13 +186,13 @@ def test_a_list_without_an_end_is_left(server: Server, monkeypatch: pytest.Monke
     assert len(server.asked) == 5
 
 
-def test_a_registry_that_ignores_the_size_of_a_page_gave_everything(server: Server) -> None:
+def test_page_size_ignored_by_registry_gives_the_complete_list(server: Server) -> None:
     server.stub.answer = lambda seen: Reply(body={"tags": ["b", "latest", "a"]})
     assert registry.tags(server.client(), "r", "team/app", page=2) == ["b", "latest", "a"]
     assert len(server.asked) == 1
 
 
-def test_all_pages_of_the_catalog_are_read(server: Server) -> None:
+def test_all_pages_of_catalog_are_read(server: Server) -> None:
     pages = {"": ["a", "team/b"], "team/b": ["team/c"]}
 
     def answer(seen: Seen) -> Reply:
@@ -207,7 +207,7 @@ def test_all_pages_of_the_catalog_are_read(server: Server) -> None:
     assert registry.images(server.client(), "r") is None
 
 
-def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> None:
+def test_server_rejecting_last_tag_is_read_without_it(server: Server) -> None:
     refused = Reply(400, "last: not a number")
     server.stub.replies = [Reply(200, {"tags": ["a", "b"]}), refused, Reply(200, {"tags": ["c"]})]
     server.stub.replies.append(refused)
@@ -218,7 +218,7 @@ def test_a_server_that_does_not_know_a_tag_as_the_last_one(server: Server) -> No
     ("reply", "found"),
     [(Reply(404), None), (Reply(body={"tags": None}), []), (Reply(body={"name": "app"}), [])],
 )
-def test_no_tags(server: Server, reply: Reply, found: Any) -> None:
+def test_missing_tags_give_an_empty_list(server: Server, reply: Reply, found: Any) -> None:
     server.stub.answer = lambda seen: reply
     assert registry.tags(server.client(), "r", "app") == found
 
@@ -255,7 +255,7 @@ def tags(*names: str) -> Reply:
     return Reply(body={"tags": list(names)})
 
 
-def test_the_same_digest_is_unchanged(server: Server) -> None:
+def test_same_digest_is_unchanged(server: Server) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
     plan, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert not plan.changed
@@ -270,7 +270,7 @@ def test_the_same_digest_is_unchanged(server: Server) -> None:
         assert kind in accepted
 
 
-def test_a_target_repository_that_is_not_there_fails_in_check_mode_too(server: Server) -> None:
+def test_missing_target_repository_fails_in_check_mode(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on["GET /api/repositories"] = Reply(body='[{"key": "src"}]')
     with pytest.raises(ToolchainError) as caught:
@@ -279,7 +279,7 @@ def test_a_target_repository_that_is_not_there_fails_in_check_mode_too(server: S
     assert "no repository 'dst'" in caught.value.message
 
 
-def test_another_digest_is_overwritten_and_named(server: Server) -> None:
+def test_different_digest_is_overwritten_and_returned(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [digest(TWO), digest(ONE)]
     server.on[PROMOTE] = Reply(200, "Promotion ended successfully\n")
@@ -298,7 +298,7 @@ def test_another_digest_is_overwritten_and_named(server: Server) -> None:
     ]
 
 
-def test_other_names_in_the_target(server: Server) -> None:
+def test_target_image_and_tag_may_differ(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "2", "new")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(200)
@@ -311,7 +311,7 @@ def test_other_names_in_the_target(server: Server) -> None:
     assert body["targetDockerRepository"] == "new"
 
 
-def test_tags_only(server: Server) -> None:
+def test_tags_are_compared_without_digests(server: Server) -> None:
     server.dialect = "generic"
     listing = "GET /api/container/{}/v2/team/app/tags/list?n=1000"
     server.on[listing.format("src")] = tags("1", "2")
@@ -330,14 +330,14 @@ def test_tags_only(server: Server) -> None:
     }
 
 
-def test_a_copy_on_a_server_with_tags_only_needs_no_source(server: Server) -> None:
+def test_existing_tag_without_digests_needs_no_source(server: Server) -> None:
     server.dialect = "generic"
     server.on["GET /api/container/dst/v2/team/app/tags/list?n=1000"] = tags("1")
     plan, _ignored = server.run(DockerPromoteOperation, options(tag="1"))
     assert not plan.changed
 
 
-def test_a_move(server: Server) -> None:
+def test_image_is_moved(server: Server) -> None:
     server.on[head("src", "1")] = [digest(ONE), Reply(404)]
     server.on[head("dst", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(200)
@@ -355,7 +355,7 @@ def test_a_move(server: Server) -> None:
     }
 
 
-def test_a_move_that_leaves_the_source_is_a_failure(server: Server) -> None:
+def test_move_that_leaves_the_source_is_an_error(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(200, "Promotion ended successfully")
@@ -367,7 +367,7 @@ def test_a_move_that_leaves_the_source_is_a_failure(server: Server) -> None:
     assert error.result["tags"][0]["action"] == "failed"
 
 
-def test_a_move_of_all_tags_that_leaves_one_is_a_failure(server: Server) -> None:
+def test_move_of_all_tags_that_leaves_a_tag_is_an_error(server: Server) -> None:
     listing = "GET /api/container/{}/v2/team/app/tags/list?n=1000"
     server.dialect = "generic"
     server.on[listing.format("src")] = [tags("1", "2"), tags("2")]
@@ -382,7 +382,7 @@ def test_a_move_of_all_tags_that_leaves_one_is_a_failure(server: Server) -> None
 
 
 @pytest.mark.parametrize("left", [True, False])
-def test_a_move_whose_answer_got_lost_is_looked_up(server: Server, left: bool) -> None:
+def test_lost_response_of_a_move_is_verified(server: Server, left: bool) -> None:
     server.on[head("src", "1")] = [digest(ONE), digest(ONE) if left else Reply(404)]
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(cut=True)
@@ -395,20 +395,20 @@ def test_a_move_whose_answer_got_lost_is_looked_up(server: Server, left: bool) -
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_nothing_to_promote(server: Server, copy: bool) -> None:
+def test_missing_source_is_not_found(server: Server, copy: bool) -> None:
     error = server.fails(DockerPromoteOperation, options(tag="1", copy=copy))
     assert error.kind == "not_found"
     assert "does not exist either" in error.message
 
 
-def test_a_source_that_is_gone_cannot_be_compared(server: Server) -> None:
+def test_missing_source_cannot_be_compared(server: Server) -> None:
     server.on[head("dst", "1")] = digest(ONE)
     error = server.fails(DockerPromoteOperation, options(tag="1"))
     assert error.kind == "not_found"
     assert "cannot be compared" in error.message
 
 
-def test_all_tags_are_compared_one_by_one(server: Server) -> None:
+def test_all_tags_are_compared_individually(server: Server) -> None:
     server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = tags("1", "2")
     server.on["GET /api/docker/dst/v2/team/app/tags/list?n=1000"] = tags("1", "2", "old")
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
@@ -425,7 +425,7 @@ def test_all_tags_are_compared_one_by_one(server: Server) -> None:
     assert not plan.changed
 
 
-def test_an_image_without_tags_cannot_be_promoted(server: Server) -> None:
+def test_image_without_tags_cannot_be_promoted(server: Server) -> None:
     server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = Reply(body={"tags": None})
     for copy in (True, False):
         error = server.fails(DockerPromoteOperation, options(all_tags=True, copy=copy))
@@ -433,7 +433,7 @@ def test_an_image_without_tags_cannot_be_promoted(server: Server) -> None:
         assert "has no tags" in error.message
 
 
-def test_a_list_of_tags(server: Server) -> None:
+def test_only_missing_tags_of_a_list_are_promoted(server: Server) -> None:
     """Verify that existing tags are not sent again, and every other tag is sent separately."""
     for tag, source, target in (("1", ONE, ONE), ("2", TWO, ONE), ("3", ONE, None)):
         server.on[head("src", tag)] = digest(source)
@@ -463,7 +463,7 @@ def test_a_list_of_tags(server: Server) -> None:
     assert not plan.changed
 
 
-def test_a_tag_that_fails_does_not_hide_the_others(server: Server) -> None:
+def test_failed_tag_does_not_stop_the_others(server: Server) -> None:
     for tag in ("1", "2", "3"):
         server.on[head("src", tag)] = digest(ONE)
         server.on[head("dst", tag)] = [Reply(404), digest(ONE)]
@@ -482,7 +482,7 @@ def test_a_tag_that_fails_does_not_hide_the_others(server: Server) -> None:
     assert "src/team/app:3" in entries[2]["error"]
 
 
-def test_tags_that_are_missing_are_all_named_before_anything_is_promoted(server: Server) -> None:
+def test_missing_tags_are_reported_before_any_promotion(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "3")] = digest(ONE)
     error = server.fails(DockerPromoteOperation, options(tags=["1", "2", "3"]))
@@ -492,14 +492,14 @@ def test_tags_that_are_missing_are_all_named_before_anything_is_promoted(server:
     assert PROMOTE not in server.asked
 
 
-def test_an_empty_list_of_tags_promotes_nothing(server: Server) -> None:
+def test_empty_list_of_tags_promotes_nothing(server: Server) -> None:
     plan, values = server.run(DockerPromoteOperation, options(tags=[]))
     assert not plan.changed
     assert values["tags"] == []
     assert server.asked == []
 
 
-def test_a_list_of_tags_on_a_server_that_shows_names_only(server: Server) -> None:
+def test_tags_of_a_list_are_compared_without_digests(server: Server) -> None:
     server.dialect = "generic"
     listing = "GET /api/container/{}/v2/team/app/tags/list?n=1000"
     server.on[listing.format("src")] = tags("1", "2")
@@ -510,7 +510,7 @@ def test_a_list_of_tags_on_a_server_that_shows_names_only(server: Server) -> Non
     assert [tag["action"] for tag in values["tags"]] == ["unchanged", "promoted"]
 
 
-def test_a_lost_answer_is_looked_up(server: Server) -> None:
+def test_lost_response_is_verified(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(cut=True)
@@ -522,7 +522,7 @@ def test_a_lost_answer_is_looked_up(server: Server) -> None:
     assert server.fails(DockerPromoteOperation, options(tag="1")).outcome_unknown
 
 
-def test_a_promotion_without_an_effect_is_a_failure(server: Server) -> None:
+def test_promotion_without_effect_is_an_error(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = digest(TWO)
     server.on[PROMOTE] = Reply(200, "fine")
@@ -534,7 +534,7 @@ def test_a_promotion_without_an_effect_is_a_failure(server: Server) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"), [('"Promotion ended"', "Promotion ended"), ("null", ""), ("ok ", "ok")]
 )
-def test_the_words_of_the_server(server: Server, answer: str, message: str) -> None:
+def test_message_of_server_is_returned(server: Server, answer: str, message: str) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
     server.on[PROMOTE] = Reply(200, answer)
@@ -551,14 +551,14 @@ def test_the_words_of_the_server(server: Server, answer: str, message: str) -> N
         ('<html><form><input type="password"></form></html>', "auth"),
     ],
 )
-def test_a_good_status_with_bad_news(server: Server, answer: str, kind: str) -> None:
+def test_error_in_a_200_is_an_error(server: Server, answer: str, kind: str) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(200, answer)
     assert server.fails(DockerPromoteOperation, options(tag="1", force=True)).kind == kind
 
 
 @pytest.mark.parametrize("status", [400, 405, 406, 501])
-def test_a_server_that_does_not_tell_digests(server: Server, status: int) -> None:
+def test_server_without_digests_is_compared_by_tags(server: Server, status: int) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = Reply(status)
     server.on["GET /api/docker/src/v2/team/app/tags/list?n=1000"] = tags("1")
     server.on["GET /api/docker/dst/v2/team/app/tags/list?n=1000"] = tags("1")
@@ -567,7 +567,7 @@ def test_a_server_that_does_not_tell_digests(server: Server, status: int) -> Non
     assert values["target_digest"] is None
 
 
-def test_an_empty_404_is_explained(server: Server) -> None:
+def test_empty_404_is_explained(server: Server) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[PROMOTE] = Reply(404)
     error = server.fails(DockerPromoteOperation, options(tag="1"))
@@ -595,7 +595,7 @@ def test_an_empty_404_is_explained(server: Server) -> None:
         {"tag": "1", "repo": "a/b"},
     ],
 )
-def test_contradictions_are_refused_before_any_request(
+def test_contradictory_options_are_rejected_before_any_request(
     server: Server, given: dict[str, Any]
 ) -> None:
     assert server.fails(DockerPromoteOperation, options(**given)).kind == "invalid"

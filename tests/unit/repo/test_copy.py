@@ -121,7 +121,7 @@ def actions(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_file_is_copied_once(server: Server) -> None:
+def test_file_is_copied_once(server: Server) -> None:
     store = Store(server, r={"a/1;x.txt": "x"})
     options = given(path="a/1;x.txt")
     plan, values = server.run(Operation, options)
@@ -140,7 +140,7 @@ def test_a_file_is_copied_once(server: Server) -> None:
     assert server.asked == ["HEAD /r/a/1;x.txt", "GET /api/repositories/s", "HEAD /s/a/1;x.txt"]
 
 
-def test_a_folder_does_not_nest(server: Server) -> None:
+def test_folder_is_merged_and_not_nested(server: Server) -> None:
     store = Store(server, r={"a/1": "x", "a/b/2": "y"}, s={"t/1": "x", "t/own": "o"})
     plan, values = server.run(Operation, given(target_path="t"))
     assert actions(values) == [("s/t/1", "unchanged"), ("s/t/b/2", "copied")]
@@ -150,7 +150,7 @@ def test_a_folder_does_not_nest(server: Server) -> None:
     assert not plan.changed
 
 
-def test_other_content_is_copied_over(server: Server) -> None:
+def test_different_content_is_overwritten(server: Server) -> None:
     store = Store(server, r={"a/1": "new"}, s={"a/1": "old"})
     plan, _values = server.run(Operation, given())
     assert plan.action == "update"
@@ -159,7 +159,7 @@ def test_other_content_is_copied_over(server: Server) -> None:
     assert store.files["s"] == {"a/1": "new"}
 
 
-def test_a_target_with_a_slash_keeps_the_name(server: Server) -> None:
+def test_target_with_slash_keeps_the_name(server: Server) -> None:
     store = Store(server, r={"a/1": "x"})
     options = given(path="a/1", target_path="t/", move=True)
     server.run(Operation, options)
@@ -169,7 +169,7 @@ def test_a_target_with_a_slash_keeps_the_name(server: Server) -> None:
     assert actions(values) == [("s/t/1", "unchanged")]
 
 
-def test_a_moved_folder_is_gone(server: Server) -> None:
+def test_moved_folder_is_removed(server: Server) -> None:
     store = Store(server, r={"a/1": "x", "a/b/2": "y", "c": "z"}, s={"a/1": "x"})
     plan, values = server.run(Operation, given(move=True))
     assert actions(values) == [("s/a/1", "moved"), ("s/a/b/2", "moved")]
@@ -180,7 +180,7 @@ def test_a_moved_folder_is_gone(server: Server) -> None:
     assert [action for _name, action in actions(values)] == ["unchanged", "unchanged"]
 
 
-def test_the_folder_that_the_server_leaves_is_removed(server: Server) -> None:
+def test_source_folder_left_by_server_is_removed(server: Server) -> None:
     store = Store(server, r={"a/1": "x"})
     server.on["GET /api/storage/r/?list&listFolders=1"] = listed({"a": None})
     server.on["DELETE /r/a"] = Reply(204)
@@ -188,7 +188,7 @@ def test_the_folder_that_the_server_leaves_is_removed(server: Server) -> None:
     assert store.sent[-1] == "DELETE /r/a"
 
 
-def test_everything_is_rehearsed_before_the_first_copy(server: Server) -> None:
+def test_all_files_are_dry_run_before_the_first_copy(server: Server) -> None:
     store = Store(server, r={"a/1": "x", "a/2": "y"})
     server.on["POST /api/copy/r/a/2?to=/s/a/2&failFast=1&dry=1"] = said(
         "ERROR", "The repository 's' rejected the artifact", 409
@@ -200,14 +200,14 @@ def test_everything_is_rehearsed_before_the_first_copy(server: Server) -> None:
 
 
 @pytest.mark.parametrize("target", ["b/1 ", " b/1", "b /1", "b/1\t"])
-def test_a_blank_at_the_end_of_a_target_is_refused(server: Server, target: str) -> None:
+def test_blank_at_end_of_target_is_rejected(server: Server, target: str) -> None:
     error = server.fails(Operation, given(target_path=target))
     assert error.kind == "invalid"
     assert error.message.startswith(f"target_path: '{target}' has a blank around a name")
     assert server.asked == []
 
 
-def test_check_mode_rehearses(server: Server) -> None:
+def test_check_mode_runs_the_dry_run(server: Server) -> None:
     store = Store(server, r={"a/1": "x"})
     plan, values = server.run(Operation, given(), check=True)
     assert plan.changed
@@ -217,7 +217,7 @@ def test_check_mode_rehearses(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", ["a", "a/", "a/**"])
-def test_a_predicted_file_beside_the_folder_is_not_copied(
+def test_predicted_file_next_to_folder_is_not_copied(
     server: Server, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(server, r={"a/1": "x"})
@@ -229,7 +229,7 @@ def test_a_predicted_file_beside_the_folder_is_not_copied(
     assert actions(values) == [("s/a/1", "copied"), ("s/a/2", "copied")]
 
 
-def test_a_401_of_the_mover_is_about_permissions(server: Server) -> None:
+def test_401_of_a_move_is_a_permission_error(server: Server) -> None:
     Store(server, r={"a/1": "x"})
     server.on["POST /api/copy/r/a/1?to=/s/a/1&failFast=1&dry=1"] = said(
         "ERROR", "User doesn't have permissions to override", 401
@@ -239,7 +239,7 @@ def test_a_401_of_the_mover_is_about_permissions(server: Server) -> None:
     assert error.status == 401
 
 
-def test_a_200_with_errors_is_a_failure(server: Server) -> None:
+def test_errors_in_a_200_are_an_error(server: Server) -> None:
     Store(server, r={"a/1": "x", "a/2": "y"})
     server.on["POST /api/copy/r/a/2?to=/s/a/2&failFast=1"] = said("error", "no space")
     error = server.fails(Operation, given())
@@ -248,7 +248,7 @@ def test_a_200_with_errors_is_a_failure(server: Server) -> None:
     assert actions(error.result) == [("s/a/1", "copied")]
 
 
-def test_what_did_not_arrive_is_a_failure(server: Server) -> None:
+def test_missing_effect_is_an_error(server: Server) -> None:
     Store(server, r={"a/1": "x"})
     server.on["POST /api/copy/r/a/1?to=/s/a/1&failFast=1"] = said("INFO", "completed")
     error = server.fails(Operation, given())
@@ -257,7 +257,7 @@ def test_what_did_not_arrive_is_a_failure(server: Server) -> None:
 
 
 @pytest.mark.parametrize("acted", [True, False])
-def test_a_lost_answer_is_looked_up(server: Server, acted: bool) -> None:
+def test_lost_response_is_verified(server: Server, acted: bool) -> None:
     store = Store(server, r={"a/1": "x"})
 
     def lost(seen: Seen) -> Reply:
@@ -275,7 +275,7 @@ def test_a_lost_answer_is_looked_up(server: Server, acted: bool) -> None:
     assert len(store.sent) == 1
 
 
-def test_a_folder_in_place_of_the_file_to_copy(server: Server) -> None:
+def test_folder_at_the_target_of_a_file_is_rejected(server: Server) -> None:
     store = Store(server, r={"a/1": "x"}, s={"a/1/2": "y"})
     for path in ("a", "a/1"):
         error = server.fails(Operation, given(path=path))
@@ -285,14 +285,14 @@ def test_a_folder_in_place_of_the_file_to_copy(server: Server) -> None:
 
 
 @pytest.mark.parametrize("move", [True, False])
-def test_nothing_to_copy(server: Server, move: bool) -> None:
+def test_missing_source_is_not_found(server: Server, move: bool) -> None:
     Store(server)
     error = server.fails(Operation, given(move=move))
     assert error.kind == "not_found"
     assert "searched for 'a' in 'r'" in error.message
 
 
-def test_repositories_that_are_not_there(server: Server) -> None:
+def test_missing_repositories_are_not_found(server: Server) -> None:
     Store(server, r={"a/1": "x"})
     server.on["GET /api/repositories/t"] = Reply(404)
     error = server.fails(Operation, given(target_repo="t"))
@@ -300,7 +300,7 @@ def test_repositories_that_are_not_there(server: Server) -> None:
     assert "'t'" in error.message
 
 
-def test_a_server_that_cannot_copy(server: Server) -> None:
+def test_server_without_copy_is_rejected(server: Server) -> None:
     server.dialect = "generic"
     server.on["GET /api/repositories"] = Reply(body="[]")
     error = server.fails(Operation, given())
@@ -320,7 +320,9 @@ def test_a_server_that_cannot_copy(server: Server) -> None:
         ({"parallel": 0}, "parallel"),
     ],
 )
-def test_wrong_options_of_a_copy(server: Server, wrong: dict[str, Any], word: str) -> None:
+def test_invalid_copy_options_are_rejected(
+    server: Server, wrong: dict[str, Any], word: str
+) -> None:
     error = server.fails(Operation, given(**wrong))
     assert error.kind == "invalid"
     assert word in error.message
@@ -328,7 +330,7 @@ def test_wrong_options_of_a_copy(server: Server, wrong: dict[str, Any], word: st
 
 
 @pytest.mark.parametrize("target", ["a", "a/", "a/b"])
-def test_a_folder_is_not_copied_into_itself(server: Server, target: str) -> None:
+def test_copy_of_a_folder_into_itself_is_rejected(server: Server, target: str) -> None:
     store = Store(server, r={"a/1": "x"})
     error = server.fails(Operation, given(target_repo="r", target_path=target))
     assert error.kind == "invalid"
@@ -363,7 +365,7 @@ def targets(store: Store) -> dict[str, str]:
         ),
     ],
 )
-def test_files_are_chosen(
+def test_only_selected_files_are_copied(
     server: Server, options: dict[str, Any], expected: dict[str, str]
 ) -> None:
     store = Store(server, r=MANY)
@@ -380,7 +382,7 @@ def test_files_are_chosen(
 
 
 @pytest.mark.parametrize("target", [None, "t"])
-def test_a_pattern_is_moved_once(server: Server, target: str | None) -> None:
+def test_files_of_a_pattern_are_moved_once(server: Server, target: str | None) -> None:
     store = Store(server, r=MANY)
     options = given(path="a/**/*.txt", move=True)
     if target is not None:
@@ -415,7 +417,7 @@ def test_a_pattern_is_moved_once(server: Server, target: str | None) -> None:
         ({"path": "a/**", "properties": {"qa": None}}, "invalid", "properties.qa is null"),
     ],
 )
-def test_wrong_choices_copy_nothing(
+def test_invalid_selection_copies_nothing(
     server: Server, options: dict[str, Any], kind: str, message: str
 ) -> None:
     store = Store(server, r=MANY, s={"x/1.txt": "other"})
@@ -427,7 +429,7 @@ def test_wrong_choices_copy_nothing(
     assert message in error.message
 
 
-def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server) -> None:
+def test_exclude_without_match_gives_a_warning(server: Server) -> None:
     Store(server, r=MANY)
     server.run(Operation, given(path="a/**", exclude=["*.iso"]))
     assert server.warnings == ["exclude: '*.iso' matches no file that is meant"]

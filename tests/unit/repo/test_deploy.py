@@ -54,7 +54,7 @@ def actions(values: dict[str, Any]) -> list[tuple[str, str]]:
 # --- a single file
 
 
-def test_unchanged_is_two_requests_and_one_more_for_each_item_of_a_loop(server: Server) -> None:
+def test_unchanged_file_takes_two_requests_and_one_per_further_item(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a/b.txt"] = head("x")
     for _item in range(2):
@@ -64,13 +64,13 @@ def test_unchanged_is_two_requests_and_one_more_for_each_item_of_a_loop(server: 
     assert server.asked == ["GET /api/repositories/r", "HEAD /r/a/b.txt", "HEAD /r/a/b.txt"]
 
 
-def test_sha1_counts_where_the_server_has_no_sha256(server: Server) -> None:
+def test_sha1_is_compared_if_server_has_no_sha256(server: Server) -> None:
     server.on["HEAD /r/a"] = Reply(200, "x", {"X-Checksum-Sha1": sums("x")["sha1"]})
     plan, _ignored = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert not plan.changed
 
 
-def test_a_new_file(server: Server) -> None:
+def test_new_file_is_deployed(server: Server) -> None:
     path = "a/we;ird #1 100% ü.txt"
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[f"PUT /r/{path}"] = [Reply(404), stored("text ü")]
@@ -101,7 +101,7 @@ def test_a_new_file(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("there", "action"), [("x", "unchanged"), ("y", "uploaded")])
-def test_what_a_promotion_has_moved_is_not_deployed_again(
+def test_file_moved_by_promotion_is_not_deployed_again(
     server: Server, there: str, action: str
 ) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
@@ -130,7 +130,9 @@ def test_what_a_promotion_has_moved_is_not_deployed_again(
         ({"content": "x", "properties": {"a*b": "c"}}, "'a*b' has '*' in it"),
     ],
 )
-def test_options_that_do_not_go_together(server: Server, given: dict[str, Any], said: str) -> None:
+def test_contradictory_options_are_rejected(
+    server: Server, given: dict[str, Any], said: str
+) -> None:
     error = server.fails(ArtifactDeployOperation, options(path="a", **given))
     assert error.kind == "invalid"
     assert said in error.message
@@ -152,15 +154,13 @@ def test_options_that_do_not_go_together(server: Server, given: dict[str, Any], 
         ({"path": "a.txt", "repo": "r 1"}, "is not the key of a repository"),
     ],
 )
-def test_a_place_that_nobody_means_is_refused(
-    server: Server, given: dict[str, Any], said: str
-) -> None:
+def test_implausible_path_is_rejected(server: Server, given: dict[str, Any], said: str) -> None:
     error = server.fails(ArtifactDeployOperation, {"repo": "r", "content": "x", **given})
     assert (error.kind, said in error.message) == ("invalid", True), error.message
     assert server.asked == []
 
 
-def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server, tmp_path: Path) -> None:
+def test_exclude_without_match_gives_a_warning(server: Server, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a.txt"] = head("x")
@@ -169,7 +169,7 @@ def test_a_pattern_that_excludes_nothing_is_warned_of(server: Server, tmp_path: 
     assert server.warnings == ["exclude: '*.md5' matches no file"]
 
 
-def test_known_content_is_not_sent(server: Server) -> None:
+def test_content_known_to_server_is_deployed_by_checksum(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = stored("x")
     plan, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
@@ -178,7 +178,7 @@ def test_known_content_is_not_sent(server: Server) -> None:
     assert plan.result["uploaded_bytes"] == 1
 
 
-def test_check_mode_plans_without_a_write(server: Server) -> None:
+def test_check_mode_plans_without_writing(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = head("old")
     plan, values = server.run(
@@ -192,7 +192,7 @@ def test_check_mode_plans_without_a_write(server: Server) -> None:
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_other_content_is_a_conflict_without_overwrite(server: Server, check: bool) -> None:
+def test_different_content_without_overwrite_is_a_conflict(server: Server, check: bool) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a.txt"] = Reply(200, headers={"X-Checksum-Sha256": sums("old")["sha256"]})
     given = options(path="a.txt", content="new", overwrite=False)
@@ -205,7 +205,7 @@ def test_other_content_is_a_conflict_without_overwrite(server: Server, check: bo
 @pytest.mark.parametrize(
     ("content", "changed"), [(Reply(body="new"), False), (Reply(404), True)], ids=["same", "none"]
 )
-def test_without_overwrite_content_without_digests_is_downloaded(
+def test_content_without_digests_is_downloaded_without_overwrite(
     server: Server, content: Reply, changed: bool
 ) -> None:
     server.dialect = "generic"
@@ -219,7 +219,7 @@ def test_without_overwrite_content_without_digests_is_downloaded(
     assert values["artifacts"][0]["action"] == ("uploaded" if changed else "unchanged")
 
 
-def test_a_virtual_repository_stands_for_its_deployment_repository(server: Server) -> None:
+def test_virtual_repository_means_its_deployment_repository(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["HEAD /r/a"] = head("x")
     plan, values = server.run(ArtifactDeployOperation, options(repo="v", path="a", content="x"))
@@ -228,7 +228,7 @@ def test_a_virtual_repository_stands_for_its_deployment_repository(server: Serve
     assert server.asked == ["GET /api/repositories/v", "HEAD /r/a"]
 
 
-def test_what_another_member_of_a_virtual_repository_has_does_not_count(server: Server) -> None:
+def test_file_in_another_member_of_a_virtual_repository_is_ignored(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["HEAD /v/a"] = head("x")
     server.on["PUT /r/a"] = stored("x")
@@ -247,7 +247,9 @@ def test_what_another_member_of_a_virtual_repository_has_does_not_count(server: 
         (Reply(404), "not_found", "no repository 'r'"),
     ],
 )
-def test_nothing_can_be_deployed_there(server: Server, reply: Reply, kind: str, said: str) -> None:
+def test_unsuitable_repository_is_rejected(
+    server: Server, reply: Reply, kind: str, said: str
+) -> None:
     server.on["GET /api/repositories/r"] = reply
     server.on["GET /api/repositories"] = Reply(body="[]")
     error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
@@ -256,16 +258,14 @@ def test_nothing_can_be_deployed_there(server: Server, reply: Reply, kind: str, 
     assert not any(name.startswith("PUT") for name in server.asked)
 
 
-def test_another_address_is_no_missing_repository(server: Server) -> None:
+def test_wrong_address_is_not_a_missing_repository(server: Server) -> None:
     error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert (error.kind, error.method) == ("not_found", "PUT")
     assert "check url" in server.warnings[0]
 
 
 @pytest.mark.parametrize("status", [400, 404, 405])
-def test_a_server_that_does_not_tell_its_repositories_is_written_to(
-    server: Server, status: int
-) -> None:
+def test_unlistable_repository_is_written_to(server: Server, status: int) -> None:
     for name in ("GET /api/repositories/r", "GET /api/repositories"):
         server.on[name] = Reply(status)
     server.on["PUT /r/a"] = stored("x")
@@ -275,7 +275,7 @@ def test_a_server_that_does_not_tell_its_repositories_is_written_to(
     assert server.warnings[0].startswith("the repository 'r' cannot be read")
 
 
-def test_without_a_licence_the_list_of_repositories_tells(server: Server) -> None:
+def test_repository_list_is_used_without_licence(server: Server) -> None:
     server.on["GET /api/repositories/r"] = Reply(400, "available only in Artifactory Pro")
     server.on["GET /api/repositories"] = Reply(body='[{"key": "r", "type": "LOCAL"}]')
     server.on["PUT /r/a"] = stored("x")
@@ -283,7 +283,7 @@ def test_without_a_licence_the_list_of_repositories_tells(server: Server) -> Non
     assert plan.changed
 
 
-def test_other_content_than_was_sent_is_a_failure(server: Server) -> None:
+def test_different_stored_content_is_an_error(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = [Reply(404), stored("y")]
     error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
@@ -293,7 +293,7 @@ def test_other_content_than_was_sent_is_a_failure(server: Server) -> None:
     assert sums("y")["sha1"] in error.detail
 
 
-def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Server) -> None:
+def test_listing_is_read_if_head_is_not_supported(server: Server) -> None:
     server.dialect = "generic"
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
     server.on["PUT /r/d/a"] = Reply(201)
@@ -310,7 +310,7 @@ def test_a_server_that_does_not_know_head_is_asked_for_the_listing(server: Serve
 
 
 @pytest.mark.parametrize("path", ["a", "d/a"])
-def test_a_server_that_lists_nothing_at_all_cannot_tell(server: Server, path: str) -> None:
+def test_empty_listings_prove_nothing(server: Server, path: str) -> None:
     server.dialect = "generic"
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
     server.on[f"PUT /r/{path}"] = Reply(201)
@@ -328,7 +328,7 @@ def test_a_server_that_lists_nothing_at_all_cannot_tell(server: Server, path: st
         ('{"errors": [{"status": 400, "message": "no"}]}', "rejected"),
     ],
 )
-def test_a_good_status_with_bad_news(server: Server, answer: str, kind: str) -> None:
+def test_error_in_a_200_is_an_error(server: Server, answer: str, kind: str) -> None:
     server.dialect = "generic"
     server.on["HEAD /r/a"] = Reply(405)
     server.on["GET /api/repositories/r"] = LOCAL
@@ -336,7 +336,7 @@ def test_a_good_status_with_bad_news(server: Server, answer: str, kind: str) -> 
     assert server.fails(ArtifactDeployOperation, options(path="a", content="x")).kind == kind
 
 
-def test_overwriting_without_the_permission_to_delete(server: Server) -> None:
+def test_missing_delete_permission_prevents_overwriting(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = head("old")
     said = {"errors": [{"status": 403, "message": "(user: 'x' needs DELETE permission)"}]}
@@ -347,7 +347,7 @@ def test_overwriting_without_the_permission_to_delete(server: Server) -> None:
     assert error.message.endswith("overwriting needs the permission to delete")
 
 
-def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) -> None:
+def test_lost_response_is_verified_and_not_resent(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = [Reply(404), head("x")]
     server.on["PUT /r/a"] = [Reply(404), Reply(cut=True)]
@@ -361,7 +361,7 @@ def test_a_lost_answer_is_looked_up_and_nothing_is_sent_twice(server: Server) ->
     assert error.outcome_unknown
 
 
-def test_after_a_lost_answer_to_the_question_the_bytes_are_sent(server: Server) -> None:
+def test_lost_response_to_checksum_deployment_is_followed_by_the_bytes(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a"] = Reply(404)
     server.on["PUT /r/a"] = [Reply(cut=True), stored("x")]
@@ -377,7 +377,7 @@ def test_after_a_lost_answer_to_the_question_the_bytes_are_sent(server: Server) 
 
 
 @pytest.mark.parametrize(("option", "asked"), [(None, 13), (True, 100), (False, 0)])
-def test_small_files_that_the_server_never_knows_are_sent_unasked(
+def test_unknown_small_files_are_sent_without_checksum_deployment(
     server: Server, tmp_path: Path, option: bool | None, asked: int
 ) -> None:
     for number in range(100):
@@ -397,7 +397,7 @@ def test_small_files_that_the_server_never_knows_are_sent_unasked(
     assert len(asking) == asked
 
 
-def test_one_known_file_makes_asking_worth_while_again(server: Server, tmp_path: Path) -> None:
+def test_known_file_resumes_checksum_deployment(server: Server, tmp_path: Path) -> None:
     for number in range(20):
         (tmp_path / f"{number:02}.txt").write_text(f"text {number}")
 
@@ -435,7 +435,7 @@ def test_known_files_after_many_unknown_ones_are_found(server: Server, tmp_path:
     assert actions(values) == expected
 
 
-def test_large_files_are_always_asked_for(server: Server, tmp_path: Path) -> None:
+def test_large_files_always_try_checksum_deployment(server: Server, tmp_path: Path) -> None:
     for number in range(12):
         (tmp_path / f"{number:02}.bin").write_bytes(bytes([number]) * 64 * 1024)
     server.on["GET /api/repositories/r"] = LOCAL
@@ -450,7 +450,7 @@ def test_large_files_are_always_asked_for(server: Server, tmp_path: Path) -> Non
     assert len(asking) == 12
 
 
-def test_an_empty_file_is_sent_with_its_length(server: Server) -> None:
+def test_empty_file_is_sent_with_content_length(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /r/a"] = [Reply(404), stored("")]
     _plan, values = server.run(ArtifactDeployOperation, options(path="a", content=""))
@@ -463,7 +463,7 @@ def test_an_empty_file_is_sent_with_its_length(server: Server) -> None:
 # --- properties
 
 
-def test_properties_of_an_unchanged_file(server: Server) -> None:
+def test_properties_of_an_unchanged_file_are_set(server: Server) -> None:
     server.on["HEAD /r/a"] = head("x")
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["PUT /api/storage/r/a?properties=k=1,2"] = Reply(204)
@@ -481,7 +481,7 @@ def test_properties_of_an_unchanged_file(server: Server) -> None:
     assert server.asked[-2:] == ["HEAD /r/a", "GET /api/storage/r/a?properties"]
 
 
-def test_where_properties_cannot_be_read_they_are_set(server: Server) -> None:
+def test_unreadable_properties_are_set(server: Server) -> None:
     server.dialect = "generic"
     server.on["HEAD /r/a"] = head("x")
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
@@ -495,7 +495,9 @@ def test_where_properties_cannot_be_read_they_are_set(server: Server) -> None:
 
 @pytest.mark.parametrize("dialect", ["generic", "auto"])
 @pytest.mark.parametrize("status", [404, 405])
-def test_a_plain_store_keeps_no_properties(server: Server, dialect: str, status: int) -> None:
+def test_plain_store_rejects_properties_before_any_write(
+    server: Server, dialect: str, status: int
+) -> None:
     """Verify that the error comes before anything is sent, for every item of a loop."""
     server.dialect = dialect
     server.on["GET /api/repositories"] = Reply(status)
@@ -524,7 +526,7 @@ def dist(tmp_path: Path) -> Path:
 LISTING = "GET /api/storage/r/t/1?list&deep=1"
 
 
-def test_a_folder_is_planned_with_one_listing(server: Server, dist: Path) -> None:
+def test_folder_is_planned_with_one_listing(server: Server, dist: Path) -> None:
     files = [{"uri": f"/{name}", **entry(name)} for name in ("a.txt", "b.txt", "sub/c.txt")]
     files[0].update(size="5", folder="false")
     server.on["GET /api/repositories/r"] = LOCAL
@@ -534,7 +536,7 @@ def test_a_folder_is_planned_with_one_listing(server: Server, dist: Path) -> Non
     assert server.asked == ["GET /api/repositories/r", LISTING]
 
 
-def test_a_long_listing_is_read_whole(server: Server) -> None:
+def test_long_listing_is_read_completely(server: Server) -> None:
     names = [f"ä{number}.txt" for number in range(1000)]
     server.on["GET /api/storage/r/t?list"] = Reply(
         body={"files": [{"uri": f"/{name}", **entry(name)} for name in names]}
@@ -550,20 +552,20 @@ def test_a_long_listing_is_read_whole(server: Server) -> None:
     ("body", "means"),
     [('{"files": null}', {}), ('{"uri": "x"}', None), ('\ufeff{"files": []}', {})],
 )
-def test_a_listing_of_another_shape_is_read_as_a_whole(
+def test_listing_of_unusual_shape_is_parsed(
     server: Server, body: str, means: dict[str, Any] | None
 ) -> None:
     server.on["GET /api/storage/r/t?list"] = Reply(body=body)
     assert listing.listing(server.client(), "r", "t") == means
 
 
-def test_a_listing_that_ends_too_early_is_none(server: Server) -> None:
+def test_truncated_listing_is_an_error(server: Server) -> None:
     server.on["GET /api/storage/r/t?list"] = Reply(body='{"files": [{"uri": "/a"}, {"uri": "/b"}')
     with pytest.raises(ToolchainError, match="JSON was expected"):
         listing.listing(server.client(), "r", "t")
 
 
-def test_only_what_differs_is_sent(server: Server, dist: Path) -> None:
+def test_only_different_files_are_sent(server: Server, dist: Path) -> None:
     files = [{"uri": "/a.txt", **entry("a.txt")}, {"uri": "/b.txt", **entry("other")}]
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[LISTING] = Reply(body={"files": files})
@@ -580,7 +582,7 @@ def test_only_what_differs_is_sent(server: Server, dist: Path) -> None:
     assert sorted(plan.before) == ["r/t/1/b.txt"]
 
 
-def test_names_without_digests_are_looked_at_one_by_one(server: Server, dist: Path) -> None:
+def test_names_without_digests_are_checked_individually(server: Server, dist: Path) -> None:
     server.dialect = "generic"
     names = ("a.txt", "b.txt", "sub/c.txt")
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
@@ -592,7 +594,7 @@ def test_names_without_digests_are_looked_at_one_by_one(server: Server, dist: Pa
     assert len(server.asked) == 5
 
 
-def test_without_checksums_all_is_sent_and_one_look_is_enough(server: Server, dist: Path) -> None:
+def test_all_files_are_sent_without_checksums(server: Server, dist: Path) -> None:
     server.dialect = "generic"
     names = ("a.txt", "b.txt", "sub/c.txt")
     server.on["GET /api/repositories/r"] = Reply(body={"key": "r", "type": "LOCAL"})
@@ -607,7 +609,7 @@ def test_without_checksums_all_is_sent_and_one_look_is_enough(server: Server, di
     assert not any("X-Checksum-Sha1" in seen.headers for seen in server.stub.seen)
 
 
-def test_a_failure_tells_what_was_deployed_before_it(server: Server, dist: Path) -> None:
+def test_failure_reports_the_files_already_deployed(server: Server, dist: Path) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[LISTING] = Reply(404, {"errors": [{"message": "Unable to find item"}]})
     server.on["PUT /r/t/1/a.txt"] = stored("a.txt")
@@ -620,13 +622,13 @@ def test_a_failure_tells_what_was_deployed_before_it(server: Server, dist: Path)
     assert "t/1/b.txt" not in [path for path, _ignored in actions(error.result)]
 
 
-def test_an_empty_list_of_artifacts_is_nothing_to_do(server: Server) -> None:
+def test_empty_list_of_artifacts_is_unchanged(server: Server) -> None:
     plan, values = server.run(ArtifactDeployOperation, options(artifacts=[]))
     assert not plan.changed
     assert values == {"artifacts": [], "uploaded_bytes": 0}
 
 
-def test_listed_files_that_head_does_not_find(server: Server, dist: Path) -> None:
+def test_listed_files_missing_for_head_are_sent(server: Server, dist: Path) -> None:
     names = ("a.txt", "b.txt", "sub/c.txt")
     server.dialect = "generic"
     server.on["GET /api/repositories/r"] = LOCAL
@@ -658,7 +660,7 @@ def listed(*entries: tuple[str, str]) -> Reply:
 @pytest.mark.parametrize(
     ("dialect", "target"), [("jfrog", "PUT /r/docs/docs.zip"), ("generic", "PUT /r/docs/")]
 )
-def test_an_archive_is_sent_once(server: Server, archive: Path, dialect: str, target: str) -> None:
+def test_archive_is_deployed_once(server: Server, archive: Path, dialect: str, target: str) -> None:
     server.dialect = dialect
     all_there = listed(("index.html", "index"), ("img/logo.svg", "logo"))
     server.on["GET /api/repositories/r"] = LOCAL
@@ -685,9 +687,7 @@ def test_an_archive_is_sent_once(server: Server, archive: Path, dialect: str, ta
         listed(("index.html", "index"), ("img/logo.svg", "?")),
     ],
 )
-def test_entries_that_are_not_there_are_a_failure(
-    server: Server, archive: Path, after: Reply
-) -> None:
+def test_missing_archive_entries_are_an_error(server: Server, archive: Path, after: Reply) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[DOCS] = [Reply(404), after]
     server.on["PUT /r/docs/docs.zip"] = Reply(200, "made a folder")
@@ -703,7 +703,7 @@ def test_entries_that_are_not_there_are_a_failure(
 # --- deleting
 
 
-def test_absent(server: Server) -> None:
+def test_item_is_deleted(server: Server) -> None:
     listing = "GET /api/storage/r/a?list&listFolders=1"
     server.on["GET /api/repositories/r"] = LOCAL
     server.on[listing] = [listed(("b.txt", "x")), listed()]
@@ -720,9 +720,7 @@ def test_absent(server: Server) -> None:
 
 
 @pytest.mark.parametrize("answer", [Reply(404), Reply(body=json.dumps([{"key": "other"}]))])
-def test_nothing_is_absent_in_an_unknown_repository_or_on_another_server(
-    server: Server, answer: Reply
-) -> None:
+def test_unknown_repository_or_server_is_not_absent(server: Server, answer: Reply) -> None:
     server.on["GET /api/repositories"] = answer
     error = server.fails(ArtifactDeployOperation, options(path="a/b.txt", state="absent"))
     assert error.kind == "not_found"
@@ -730,7 +728,7 @@ def test_nothing_is_absent_in_an_unknown_repository_or_on_another_server(
     assert server.warnings == []
 
 
-def test_absent_where_a_virtual_repository_lists_nothing(server: Server) -> None:
+def test_item_is_deleted_if_virtual_repository_lists_nothing(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/a/b.txt"] = Reply(204)
@@ -741,7 +739,7 @@ def test_absent_where_a_virtual_repository_lists_nothing(server: Server) -> None
     assert values["artifacts"][0]["repo"] == "r"
 
 
-def test_a_folder_that_is_only_seen_in_its_files(server: Server) -> None:
+def test_folder_known_only_by_its_files_is_deleted(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b/c.txt", "x"))
     server.on["DELETE /r/a/b"] = Reply(204)
@@ -749,7 +747,7 @@ def test_a_folder_that_is_only_seen_in_its_files(server: Server) -> None:
     assert plan.before == {"r/a/b": {"type": "folder"}}
 
 
-def test_the_root_may_want_a_slash(server: Server) -> None:
+def test_listing_of_the_root_may_need_a_slash(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/b.txt"] = Reply(204)
@@ -757,7 +755,7 @@ def test_the_root_may_want_a_slash(server: Server) -> None:
     assert plan.changed
 
 
-def test_an_answer_that_is_no_listing_does_not_prove_absence(server: Server) -> None:
+def test_malformed_listing_does_not_prove_absence(server: Server) -> None:
     server.on["GET /api/storage/r/a?list&listFolders=1"] = Reply(body={"error": "no"})
     server.on["HEAD /r/a/b.txt"] = head("x")
     server.on["GET /api/repositories/r"] = LOCAL
@@ -766,7 +764,7 @@ def test_an_answer_that_is_no_listing_does_not_prove_absence(server: Server) -> 
     assert plan.changed
 
 
-def test_absent_where_nothing_can_be_looked_up(server: Server) -> None:
+def test_unverifiable_item_is_deleted(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/a?list&listFolders=1"] = Reply(405)
     server.on["HEAD /r/a/b.txt"] = Reply(405)
@@ -779,7 +777,7 @@ def test_absent_where_nothing_can_be_looked_up(server: Server) -> None:
     assert actions(values) == [("a/b.txt", "absent")]
 
 
-def test_a_deletion_of_what_is_still_listed_is_a_failure(server: Server) -> None:
+def test_deleted_item_still_listed_is_an_error(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["DELETE /r/a/b.txt"] = Reply(404)
@@ -787,7 +785,7 @@ def test_a_deletion_of_what_is_still_listed_is_a_failure(server: Server) -> None
     assert error.kind == "not_found"
 
 
-def test_absent_behind_a_virtual_repository(server: Server) -> None:
+def test_absent_item_of_a_virtual_repository_is_unchanged(server: Server) -> None:
     server.on["GET /api/repositories/v"] = VIRTUAL
     server.on["GET /api/storage/v/a?list&listFolders=1"] = listed(("b.txt", "x"))
     server.on["GET /api/storage/r/a?list&listFolders=1"] = listed()
@@ -798,7 +796,7 @@ def test_absent_behind_a_virtual_repository(server: Server) -> None:
     assert "still shows it" in server.warnings[0]
 
 
-def test_a_whole_repository_needs_force(server: Server) -> None:
+def test_deleting_a_whole_repository_needs_force(server: Server) -> None:
     for path in ("", "/", "//"):
         error = server.fails(ArtifactDeployOperation, options(path=path, state="absent"))
         assert error.kind == "invalid"
@@ -811,7 +809,7 @@ def test_a_whole_repository_needs_force(server: Server) -> None:
     assert plan.action == "delete"
 
 
-def test_a_lost_deletion_is_looked_up(server: Server) -> None:
+def test_lost_response_to_deletion_is_verified(server: Server) -> None:
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["GET /api/storage/r?list&listFolders=1"] = [listed(("b.txt", "x")), listed()]
     server.on["DELETE /r/b.txt"] = Reply(cut=True)
@@ -842,14 +840,14 @@ def test_a_lost_deletion_is_looked_up(server: Server) -> None:
         {"repo": "r/a", "path": "a", "content": "x"},
     ],
 )
-def test_contradictions_are_refused_before_any_request(
+def test_contradictory_options_for_deletion_are_rejected_before_any_request(
     server: Server, given: dict[str, Any]
 ) -> None:
     assert server.fails(ArtifactDeployOperation, options(**given)).kind == "invalid"
     assert server.asked == []
 
 
-def test_a_server_that_may_ignore_the_header_is_never_asked_by_checksum(server: Server) -> None:
+def test_checksum_deployment_is_not_used_if_the_header_may_be_ignored(server: Server) -> None:
     server.dialect = "generic"
     error = server.fails(
         ArtifactDeployOperation, options(path="a", content="x", checksum_deploy=True)
@@ -858,20 +856,20 @@ def test_a_server_that_may_ignore_the_header_is_never_asked_by_checksum(server: 
     assert server.asked == []
 
 
-def test_the_api_key_header_is_that_of_the_dialect(server: Server) -> None:
+def test_api_key_header_depends_on_dialect(server: Server) -> None:
     assert server.client().dialect.api_key_header == "X-JFrog-Art-Api"
     server.dialect = "generic"
     assert server.client().dialect.api_key_header == "X-Acme-Art-Api"
 
 
 @pytest.mark.parametrize("vendor", ["", "My Vendor", "Ünic", "a\nb", "a:b"])
-def test_a_vendor_that_cannot_be_in_the_name_of_a_header(vendor: str) -> None:
+def test_vendor_invalid_in_a_header_name_is_rejected(vendor: str) -> None:
     with pytest.raises(ToolchainError, match="vendor") as caught:
         dialect_of({"dialect": "generic", "vendor": vendor})
     assert caught.value.kind == "invalid"
 
 
-def test_a_large_file_is_read_while_it_is_sent(server: Server, tmp_path: Path) -> None:
+def test_large_file_is_streamed(server: Server, tmp_path: Path) -> None:
     (tmp_path / "big.bin").write_bytes(bytes(5_000_000))
     server.on["GET /api/repositories/r"] = LOCAL
     seen: list[Seen] = []

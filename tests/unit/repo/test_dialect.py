@@ -29,7 +29,7 @@ def unknown(server: Server) -> Server:
     return server
 
 
-def test_it_is_the_default() -> None:
+def test_auto_is_the_default() -> None:
     assert settings_options("repo")["dialect"]["default"] == "auto"
 
 
@@ -42,7 +42,9 @@ def test_it_is_the_default() -> None:
         {"Server": "Artifactory/6.23"},
     ],
 )
-def test_a_header_of_any_answer_tells(unknown: Server, header: dict[str, str], status: int) -> None:
+def test_dialect_is_detected_from_any_response_header(
+    unknown: Server, header: dict[str, str], status: int
+) -> None:
     unknown.on["GET /x"] = Reply(status, "", headers=header)
     client = unknown.client()
     client.transport.read("reading", "x", expect=(status,))
@@ -60,7 +62,7 @@ def test_a_header_of_any_answer_tells(unknown: Server, header: dict[str, str], s
         (Reply(405), False),
     ],
 )
-def test_one_request_tells_where_no_header_has(
+def test_dialect_is_detected_with_one_request(
     unknown: Server, reply: Reply, *, jfrog: bool
 ) -> None:
     unknown.on[VERSION] = reply
@@ -81,7 +83,7 @@ def test_one_request_tells_where_no_header_has(
         (Reply(500, "broken"), "server"),
     ],
 )
-def test_what_does_not_tell_is_no_other_dialect(unknown: Server, reply: Reply, kind: str) -> None:
+def test_undetected_dialect_is_an_error(unknown: Server, reply: Reply, kind: str) -> None:
     unknown.on[VERSION] = reply
     with pytest.raises(ToolchainError, match="the option dialect") as caught:
         unknown.client().dialect  # noqa: B018 - it asks
@@ -89,7 +91,7 @@ def test_what_does_not_tell_is_no_other_dialect(unknown: Server, reply: Reply, k
     assert unknown.asked == [VERSION]
 
 
-def test_a_proxy_elsewhere_tells_nothing(unknown: Server) -> None:
+def test_headers_of_a_foreign_proxy_are_ignored(unknown: Server) -> None:
     unknown.on[VERSION] = Reply(404)
     unknown.on["GET /x"] = Reply(200, headers={"Server": "Apache", "X-JFrog-Other": "1"})
     client = unknown.client()
@@ -97,7 +99,7 @@ def test_a_proxy_elsewhere_tells_nothing(unknown: Server) -> None:
     assert client.dialect is not JFROG
 
 
-def test_an_api_key_goes_in_both_headers(unknown: Server) -> None:
+def test_api_key_is_sent_in_both_headers(unknown: Server) -> None:
     settings = {"dialect": "auto", "vendor": "Acme", "retries": 0}
     connection = connection_to(unknown.stub.url, api_key=Secret("key-12345"), settings=settings)
     client = RepoClient(Task(connection, unknown.warnings.append, False))

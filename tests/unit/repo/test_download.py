@@ -76,7 +76,7 @@ def tree(folder: Path) -> dict[str, str]:
 # --- selection
 
 
-def test_a_file(server: Server, tmp_path: Path) -> None:
+def test_file_is_downloaded(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a/b;1.txt"] = head("x")
     server.on["GET /r/a/b;1.txt"] = Reply(body="x")
     plan, values = server.run(Operation, asked_for(tmp_path / "d", path="a/b;1.txt"))
@@ -96,7 +96,7 @@ def test_a_file(server: Server, tmp_path: Path) -> None:
     assert [seen.target for seen in server.stub.seen] == ["/base/r/a/b%3B1.txt"] * 2
 
 
-def test_unchanged_is_one_request(server: Server, tmp_path: Path) -> None:
+def test_unchanged_file_takes_one_request(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a/b.txt"] = head("x")
     (tmp_path / "b.txt").write_text("x")
     plan, values = server.run(Operation, asked_for(tmp_path, path="a/b.txt"))
@@ -106,21 +106,21 @@ def test_unchanged_is_one_request(server: Server, tmp_path: Path) -> None:
     assert server.asked == ["HEAD /r/a/b.txt"]
 
 
-def test_dest_is_the_file_itself(server: Server, tmp_path: Path) -> None:
+def test_dest_may_name_the_file(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("x")
     server.on["GET /r/a"] = Reply(body="x")
     server.run(Operation, asked_for(tmp_path, path="a", dest=str(tmp_path / "n" / "other.txt")))
     assert tree(tmp_path) == {"n/other.txt": "x"}
 
 
-def test_dest_that_is_a_folder_is_one(server: Server, tmp_path: Path) -> None:
+def test_dest_may_be_an_existing_folder(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("x")
     server.on["GET /r/a"] = Reply(body="x")
     server.run(Operation, asked_for(tmp_path, path="a", dest=str(tmp_path)))
     assert tree(tmp_path) == {"a": "x"}
 
 
-def test_a_folder_keeps_what_is_below_it(server: Server, tmp_path: Path) -> None:
+def test_structure_below_the_folder_is_kept(server: Server, tmp_path: Path) -> None:
     serve(server, "a/b", {"1.txt": "x", "c/2.txt": "y"})
     _plan, values = server.run(Operation, asked_for(tmp_path, path="a/b/"))
     assert tree(tmp_path) == {"1.txt": "x", "c/2.txt": "y"}
@@ -128,25 +128,27 @@ def test_a_folder_keeps_what_is_below_it(server: Server, tmp_path: Path) -> None
     assert len(server.asked) == 3
 
 
-def test_a_pattern_keeps_what_is_below_its_fixed_part(server: Server, tmp_path: Path) -> None:
+def test_structure_below_the_fixed_part_of_a_pattern_is_kept(
+    server: Server, tmp_path: Path
+) -> None:
     serve(server, "a", {"1/x.jar": "1", "2/x.jar": "2", "2/x.txt": "3", "2/3/x.jar": "4"})
     server.run(Operation, asked_for(tmp_path, path="a/*/x.jar"))
     assert tree(tmp_path) == {"1/x.jar": "1", "2/x.jar": "2"}
 
 
-def test_two_stars_go_through_folders(server: Server, tmp_path: Path) -> None:
+def test_double_star_crosses_folders(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"x.jar": "0", "1/x.jar": "1", "1/2/x.jar": "2", "1/x.txt": "3"})
     server.run(Operation, asked_for(tmp_path, path="a/**/*.jar"))
     assert tree(tmp_path) == {"1/2/x.jar": "2", "1/x.jar": "1", "x.jar": "0"}
 
 
-def test_the_whole_repository(server: Server, tmp_path: Path) -> None:
+def test_complete_repository_is_downloaded(server: Server, tmp_path: Path) -> None:
     serve(server, "", {"x": "0", "1/y": "1"})
     server.run(Operation, asked_for(tmp_path, path="/"))
     assert tree(tmp_path) == {"1/y": "1", "x": "0"}
 
 
-def test_a_list_in_several_places(server: Server, tmp_path: Path) -> None:
+def test_list_of_artifacts_has_several_destinations(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("x")
     server.on["GET /r/a"] = Reply(body="x")
     serve(server, "b", {"1": "y"}, repo="s")
@@ -155,7 +157,7 @@ def test_a_list_in_several_places(server: Server, tmp_path: Path) -> None:
     assert tree(tmp_path) == {"d/a": "x", "s/1": "y"}
 
 
-def test_what_is_excluded(server: Server, tmp_path: Path) -> None:
+def test_excluded_files_are_omitted(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"1.jar": "1", "1.md5": "2", "docs/x/2.jar": "3", "b/3.md5": "4"})
     given = asked_for(tmp_path, path="a/", exclude=["**/*.md5", "docs/", "none*", "*/2.jar"])
     server.run(Operation, given)
@@ -166,7 +168,7 @@ def test_what_is_excluded(server: Server, tmp_path: Path) -> None:
     ]
 
 
-def test_only_files_with_the_properties(server: Server, tmp_path: Path) -> None:
+def test_files_are_selected_by_properties(server: Server, tmp_path: Path) -> None:
     server.on[QUERY] = rows({"a/1": "x", "ab/2": "y"})
     server.on["GET /r/a/1"] = Reply(body="x")
     server.run(Operation, asked_for(tmp_path, path="a/", properties={"k": ["v", "w"]}))
@@ -175,7 +177,7 @@ def test_only_files_with_the_properties(server: Server, tmp_path: Path) -> None:
     assert '"$and": [{"@k": "v"}, {"@k": "w"}]' in query
 
 
-def test_properties_in_a_virtual_repository_are_read_file_by_file(
+def test_properties_in_a_virtual_repository_are_read_per_file(
     server: Server, tmp_path: Path
 ) -> None:
     server.on[QUERY] = rows({})
@@ -187,7 +189,7 @@ def test_properties_in_a_virtual_repository_are_read_file_by_file(
     assert tree(tmp_path) == {"1": "x"}
 
 
-def test_properties_that_cannot_be_read_are_no_match(server: Server, tmp_path: Path) -> None:
+def test_unreadable_properties_are_an_error(server: Server, tmp_path: Path) -> None:
     server.dialect = "generic"
     server.on["HEAD /r/a"] = head("x")
     error = server.fails(Operation, asked_for(tmp_path, path="a", properties={"k": "v"}))
@@ -195,7 +197,7 @@ def test_properties_that_cannot_be_read_are_no_match(server: Server, tmp_path: P
     assert "does not show properties" in error.message
 
 
-def test_where_listing_needs_a_licence_a_query_tells(server: Server, tmp_path: Path) -> None:
+def test_query_replaces_a_listing_that_needs_a_licence(server: Server, tmp_path: Path) -> None:
     server.on["GET /api/storage/r/a?list&deep=1"] = Reply(400, "needs a licence")
     server.on[QUERY] = rows({"a/b/1": "x"})
     server.on["GET /r/a/b/1"] = Reply(body="x")
@@ -203,7 +205,7 @@ def test_where_listing_needs_a_licence_a_query_tells(server: Server, tmp_path: P
     assert tree(tmp_path) == {"b/1": "x"}
 
 
-def test_a_trimmed_query_is_a_failure(server: Server, tmp_path: Path) -> None:
+def test_trimmed_query_result_is_an_error(server: Server, tmp_path: Path) -> None:
     server.on[QUERY] = Reply(body={"results": [], "range": {"notification": "only 5 rows"}})
     error = server.fails(Operation, asked_for(tmp_path, path="a/", properties={"k": "v"}))
     assert error.kind == "failed"
@@ -211,7 +213,7 @@ def test_a_trimmed_query_is_a_failure(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["a", "a/", "a/*.jar"])
-def test_nothing_there(server: Server, tmp_path: Path, path: str) -> None:
+def test_missing_item_is_not_found(server: Server, tmp_path: Path, path: str) -> None:
     server.on["GET /api/repositories"] = REPOSITORIES
     error = server.fails(Operation, asked_for(tmp_path / "d", path=path))
     assert error.kind == "not_found"
@@ -224,14 +226,14 @@ def test_nothing_there(server: Server, tmp_path: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["a", "a/"])
-def test_an_unknown_repository_is_no_empty_one(server: Server, tmp_path: Path, path: str) -> None:
+def test_unknown_repository_is_not_empty(server: Server, tmp_path: Path, path: str) -> None:
     server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "other"}]))
     error = server.fails(Operation, asked_for(tmp_path, path=path, allow_empty=True))
     assert error.kind == "not_found"
     assert "no repository 'r'" in error.message
 
 
-def test_a_folder_without_a_slash(server: Server, tmp_path: Path) -> None:
+def test_folder_without_slash_is_not_found(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a/b"] = Reply(200, "<html>index</html>")
     server.on["GET /api/storage/r/a?list&listFolders=1"] = Reply(
         body={"files": [{"uri": "/b", "folder": True}]}
@@ -259,14 +261,16 @@ def test_a_folder_without_a_slash(server: Server, tmp_path: Path) -> None:
         ({"path": "a", "properties": {"state": None}}, "properties.state is null"),
     ],
 )
-def test_slips(server: Server, tmp_path: Path, given: dict[str, Any], said: str) -> None:
+def test_invalid_options_are_rejected(
+    server: Server, tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
     error = server.fails(Operation, asked_for(tmp_path, **given))
     assert error.kind == "invalid"
     assert said in error.message
     assert server.asked == []
 
 
-def test_a_pipe_is_not_replaced(server: Server, tmp_path: Path) -> None:
+def test_named_pipe_is_not_replaced(server: Server, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     server.on["HEAD /r/a"] = head("x")
     error = server.fails(Operation, asked_for(tmp_path, path="a", dest=f"{tmp_path}/pipe"))
@@ -288,7 +292,7 @@ def of_build(dest: Path, **given: Any) -> dict[str, Any]:
     return {"build_name": "b", "build_number": "1", "dest": f"{dest}/", "parallel": 1, **given}
 
 
-def test_marked_files_of_a_build_with_their_folders(server: Server, tmp_path: Path) -> None:
+def test_marked_files_of_a_build_keep_their_folders(server: Server, tmp_path: Path) -> None:
     server.on["GET /api/build/b/1"] = record(("1.txt", "x"))
     server.on[QUERY] = rows({"a/1.txt": "x"})
     server.on["GET /r/a/1.txt"] = Reply(body="x")
@@ -297,7 +301,7 @@ def test_marked_files_of_a_build_with_their_folders(server: Server, tmp_path: Pa
     assert '"@build.name": "b", "@build.number": "1"' in server.stub.seen[1].body.decode()
 
 
-def test_a_promoted_file_is_fetched_once(server: Server, tmp_path: Path) -> None:
+def test_promoted_file_is_downloaded_once(server: Server, tmp_path: Path) -> None:
     server.on["GET /api/build/b/1"] = record(("1.txt", "x"))
     both = [json.loads(rows({"a/1.txt": "x"}, repo).payload)["results"][0] for repo in ("s", "r")]
     server.on[QUERY] = Reply(body={"results": both, "range": {}})
@@ -306,7 +310,7 @@ def test_a_promoted_file_is_fetched_once(server: Server, tmp_path: Path) -> None
     assert [file["repo"] for file in values["files"]] == ["r"]
 
 
-def test_what_lost_its_marks_is_found_by_its_content(server: Server, tmp_path: Path) -> None:
+def test_unmarked_file_is_found_by_content(server: Server, tmp_path: Path) -> None:
     server.on["GET /api/build/b/1"] = record(("1.txt", "x"), ("2.txt", "y"))
     server.on[QUERY] = [rows({"a/1.txt": "x"}), rows({"copy.txt": "y", "z/2.txt": "y"})]
     server.on["GET /r/a/1.txt"] = Reply(body="x")
@@ -315,7 +319,7 @@ def test_what_lost_its_marks_is_found_by_its_content(server: Server, tmp_path: P
     assert tree(tmp_path) == {"a/1.txt": "x", "z/2.txt": "y"}
 
 
-def test_a_build_is_whole_or_fails(server: Server, tmp_path: Path) -> None:
+def test_incomplete_build_is_not_found(server: Server, tmp_path: Path) -> None:
     server.on["GET /api/build/b/1"] = record(("1.txt", "x"), ("2.txt", "y"))
     server.on[QUERY] = [rows({"a/1.txt": "x"}), rows({})]
     error = server.fails(Operation, of_build(tmp_path))
@@ -325,7 +329,7 @@ def test_a_build_is_whole_or_fails(server: Server, tmp_path: Path) -> None:
     assert tree(tmp_path) == {}
 
 
-def test_a_build_in_a_virtual_repository(server: Server, tmp_path: Path) -> None:
+def test_build_in_a_virtual_repository_is_downloaded(server: Server, tmp_path: Path) -> None:
     server.on["GET /api/build/b/1"] = record(("1.txt", "x"))
     server.on[QUERY] = [rows({}), rows({"a/1.txt": "x"}, "s")]
     members = {"key": "v", "rclass": "virtual", "repositories": ["s"]}
@@ -335,7 +339,7 @@ def test_a_build_in_a_virtual_repository(server: Server, tmp_path: Path) -> None
     assert tree(tmp_path) == {"a/1.txt": "x"}
 
 
-def test_a_server_whose_queries_know_no_properties(server: Server, tmp_path: Path) -> None:
+def test_server_without_property_queries_is_rejected(server: Server, tmp_path: Path) -> None:
     server.dialect = "generic"
     error = server.fails(Operation, of_build(tmp_path))
     assert error.kind == "rejected"
@@ -346,7 +350,9 @@ def test_a_server_whose_queries_know_no_properties(server: Server, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "a/./x", "x\0y", "a//x"])
-def test_names_never_leave_the_folder(server: Server, tmp_path: Path, name: str) -> None:
+def test_names_outside_of_the_folder_are_rejected(
+    server: Server, tmp_path: Path, name: str
+) -> None:
     server.on["GET /api/storage/r/a?list&deep=1"] = Reply(
         body=json.dumps({"files": [{"uri": f"/{name}", "size": 1, "sha2": digest("x")}]})
     )
@@ -356,7 +362,7 @@ def test_names_never_leave_the_folder(server: Server, tmp_path: Path, name: str)
     assert tree(tmp_path) == {}
 
 
-def test_an_absolute_name_is_below_the_folder(server: Server, tmp_path: Path) -> None:
+def test_absolute_name_is_placed_below_the_folder(server: Server, tmp_path: Path) -> None:
     server.on["GET /api/storage/r/a?list&deep=1"] = Reply(
         body={"files": [{"uri": "//etc/x", "size": 1, "sha2": digest("x")}]}
     )
@@ -365,7 +371,7 @@ def test_an_absolute_name_is_below_the_folder(server: Server, tmp_path: Path) ->
     assert tree(tmp_path) == {"etc/x": "x"}
 
 
-def test_a_link_does_not_lead_out(server: Server, tmp_path: Path) -> None:
+def test_link_out_of_the_folder_is_rejected(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"1": "x", "out/2": "y"})
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "d").mkdir()
@@ -377,7 +383,7 @@ def test_a_link_does_not_lead_out(server: Server, tmp_path: Path) -> None:
     assert tree(tmp_path) == {}
 
 
-def test_a_link_in_place_of_the_file_is_replaced(server: Server, tmp_path: Path) -> None:
+def test_link_at_the_destination_is_replaced(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("x")
     server.on["GET /r/a"] = Reply(body="x")
     (tmp_path / "other").write_text("x")
@@ -389,7 +395,7 @@ def test_a_link_in_place_of_the_file_is_replaced(server: Server, tmp_path: Path)
     assert (tmp_path / "other").read_text() == "x"
 
 
-def test_a_folder_in_place_of_the_file(server: Server, tmp_path: Path) -> None:
+def test_folder_at_the_destination_of_a_file_is_rejected(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("x")
     (tmp_path / "a").mkdir()
     error = server.fails(Operation, asked_for(tmp_path, path="a"))
@@ -397,7 +403,7 @@ def test_a_folder_in_place_of_the_file(server: Server, tmp_path: Path) -> None:
     assert "is a folder" in error.message
 
 
-def test_a_file_in_place_of_the_folder(server: Server, tmp_path: Path) -> None:
+def test_file_at_the_destination_of_a_folder_is_rejected(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"b/1": "x"})
     (tmp_path / "b").write_text("")
     error = server.fails(Operation, asked_for(tmp_path, path="a/"))
@@ -405,7 +411,7 @@ def test_a_file_in_place_of_the_folder(server: Server, tmp_path: Path) -> None:
     assert "is a file" in error.message
 
 
-def test_flat_names_are_compared_before_the_first_byte(server: Server, tmp_path: Path) -> None:
+def test_equal_flat_names_are_rejected_before_any_download(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"1/x": "1", "2/y": "2", "3/x": "3"})
     error = server.fails(Operation, asked_for(tmp_path, path="a/", flat=True))
     assert error.kind == "invalid"
@@ -416,7 +422,7 @@ def test_flat_names_are_compared_before_the_first_byte(server: Server, tmp_path:
     assert tree(tmp_path) == {"x": "1", "y": "2"}
 
 
-def test_the_mode(server: Server, tmp_path: Path) -> None:
+def test_mode_is_set(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("x")
     server.on["GET /r/a"] = Reply(body="x")
     given = asked_for(tmp_path, path="a", mode="0600")
@@ -438,7 +444,7 @@ def test_the_mode(server: Server, tmp_path: Path) -> None:
 # --- the bytes
 
 
-def test_other_content_is_not_kept(server: Server, tmp_path: Path) -> None:
+def test_wrong_content_is_discarded(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("right")
     server.on["GET /r/a"] = Reply(body="wrong")
     (tmp_path / "a").write_text("old")
@@ -449,7 +455,7 @@ def test_other_content_is_not_kept(server: Server, tmp_path: Path) -> None:
     assert tree(tmp_path) == {"a": "old"}
 
 
-def test_more_than_was_told_is_not_kept(server: Server, tmp_path: Path) -> None:
+def test_too_long_content_is_discarded(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("right")
     server.on["GET /r/a"] = Reply(body="right and more")
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a"))
@@ -457,14 +463,14 @@ def test_more_than_was_told_is_not_kept(server: Server, tmp_path: Path) -> None:
     assert not (tmp_path / "d").exists()
 
 
-def test_a_login_page_is_no_file(server: Server, tmp_path: Path) -> None:
+def test_login_page_is_an_auth_error(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("right")
     server.on["GET /r/a"] = Reply(body='<html><input type="password"></html>')
     error = server.fails(Operation, asked_for(tmp_path, path="a"))
     assert error.kind == "auth"
 
 
-def test_a_body_that_breaks_off_is_fetched_again(server: Server, tmp_path: Path) -> None:
+def test_truncated_body_is_fetched_again(server: Server, tmp_path: Path) -> None:
     text = "x" * 600_000
     server.retries = 1
     server.on["HEAD /r/a"] = Reply(
@@ -476,7 +482,7 @@ def test_a_body_that_breaks_off_is_fetched_again(server: Server, tmp_path: Path)
     assert server.asked.count("GET /r/a") == 2
 
 
-def test_what_was_done_is_told(server: Server, tmp_path: Path) -> None:
+def test_failure_reports_the_files_already_downloaded(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"1": "x", "2": "y"})
     server.on["GET /r/a/2"] = Reply(403, "blocked")
     error = server.fails(Operation, asked_for(tmp_path, path="a/", parallel=1))
@@ -486,7 +492,7 @@ def test_what_was_done_is_told(server: Server, tmp_path: Path) -> None:
     assert tree(tmp_path) == {"1": "x"}
 
 
-def test_the_store_elsewhere_gets_no_credentials(server: Server, tmp_path: Path) -> None:
+def test_redirect_to_another_store_gets_no_credentials(server: Server, tmp_path: Path) -> None:
     with Stub(answer=lambda seen: Reply(body="x")) as store:
         server.on["HEAD /r/a"] = head("x")
         server.on["GET /r/a"] = Reply(302, headers={"Location": f"{store.url}/x?Signature=s"})
@@ -496,7 +502,7 @@ def test_the_store_elsewhere_gets_no_credentials(server: Server, tmp_path: Path)
     assert not {"Authorization", "X-Jfrog-Art-Api"} & set(seen.headers)
 
 
-def test_a_server_without_digests_is_compared_byte_by_byte(server: Server, tmp_path: Path) -> None:
+def test_files_without_digests_are_compared_by_content(server: Server, tmp_path: Path) -> None:
     server.dialect = "generic"
     server.on["HEAD /r/a"] = Reply(200, "x")
     server.on["GET /api/storage/r/?list&listFolders=1"] = Reply(body={"files": [{"uri": "/a"}]})
@@ -512,7 +518,7 @@ def test_a_server_without_digests_is_compared_byte_by_byte(server: Server, tmp_p
     assert plan.changed
 
 
-def test_without_digests_a_page_is_no_file(server: Server, tmp_path: Path) -> None:
+def test_html_page_without_digest_is_an_error(server: Server, tmp_path: Path) -> None:
     def page(seen: Seen) -> Reply:
         return Reply(body="<!DOCTYPE html><html><body>Index</body></html>")
 
@@ -533,7 +539,9 @@ def test_check_mode_writes_no_file(server: Server, tmp_path: Path) -> None:
     assert not (tmp_path / "d").exists()
 
 
-def test_the_disk_refuses(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_error_is_reported(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     serve(server, "a", {"b/1": "x"})
     full = OSError(errno.ENOSPC, "No space left on device")
 
@@ -554,7 +562,7 @@ def test_the_disk_refuses(server: Server, tmp_path: Path, monkeypatch: pytest.Mo
         (["a/x.txt", "b/y.txt"], "got.txt", "would both be written to"),
     ],
 )
-def test_single_files_that_clash_need_no_request(
+def test_conflicting_destinations_are_rejected_before_any_request(
     server: Server, tmp_path: Path, entries: list[str], dest: str, words: str
 ) -> None:
     artifacts = [{"repo": "r", "path": path} for path in entries]
@@ -600,7 +608,7 @@ def dated(server: Server) -> None:
         ({"newest": 1, "exclude": ["2.txt"]}, ["3.txt"]),
     ],
 )
-def test_the_newest_files(
+def test_newest_files_are_selected(
     server: Server, tmp_path: Path, options: dict[str, Any], expected: list[str]
 ) -> None:
     dated(server)
@@ -610,7 +618,7 @@ def test_the_newest_files(
     assert sorted(tree(tmp_path)) == expected
 
 
-def test_times_that_a_query_does_not_find_are_read(server: Server, tmp_path: Path) -> None:
+def test_times_missing_in_the_query_are_read(server: Server, tmp_path: Path) -> None:
     dated(server)
     server.on[QUERY] = Reply(body={"results": [], "range": {}})
     server.run(Operation, asked_for(tmp_path, path="a/", newest=1, sort_by="modified"))
@@ -619,7 +627,7 @@ def test_times_that_a_query_does_not_find_are_read(server: Server, tmp_path: Pat
     assert (error.kind, "does not show when" in error.message) == ("rejected", True)
 
 
-def test_sync_deletes_what_the_selection_does_not_have(server: Server, tmp_path: Path) -> None:
+def test_sync_deletes_unselected_files(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"1.txt": "x"})
     (tmp_path / "d/old").mkdir(parents=True)
     (tmp_path / "d/old/2.txt").write_text("old")
@@ -639,7 +647,7 @@ def test_sync_deletes_what_the_selection_does_not_have(server: Server, tmp_path:
     assert (plan.changed, values["deleted"]) == (False, [])
 
 
-def test_sync_without_a_difference_in_the_files(server: Server, tmp_path: Path) -> None:
+def test_sync_deletes_although_all_files_are_equal(server: Server, tmp_path: Path) -> None:
     serve(server, "a", {"1.txt": "x"})
     options = asked_for(tmp_path, path="a/", sync=True, max_deletions=1)
     server.run(Operation, options)
@@ -648,7 +656,7 @@ def test_sync_without_a_difference_in_the_files(server: Server, tmp_path: Path) 
     assert (plan.action, tree(tmp_path)) == ("update", {"1.txt": "x"})
 
 
-def test_sync_deletes_nothing_if_it_is_too_much_or_a_download_fails(
+def test_sync_deletes_nothing_above_the_limit_or_after_a_failure(
     server: Server, tmp_path: Path
 ) -> None:
     serve(server, "a", {"1.txt": "x"})
@@ -671,7 +679,7 @@ def test_sync_deletes_nothing_if_it_is_too_much_or_a_download_fails(
         ({"sync": True, "path": "a/1.txt", "dest": "/x/file"}, "with sync, dest is a folder"),
     ],
 )
-def test_options_that_make_no_sense(
+def test_contradictory_options_are_rejected(
     server: Server, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     error = server.fails(Operation, {**asked_for(tmp_path, path="a/"), **options})

@@ -25,7 +25,7 @@ def tags(image: str) -> str:
     return BASE.format(f"{image}/tags/list")
 
 
-def test_the_tags_of_an_image(server: Server) -> None:
+def test_tags_of_image(server: Server) -> None:
     server.on[tags("team/app")] = Reply(body={"name": "team/app", "tags": ["b", "a"]})
     plan, values = server.run(DockerImageInfoOperation, options(image="/team/app/"))
     assert not plan.changed
@@ -48,7 +48,7 @@ def test_all_images_with_their_tags(server: Server) -> None:
     assert any("no right to do so" in warning for warning in server.warnings)
 
 
-def test_a_failing_server_is_no_image_without_tags(server: Server) -> None:
+def test_server_error_is_not_an_image_without_tags(server: Server) -> None:
     server.on[CATALOG] = Reply(body={"repositories": ["a"]})
     server.on[tags("a")] = Reply(500, "out of order")
     error = server.fails(DockerImageInfoOperation, options())
@@ -56,7 +56,7 @@ def test_a_failing_server_is_no_image_without_tags(server: Server) -> None:
 
 
 @pytest.mark.parametrize("image", ["team/app", None])
-def test_what_is_not_there(server: Server, image: str | None) -> None:
+def test_missing_image_is_not_found(server: Server, image: str | None) -> None:
     error = server.fails(DockerImageInfoOperation, options(image=image))
     assert error.kind == "not_found"
     assert error.status == 404
@@ -66,7 +66,7 @@ def test_what_is_not_there(server: Server, image: str | None) -> None:
 @pytest.mark.parametrize(
     "given", [{"page_size": 0}, {"image": "/"}, {"image": "a/../b"}, {"repo": "a/b"}]
 )
-def test_contradictions_are_refused_before_any_request(
+def test_contradictory_options_are_rejected_before_any_request(
     server: Server, given: dict[str, Any]
 ) -> None:
     assert server.fails(DockerImageInfoOperation, options(**given)).kind == "invalid"

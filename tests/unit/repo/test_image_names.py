@@ -48,7 +48,7 @@ def has(digest: str) -> Reply:
         (f"r/app:1@{DIGEST}", None, ImageReference("r", "app", "1", DIGEST)),
     ],
 )
-def test_spellings(text: str, repo: str | None, expected: ImageReference) -> None:
+def test_image_name_is_parsed(text: str, repo: str | None, expected: ImageReference) -> None:
     assert image_of("image", text, repo) == expected
 
 
@@ -67,7 +67,7 @@ def test_spellings(text: str, repo: str | None, expected: ImageReference) -> Non
         ("r/app", "a/b", "repo: 'a/b' is not the key of a repository"),
     ],
 )
-def test_what_is_no_image(text: str, repo: str | None, words: str) -> None:
+def test_invalid_image_name_is_rejected(text: str, repo: str | None, words: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         image_of("image", text, repo)
     assert caught.value.kind == "invalid"
@@ -85,7 +85,9 @@ def test_what_is_no_image(text: str, repo: str | None, words: str) -> None:
         ({"image": "r/team/app:3"}, "not_found"),
     ],
 )
-def test_tags_of_an_image(server: Server, image: dict[str, Any], expected: Any) -> None:
+def test_tags_are_listed_by_full_image_name(
+    server: Server, image: dict[str, Any], expected: Any
+) -> None:
     server.on[TAGS] = Reply(body={"tags": ["2", "1"]})
     server.on |= {manifest("r", "1"): has(DIGEST), manifest("r", "2"): has(OTHER)}
     if expected == "not_found":
@@ -105,7 +107,7 @@ def test_tags_of_an_image(server: Server, image: dict[str, Any], expected: Any) 
         ({"image": "r/team/app", "tag": "1", "target_image": "team/app"}, "1", "1"),
     ],
 )
-def test_a_promotion_of_an_image_by_its_spelling(
+def test_image_is_promoted_by_full_name(
     server: Server, given: dict[str, Any], source: str, target: str
 ) -> None:
     server.on |= {manifest("r", source): has(DIGEST), manifest("s", target): has(DIGEST)}
@@ -114,7 +116,7 @@ def test_a_promotion_of_an_image_by_its_spelling(
     assert (values["source_digest"], values["target_digest"]) == (DIGEST, DIGEST)
 
 
-def test_the_target_of_a_promotion_by_its_spelling(server: Server) -> None:
+def test_target_of_promotion_is_given_by_full_name(server: Server) -> None:
     server.on |= {manifest("r", "1"): has(DIGEST), manifest("s", "2"): [Reply(404), has(DIGEST)]}
     server.on["GET /api/repositories"] = Reply(body='[{"key": "s"}]')
     server.on["POST /api/docker/r/v2/promote"] = Reply(body="done")
@@ -131,7 +133,7 @@ def test_the_target_of_a_promotion_by_its_spelling(server: Server) -> None:
     }
 
 
-def test_another_digest_is_not_promoted(server: Server) -> None:
+def test_different_digest_is_a_conflict(server: Server) -> None:
     server.on |= {manifest("r", "1"): has(OTHER), manifest("s", "1"): Reply(404)}
     given = {"target_repo": "s", "image": f"r/team/app:1@{DIGEST}"}
     error = server.fails(DockerPromoteOperation, given)
@@ -149,7 +151,9 @@ def test_another_digest_is_not_promoted(server: Server) -> None:
         ({"image": "app:1"}, "has no repository"),
     ],
 )
-def test_contradictions_cost_no_request(server: Server, given: dict[str, Any], words: str) -> None:
+def test_contradictory_options_are_rejected_before_any_request(
+    server: Server, given: dict[str, Any], words: str
+) -> None:
     error = server.fails(DockerPromoteOperation, {"target_repo": "s", **given})
     assert (error.kind, server.asked) == ("invalid", [])
     assert words in error.message

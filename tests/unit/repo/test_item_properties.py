@@ -43,7 +43,7 @@ def below(**items: dict[str, str]) -> Reply:
     return Reply(body=json.dumps({"results": rows}))
 
 
-def test_a_property_is_set_and_read_again(server: Server) -> None:
+def test_property_is_set_and_verified(server: Server) -> None:
     server.on[READ] = [has(b="2"), has(a="1", b="2")]
     server.on[PUT] = Reply(204)
     plan, values = server.run(ArtifactPropertiesOperation, params(path="/d/p/"))
@@ -62,7 +62,7 @@ def test_a_property_is_set_and_read_again(server: Server) -> None:
 
 
 @pytest.mark.parametrize("given", [{"a": 1}, {"a": None}, {}])
-def test_what_is_as_it_should_be_costs_one_request(server: Server, given: dict[str, Any]) -> None:
+def test_unchanged_properties_take_one_request(server: Server, given: dict[str, Any]) -> None:
     server.on[READ] = has(a="1", b="2")
     plan, values = server.run(ArtifactPropertiesOperation, params(properties=given))
     assert not plan.changed
@@ -71,7 +71,7 @@ def test_what_is_as_it_should_be_costs_one_request(server: Server, given: dict[s
     assert len(server.warnings) == (0 if given else 1)
 
 
-def test_a_dropped_property_is_a_failure(server: Server) -> None:
+def test_dropped_property_is_an_error(server: Server) -> None:
     server.on[READ] = NONE
     server.on[PUT] = Reply(204)
     error = server.fails(ArtifactPropertiesOperation, params())
@@ -81,7 +81,7 @@ def test_a_dropped_property_is_a_failure(server: Server) -> None:
 
 @pytest.mark.parametrize(("status", "kind"), [(404, "not_found"), (400, "rejected")])
 @pytest.mark.parametrize("dialect", ["generic", "jfrog"])
-def test_failures_are_told_apart(server: Server, dialect: str, status: int, kind: str) -> None:
+def test_failures_have_distinct_kinds(server: Server, dialect: str, status: int, kind: str) -> None:
     server.dialect = dialect
     server.on[LIST] = LISTED
     server.on[READ] = NONE if dialect == "jfrog" else Reply(404)
@@ -93,7 +93,7 @@ def test_failures_are_told_apart(server: Server, dialect: str, status: int, kind
 
 
 @pytest.mark.parametrize("after", [has(a="1"), NONE, Reply(400)])
-def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
+def test_lost_response_is_verified(server: Server, after: Reply) -> None:
     server.on[READ] = [NONE, after]
     server.on[PUT] = Reply(cut=True)
     if after.status == 200:
@@ -107,7 +107,7 @@ def test_a_lost_answer_is_looked_up(server: Server, after: Reply) -> None:
     assert server.asked.count(PUT) == 1
 
 
-def test_an_item_that_is_not_there_is_found_before_anything_is_set(server: Server) -> None:
+def test_missing_item_is_not_found_before_any_write(server: Server) -> None:
     server.on[READ] = MISSING
     server.on["GET /api/storage/r/d?list&listFolders=1"] = Reply(body={"files": []})
     error = server.fails(ArtifactPropertiesOperation, params())
@@ -115,7 +115,7 @@ def test_an_item_that_is_not_there_is_found_before_anything_is_set(server: Serve
     assert not [name for name in server.asked if name.startswith("PUT")]
 
 
-def test_a_server_that_does_not_show_properties_gets_them(server: Server) -> None:
+def test_unreadable_properties_are_set(server: Server) -> None:
     server.dialect = "generic"
     server.on[LIST] = LISTED
     server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(204)
@@ -126,7 +126,7 @@ def test_a_server_that_does_not_show_properties_gets_them(server: Server) -> Non
 
 
 @pytest.mark.parametrize("status", [404, 405])
-def test_a_plain_store_gets_no_empty_file_for_a_property(server: Server, status: int) -> None:
+def test_plain_store_is_rejected_before_creating_a_file(server: Server, status: int) -> None:
     server.dialect = "generic"
     server.on[LIST] = Reply(status)
     server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(201)
@@ -135,7 +135,7 @@ def test_a_plain_store_gets_no_empty_file_for_a_property(server: Server, status:
     assert server.asked == [READ, LIST]
 
 
-def test_recursive_where_only_setting_is_written(server: Server) -> None:
+def test_recursive_properties_are_set_if_they_cannot_be_read(server: Server) -> None:
     server.dialect = "generic"
     server.on[LIST] = LISTED
     server.on["PUT /storage/r/d/p?properties=a=1&recursive=1"] = Reply(204)
@@ -146,7 +146,7 @@ def test_recursive_where_only_setting_is_written(server: Server) -> None:
 RECURSIVE = "PUT /api/storage/r/d/p?properties=a=1&recursive=1"
 
 
-def test_recursive_is_unchanged_only_where_all_items_agree(server: Server) -> None:
+def test_recursive_is_unchanged_only_if_all_items_agree(server: Server) -> None:
     server.on[READ] = has(a="1")
     server.on[QUERY] = below(x={"a": "1"}, y={"a": "1", "b": "2"})
     plan, _values = server.run(ArtifactPropertiesOperation, params(recursive=True))
@@ -160,7 +160,7 @@ def test_recursive_is_unchanged_only_where_all_items_agree(server: Server) -> No
     assert server.asked[2:] == [READ, QUERY, RECURSIVE, READ, QUERY]
 
 
-def test_an_item_that_was_left_out_is_a_failure(server: Server) -> None:
+def test_omitted_item_is_an_error(server: Server) -> None:
     server.on[READ] = has(a="1")
     server.on[QUERY] = below(x={})
     server.on[RECURSIVE] = Reply(204)
@@ -183,7 +183,7 @@ def test_named_properties_are_removed(server: Server) -> None:
     assert not plan.changed
 
 
-def test_a_property_that_stays_is_a_failure(server: Server) -> None:
+def test_remaining_property_is_an_error(server: Server) -> None:
     server.on[READ] = has(a="1")
     server.on["DELETE /api/storage/r/d/p?properties=a&recursive=0"] = Reply(204)
     error = server.fails(ArtifactPropertiesOperation, params(state="absent"))
@@ -192,7 +192,7 @@ def test_a_property_that_stays_is_a_failure(server: Server) -> None:
 
 
 @pytest.mark.parametrize("left", [{"b": "2"}, {"a": "1"}])
-def test_a_lost_answer_to_a_removal_is_looked_up(server: Server, left: dict[str, str]) -> None:
+def test_lost_response_to_removal_is_verified(server: Server, left: dict[str, str]) -> None:
     server.on[READ] = [has(a="1", b="2"), has(**left)]
     server.on["DELETE /api/storage/r/d/p?properties=a&recursive=0"] = Reply(cut=True)
     if "a" in left:
@@ -214,7 +214,7 @@ def test_a_lost_answer_to_a_removal_is_looked_up(server: Server, left: dict[str,
         ("jfrog", {"properties": {"a": []}}, "no value"),
     ],
 )
-def test_what_cannot_be_done_is_refused(
+def test_unsupported_change_is_rejected(
     server: Server, dialect: str, given: dict[str, Any], words: str
 ) -> None:
     server.dialect = dialect
@@ -224,7 +224,7 @@ def test_what_cannot_be_done_is_refused(
     assert server.asked == []
 
 
-def test_the_root_with_force(server: Server) -> None:
+def test_force_allows_the_root(server: Server) -> None:
     server.on["GET /api/storage/r?properties"] = has(a="1")
     plan, _values = server.run(ArtifactPropertiesOperation, params(path="", force=True))
     assert not plan.changed
@@ -262,7 +262,7 @@ def rows(*found: tuple[str, dict[str, str]]) -> Reply:
     )
 
 
-def test_files_of_a_pattern_that_differ_are_set(server: Server) -> None:
+def test_only_different_files_of_a_pattern_are_set(server: Server) -> None:
     listed(server, "d", *FILES)
     server.on[QUERY] = rows((FILES[0], {"a": "1"}), (FILES[1], {}), (FILES[2], {"b": "2"}))
     for path in FILES[1:]:
@@ -282,7 +282,7 @@ def test_files_of_a_pattern_that_differ_are_set(server: Server) -> None:
     assert len([one for one in server.asked if one.startswith("PUT")]) == 2
 
 
-def test_a_filter_that_an_earlier_run_has_emptied_is_unchanged(server: Server) -> None:
+def test_filter_emptied_by_earlier_run_is_unchanged(server: Server) -> None:
     listed(server, "d", *FILES)
     server.on[LIST] = LISTED
     server.on[QUERY] = [
@@ -296,7 +296,7 @@ def test_a_filter_that_an_earlier_run_has_emptied_is_unchanged(server: Server) -
     assert (plan.changed, values["artifacts"]) == (False, [])
 
 
-def test_some_files_that_fail_are_not_among_the_results(server: Server) -> None:
+def test_failed_files_are_not_returned(server: Server) -> None:
     listed(server, "d", *FILES[:2])
     server.on["GET /api/storage/r/d/p/1.txt?properties"] = [NONE, has(a="1")]
     server.on["GET /api/storage/r/d/p/2.bin?properties"] = NONE
@@ -321,7 +321,7 @@ def test_some_files_that_fail_are_not_among_the_results(server: Server) -> None:
         ({"path": "d/*", "match_properties": {"q": None}}, "invalid", "match_properties.q is null"),
     ],
 )
-def test_wrong_choices_change_nothing(
+def test_invalid_selection_changes_nothing(
     server: Server, options: dict[str, Any], kind: str, words: str
 ) -> None:
     listed(server, "d", *FILES)

@@ -11,7 +11,7 @@ from tests.helpers.discarding import Server
 MIB = 1024 * 1024
 
 
-def test_a_large_file_takes_no_more_memory_than_a_small_one(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_file_size(tmp_path: Path) -> None:
     sizes = {"small": 8 * MIB, "large": 256 * MIB}
     for name, size in sizes.items():
         with (tmp_path / name).open("wb") as file:

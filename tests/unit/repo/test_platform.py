@@ -52,19 +52,19 @@ def read(server: Server, token: Secret | None = None, api_key: Secret | None = N
         ("https://a.example/artifactory", " https://p.example/x/ ", "https://p.example/x"),
     ],
 )
-def test_the_base_of_the_platform(url: str, given: str | None, base: str) -> None:
+def test_platform_url_is_derived(url: str, given: str | None, base: str) -> None:
     assert platform_url(connection_to(url, settings={"platform_url": given})) == base
 
 
 @pytest.mark.parametrize("status", [400, 404])
 @pytest.mark.parametrize("member", ["code", "title", "detail"])
-def test_an_absent_object_costs_one_request(server: Server, member: str, status: int) -> None:
+def test_absent_object_costs_one_request(server: Server, member: str, status: int) -> None:
     server.on[GROUP] = Reply(404, {"errors": [{member: "NOT_FOUND", "status": status}]})
     assert read(server) == 404
     assert server.asked == [GROUP]
 
 
-def test_an_unclear_404_of_a_server_with_the_interface(server: Server) -> None:
+def test_ambiguous_404_with_existing_interface_is_an_absent_object(server: Server) -> None:
     server.on |= {GROUP: ARTIFACTORY, PING: Reply(200, "OK")}
     assert read(server) == 404
     assert read(server) == 404
@@ -77,7 +77,7 @@ def test_an_unclear_404_of_a_server_with_the_interface(server: Server) -> None:
 @pytest.mark.parametrize(
     "reply", [ARTIFACTORY, HTML, Reply(404), Reply(404, {"message": "no Route"}), Reply(405)]
 )
-def test_a_missing_interface_is_no_absent_object(
+def test_missing_interface_is_not_an_absent_object(
     server: Server, reply: Reply, probe: Reply
 ) -> None:
     server.on |= {GROUP: reply, PING: probe}
@@ -88,20 +88,20 @@ def test_a_missing_interface_is_no_absent_object(
     assert f"{server.stub.url}/access" in str(caught.value)
 
 
-def test_a_probe_that_fails_is_not_remembered(server: Server) -> None:
+def test_failed_probe_is_not_cached(server: Server) -> None:
     server.on |= {GROUP: ARTIFACTORY, PING: [Reply(500), Reply(200, "OK")]}
     with pytest.raises(ToolchainError, match="500"):
         read(server)
     assert read(server) == 404
 
 
-def test_a_missing_interface_while_writing(server: Server) -> None:
+def test_missing_interface_is_reported_for_writes(server: Server) -> None:
     server.on["DELETE /access/api/v2/groups/x"] = HTML
     with pytest.raises(InterfaceMissing):
         client(server).write("deleting the group 'x'", "DELETE", "api/v2/groups/x")
 
 
-def test_the_words_of_an_error(server: Server) -> None:
+def test_error_text_of_the_platform(server: Server) -> None:
     reported = {"code": "BAD", "title": "Wrong name", "detail": "x is reserved", "message": "no"}
     server.on[GROUP] = Reply(400, {"errors": [reported]})
     with pytest.raises(ToolchainError, match="no; Wrong name; x is reserved") as caught:
@@ -110,7 +110,7 @@ def test_the_words_of_an_error(server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_login_names_tokens(server: Server, status: int) -> None:
+def test_rejected_login_suggests_a_token(server: Server, status: int) -> None:
     server.on[GROUP] = Reply(status, OWN.body)
     with pytest.raises(ToolchainError, match="may need an access token: set token"):
         read(server, api_key=Secret("key-1234"))
@@ -119,7 +119,7 @@ def test_a_refused_login_names_tokens(server: Server, status: int) -> None:
     assert "set token" not in str(caught.value)
 
 
-def test_the_login_is_sent(server: Server) -> None:
+def test_login_is_sent(server: Server) -> None:
     server.on[GROUP] = Reply(200, {})
     read(server, token=Secret("token-1234"))
     read(server, api_key=Secret("key-1234"))

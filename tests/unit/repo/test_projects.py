@@ -66,14 +66,14 @@ def listed(*numbers: str) -> Reply:
     return Reply(body={"buildsNumbers": runs})
 
 
-def test_info(server: Server) -> None:
+def test_build_info_names_the_project(server: Server) -> None:
     server.on |= {LIST: listed("7"), RECORD: record()}
     _plan, values = server.run(BuildInfoOperation, OURS)
     assert values["build"]["number"] == "7"
     assert server.asked == [LIST, RECORD]
 
 
-def test_promotion(server: Server) -> None:
+def test_promotion_names_the_project(server: Server) -> None:
     promote = "POST /api/build/promote/app/7?project=pay"
     done = record(statuses=[{"status": "ok", "timestamp": "2026-01-01T00:00:00.000+0000"}])
     server.on |= {RECORD: [record(), done], promote: Reply(body={"messages": []})}
@@ -81,7 +81,7 @@ def test_promotion(server: Server) -> None:
     assert server.asked == [RECORD, promote, RECORD]
 
 
-def test_a_rehearsal_names_the_project(server: Server) -> None:
+def test_dry_run_names_the_project(server: Server) -> None:
     promote = "POST /api/build/promote/app/7?project=pay"
     known = Reply(200, record().body, headers={"X-JFrog-Version": "Artifactory/7.77.5"})
     server.on |= {RECORD: known, promote: Reply(body={"messages": []})}
@@ -89,7 +89,7 @@ def test_a_rehearsal_names_the_project(server: Server) -> None:
     assert server.asked[-1] == promote
 
 
-def test_a_later_promotion_of_another_project_is_not_ours(server: Server) -> None:
+def test_later_promotion_of_another_project_is_ignored(server: Server) -> None:
     server.on[RECORD] = record(statuses=[{"status": "b", "timestamp": "2026-01-01T00:00:00.000Z"}])
     later = {**BUILD, "status": "b"}
     given = {**OURS, "status": "a", "followed_by": [later]}
@@ -98,7 +98,7 @@ def test_a_later_promotion_of_another_project_is_not_ours(server: Server) -> Non
     assert not server.run(BuildPromoteOperation, given, check=True)[0].changed
 
 
-def test_files_of_a_namesake_do_not_count_as_promoted(server: Server) -> None:
+def test_files_of_equally_named_build_do_not_count_as_promoted(server: Server) -> None:
     rows = [
         {"repo": "rel", "path": ".", "name": "a.zip", "actual_sha1": MINE},
         {"repo": "dev", "path": ".", "name": "a.zip", "actual_sha1": THEIRS},
@@ -114,7 +114,7 @@ def test_files_of_a_namesake_do_not_count_as_promoted(server: Server) -> None:
     assert server.run(BuildPromoteOperation, {**BUILD, **given}, check=True)[0].changed
 
 
-def test_publishing(server: Server) -> None:
+def test_publishing_names_the_project(server: Server) -> None:
     put = "PUT /api/build?project=pay"
     digests = {"sha1": MINE, "sha256": "c" * 64}
     artifact = {"name": "a.zip", "type": "zip", **digests}
@@ -126,7 +126,7 @@ def test_publishing(server: Server) -> None:
     assert server.asked == [RECORD, RECORD, put, RECORD]
 
 
-def test_retention(server: Server) -> None:
+def test_retention_names_the_project(server: Server) -> None:
     discard = "POST /api/build/retention/app?async=false&project=pay"
     old = "GET /api/build/app/1?project=pay"
     server.on |= {LIST: [listed("1", "2"), listed("2")], old: record(), discard: Reply(204)}
@@ -137,7 +137,7 @@ def test_retention(server: Server) -> None:
     assert server.asked == [LIST, old, discard, LIST]
 
 
-def test_deletion(server: Server) -> None:
+def test_deletion_names_the_project(server: Server) -> None:
     delete = "DELETE /api/build/app?project=pay&buildNumbers=1"
     server.on |= {LIST: [listed("1", "2"), listed("2")], delete: Reply(204)}
     given = {"build_name": "app", "project": "pay", "build_numbers": ["1"]}
@@ -145,7 +145,7 @@ def test_deletion(server: Server) -> None:
     assert server.asked == [LIST, delete, LIST]
 
 
-def test_deletion_by_a_body(server: Server) -> None:
+def test_deletion_by_body_names_the_project(server: Server) -> None:
     delete = "POST /api/build/delete"
     both, left = listed("1", "2"), listed("2")
     odd = {"uri": "/1%2C5", "started": "2026-01-01T00:00:00.000+0000"}
@@ -156,7 +156,7 @@ def test_deletion_by_a_body(server: Server) -> None:
     assert server.bodies(delete)[0]["project"] == "pay"
 
 
-def test_download(server: Server, tmp_path: Any) -> None:
+def test_download_names_the_project(server: Server, tmp_path: Any) -> None:
     rows = [
         {"repo": "dev", "path": ".", "name": "a.zip", "size": 1, "actual_sha1": MINE},
         {"repo": "dev", "path": ".", "name": "b.zip", "size": 1, "actual_sha1": THEIRS},
@@ -167,7 +167,7 @@ def test_download(server: Server, tmp_path: Any) -> None:
     assert [file["path"] for file in values["files"]] == ["a.zip"]
 
 
-def test_trash(server: Server) -> None:
+def test_trash_of_builds_names_the_project(server: Server) -> None:
     clean, trash = "DELETE /api/trash/clean/pay-build-info", "GET /api/storage/auto-trashcan"
     ours = Reply(body={"children": [{"uri": "/pay-build-info"}]})
     server.on |= {trash: [ours, Reply(body={"children": []})], clean: Reply(204)}
@@ -178,19 +178,21 @@ def test_trash(server: Server) -> None:
 @pytest.mark.parametrize(
     "given", [{"state": "empty"}, {"state": "clean", "repo": "r", "path": "p"}]
 )
-def test_trash_of_other_kinds_has_no_project(server: Server, given: dict[str, Any]) -> None:
+def test_project_is_rejected_for_other_kinds_of_trash(
+    server: Server, given: dict[str, Any]
+) -> None:
     error = server.fails(ArtifactTrashOperation, {**given, "project": "pay"})
     assert error.message == "project requires state=builds_clean"
     error = server.fails(ArtifactTrashOperation, {"state": "builds_clean", "project": "a/b"})
     assert error.kind == "invalid"
 
 
-def test_the_default_project_is_none(server: Server) -> None:
+def test_default_project_uses_the_default_repository(server: Server) -> None:
     assert server.client().builds_key("default") == "artifactory-build-info"
     assert server.client().builds_key(None) == "artifactory-build-info"
 
 
-def test_repositories(server: Server) -> None:
+def test_repositories_are_listed_by_project(server: Server) -> None:
     rows, single = "GET /api/repositories?project=pay", "GET /api/repositories/pay-dev"
     server.on[rows] = Reply(body=b'[{"key": "pay-dev", "type": "LOCAL"}]')
     server.on[single] = Reply(body={"key": "pay-dev", "rclass": "local"})
@@ -203,7 +205,7 @@ def test_repositories(server: Server) -> None:
     assert "project is 'pay'" in error.message
 
 
-def test_trace(server: Server) -> None:
+def test_trace_names_the_project(server: Server) -> None:
     server.on[RECORD] = record()
     found = trace.origin(server.task(), "build:app/7", "pay")
     assert found.build is not None
@@ -231,7 +233,9 @@ MISSING: list[tuple[Make, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("make", "given"), MISSING)
-def test_a_missing_build_names_projects(server: Server, make: Make, given: dict[str, Any]) -> None:
+def test_missing_build_error_mentions_projects(
+    server: Server, make: Make, given: dict[str, Any]
+) -> None:
     server.on["GET /api/repositories"] = Reply(body=b"[]")
     error = server.fails(make, given)
     assert error.kind == "not_found"
@@ -242,7 +246,7 @@ def test_a_missing_build_names_projects(server: Server, make: Make, given: dict[
 
 
 @pytest.mark.parametrize(("make", "given"), MISSING[3:5])
-def test_a_missing_name_before_the_first_build(
+def test_name_without_builds_suggests_missing_ok(
     server: Server, make: Make, given: dict[str, Any]
 ) -> None:
     server.on["GET /api/repositories"] = Reply(body=b"[]")
@@ -253,7 +257,9 @@ def test_a_missing_name_before_the_first_build(
 
 
 @pytest.mark.parametrize(("make", "given"), [*MISSING[:5], (RepoInfoOperation, {})])
-def test_a_server_without_projects(server: Server, make: Make, given: dict[str, Any]) -> None:
+def test_server_without_projects_is_rejected(
+    server: Server, make: Make, given: dict[str, Any]
+) -> None:
     server.dialect = "generic"
     server.on |= {LIST: listed("7"), RECORD: record()}
     server.on["GET /api/repositories?project=pay"] = Reply(body=b"[]")
@@ -263,7 +269,7 @@ def test_a_server_without_projects(server: Server, make: Make, given: dict[str, 
 
 
 @pytest.mark.parametrize(("make", "given"), [*MISSING, (RepoInfoOperation, {})])
-def test_a_blank_project_is_invalid(server: Server, make: Make, given: dict[str, Any]) -> None:
+def test_blank_project_is_invalid(server: Server, make: Make, given: dict[str, Any]) -> None:
     with pytest.raises(ToolchainError, match="project"):
         server.run(make, {**given, "project": " "})
     assert server.asked == []

@@ -72,7 +72,7 @@ def is_inexpressible(value: str) -> bool:
 
 
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=5))
-def test_what_is_sent_is_what_the_server_reads(wanted: dict[str, list[str]]) -> None:
+def test_encoded_properties_are_decoded_equally(wanted: dict[str, list[str]]) -> None:
     if any(is_inexpressible(value) for values in wanted.values() for value in values):
         with contextlib.suppress(ToolchainError):
             assert received(properties.properties_of(wanted)) == as_sets(wanted)
@@ -94,12 +94,12 @@ def received(accepted: dict[str, list[str]]) -> dict[str, set[str]]:
     return read
 
 
-def test_one_request_is_enough_for_ordinary_properties() -> None:
+def test_ordinary_properties_fit_into_one_request() -> None:
     wanted = properties.properties_of({"a": "x=1", "b": ["y", "z,w"], "e": None})
     assert properties.encode(wanted) == {"a=x\\=1|b=y,z\\,w": wanted}
 
 
-def test_a_final_backslash_ends_a_request() -> None:
+def test_value_with_final_backslash_ends_the_request() -> None:
     wanted = properties.properties_of({"a": ["C:\\", "D"], "b": "E:\\", "c": "x"})
     texts = properties.encode(wanted)
     assert list(texts) == ["a=D,C:\\", "b=E:\\", "c=x"]
@@ -126,7 +126,7 @@ def test_long_properties_are_sent_in_parts() -> None:
         {"a": "x "},
     ],
 )
-def test_what_cannot_be_kept_is_refused(option: dict[str, Any]) -> None:
+def test_invalid_properties_are_rejected(option: dict[str, Any]) -> None:
     with pytest.raises(ToolchainError) as caught:
         properties.properties_of(option)
     assert caught.value.kind == "invalid"
@@ -139,7 +139,7 @@ def test_values_are_compared_as_sets() -> None:
     assert properties.are_set(None, {"a": ["x"]}) is None
 
 
-def test_no_properties_is_not_a_missing_answer(server: Server) -> None:
+def test_item_without_properties_is_not_missing(server: Server) -> None:
     none = {"errors": [{"status": 404, "message": "No properties could be found."}]}
     server.on["GET /api/storage/r/p?properties"] = Reply(404, none)
     assert properties.read(server.client(), "r", "p") == {}
@@ -150,7 +150,7 @@ def test_no_properties_is_not_a_missing_answer(server: Server) -> None:
     assert len(server.asked) == 2
 
 
-def test_a_dropped_property_is_a_failure(server: Server) -> None:
+def test_dropped_property_is_an_error(server: Server) -> None:
     server.on["PUT /api/storage/r/p?properties=a=1|b=2"] = Reply(204)
     server.on["GET /api/storage/r/p?properties"] = Reply(body={"properties": {"a": ["1"]}})
     with pytest.raises(ToolchainError, match=r"did not keep b$") as caught:
@@ -158,14 +158,14 @@ def test_a_dropped_property_is_a_failure(server: Server) -> None:
     assert caught.value.kind == "rejected"
 
 
-def test_a_lost_answer_is_looked_up(server: Server) -> None:
+def test_lost_response_is_verified(server: Server) -> None:
     server.on["PUT /api/storage/r/p?properties=a=1"] = Reply(cut=True)
     server.on["GET /api/storage/r/p?properties"] = Reply(body={"properties": {"a": ["1"]}})
     properties.write(server.client(), "r", "p", {"a": ["1"]})
     assert [name.split()[0] for name in server.asked].count("PUT") == 1
 
 
-def test_the_dialect_says_where_properties_are_set(server: Server) -> None:
+def test_dialect_decides_if_properties_are_read_back(server: Server) -> None:
     server.dialect = "generic"
     server.on["PUT /storage/r/p?properties=a=1"] = Reply(204)
     properties.write(server.client(), "r", "p", {"a": ["1"]})
@@ -173,7 +173,7 @@ def test_the_dialect_says_where_properties_are_set(server: Server) -> None:
     assert "properties=a%3D1" in server.stub.seen[0].target
 
 
-def test_properties_of_a_folder_come_in_one_query(server: Server) -> None:
+def test_properties_of_a_folder_take_one_query(server: Server) -> None:
     rows = [
         {"repo": "r", "path": "d/e", "name": "f", "properties": [{"key": "k", "value": "1"}]},
         {"repo": "r", "path": "d/e", "name": "f", "properties": [{"key": "k", "value": "2"}]},
@@ -187,7 +187,7 @@ def test_properties_of_a_folder_come_in_one_query(server: Server) -> None:
     assert text.endswith('.include("repo", "path", "name", "property")')
 
 
-def test_a_trimmed_query_is_no_answer(server: Server) -> None:
+def test_trimmed_query_result_is_discarded(server: Server) -> None:
     trimmed = {"results": [], "range": {"notification": "results are trimmed"}}
     server.on["POST /api/search/aql"] = Reply(body=trimmed)
     assert properties.read_below(server.client(), "r", "d") is None

@@ -72,7 +72,7 @@ def sent(server: Server) -> dict[str, Any]:
     return dict(server.bodies(PUT)[-1])
 
 
-def test_a_record_of_an_item(server: Server) -> None:
+def test_record_contains_the_item(server: Server) -> None:
     serve(server)
     plan, values = server.run(Operation, given())
     assert plan.action == "create"
@@ -92,7 +92,7 @@ def test_a_record_of_an_item(server: Server) -> None:
     assert values["marked"] == []
 
 
-def test_published_already_is_three_reads(server: Server) -> None:
+def test_published_record_takes_three_reads(server: Server) -> None:
     serve(server)
     server.run(Operation, given())
     server.stub.seen.clear()
@@ -106,7 +106,7 @@ def test_published_already_is_three_reads(server: Server) -> None:
     ]
 
 
-def test_a_record_with_more_has_all_of_it(server: Server) -> None:
+def test_record_with_additional_content_is_unchanged(server: Server) -> None:
     serve(server)
     more = {"modules": [{"id": "b", "artifacts": [{"repo": "r", "path": "a/1.jar"}]}]}
     more["modules"].append({"id": "c", "artifacts": [{"name": "n", "sha1": "0" * 40}]})
@@ -115,7 +115,7 @@ def test_a_record_with_more_has_all_of_it(server: Server) -> None:
     assert not plan.changed
 
 
-def test_what_artifact_deploy_returned(server: Server) -> None:
+def test_artifacts_of_artifact_deploy_are_accepted(server: Server) -> None:
     serve(server)
     deployed = {"repo": "r", "path": "a/1.jar", "size": 1, "action": "uploaded"}
     deployed["sha256"] = digest("x", "sha256")
@@ -123,7 +123,7 @@ def test_what_artifact_deploy_returned(server: Server) -> None:
     assert len(sent(server)["modules"][0]["artifacts"]) == 1
 
 
-def test_digests_alone(server: Server) -> None:
+def test_artifacts_may_be_given_by_digests(server: Server) -> None:
     serve(server)
     files = [{"name": "n.zip", "type": "z", "sha1": "A" * 40, "md5": "b" * 32}]
     used = [{"name": "lib", "sha256": "c" * 64, "scopes": ["compile"]}]
@@ -141,9 +141,7 @@ def test_digests_alone(server: Server) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"ci_url": "https://u:p/w@ci/job"}, {"vcs": [{"url": "https://u:p/w@git/x"}]}]
 )
-def test_user_info_that_cannot_be_read_is_not_published(
-    server: Server, wrong: dict[str, Any]
-) -> None:
+def test_unreadable_user_info_is_not_published(server: Server, wrong: dict[str, Any]) -> None:
     serve(server)
     error = server.fails(Operation, given(**wrong))
     assert (error.kind, "p/w" in str(error)) == ("invalid", False)
@@ -158,13 +156,13 @@ def test_user_info_that_cannot_be_read_is_not_published(
         ({"url": "https://git/x", "branch": ["a"]}, "vcs[1].branch is not a string"),
     ],
 )
-def test_a_slip_in_the_sources_is_named(server: Server, entry: dict[str, Any], said: str) -> None:
+def test_invalid_sources_are_rejected(server: Server, entry: dict[str, Any], said: str) -> None:
     serve(server)
     error = server.fails(Operation, given(vcs=[{"url": "https://git/x"}, entry]))
     assert (error.kind, said in error.message) == ("invalid", True)
 
 
-def test_everything_else_of_a_record(server: Server) -> None:
+def test_record_contains_all_other_options(server: Server) -> None:
     serve(server)
     source = {"url": "https://u:p@git/x", "revision": "abc", "branch": "main", "message": "m"}
     options = given(
@@ -190,7 +188,7 @@ def test_everything_else_of_a_record(server: Server) -> None:
     assert not plan.changed
 
 
-def test_secrets_stay_out_of_the_environment(server: Server) -> None:
+def test_secrets_of_environment_are_not_published(server: Server) -> None:
     serve(server)
     variables = {
         "Db_Password": "a",
@@ -224,7 +222,9 @@ def test_secrets_stay_out_of_the_environment(server: Server) -> None:
         ({"modules": [{"id": "c", "artifacts": [{"name": "n", "sha1": "0" * 40}]}]}, "module c"),
     ],
 )
-def test_another_content_is_a_conflict(server: Server, changed: dict[str, Any], said: str) -> None:
+def test_different_content_is_a_conflict(
+    server: Server, changed: dict[str, Any], said: str
+) -> None:
     serve(server)
     server.run(Operation, given())
     error = server.fails(Operation, given(**changed))
@@ -239,7 +239,7 @@ def test_another_content_is_a_conflict(server: Server, changed: dict[str, Any], 
     assert not plan.changed
 
 
-def test_replacing_keeps_promotions_and_what_is_not_given(server: Server) -> None:
+def test_replacement_keeps_promotions_and_omitted_fields(server: Server) -> None:
     serve(server)
     promoted = {"status": "released", "timestamp": STARTED}
     server.on[RECORD] = Reply(
@@ -262,7 +262,7 @@ def test_replacing_keeps_promotions_and_what_is_not_given(server: Server) -> Non
     assert info["properties"] == {"l": "new", "buildInfo.env.A": "b"}
 
 
-def test_another_start_would_be_a_second_record(server: Server) -> None:
+def test_different_start_time_is_a_conflict(server: Server) -> None:
     serve(server)
     server.run(Operation, given())
     error = server.fails(Operation, given(started="2026-02-02T00:00:00Z", replace=True))
@@ -274,7 +274,7 @@ def test_another_start_would_be_a_second_record(server: Server) -> None:
 # --- files
 
 
-def test_a_file_that_is_not_there(server: Server) -> None:
+def test_missing_file_is_not_found(server: Server) -> None:
     serve(server)
     server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "r"}]))
     files = [{"repo": "r", "path": "a/1.jar"}, {"repo": "r", "path": "a/2.jar"}]
@@ -284,7 +284,7 @@ def test_a_file_that_is_not_there(server: Server) -> None:
     assert PUT not in server.asked
 
 
-def test_a_file_with_another_content_than_was_deployed(server: Server) -> None:
+def test_different_file_content_is_a_conflict(server: Server) -> None:
     serve(server)
     files = [{"repo": "r", "path": "a/1.jar", "sha256": "0" * 64}]
     error = server.fails(Operation, given(artifacts=files))
@@ -293,7 +293,7 @@ def test_a_file_with_another_content_than_was_deployed(server: Server) -> None:
     assert PUT not in server.asked
 
 
-def test_many_files_are_one_listing(server: Server) -> None:
+def test_many_files_take_one_listing(server: Server) -> None:
     serve(server)
     sums = {"sha1": digest("x", "sha1"), "sha2": digest("x", "sha256"), "size": 1}
     entries = [{"uri": f"/{number}.jar", **sums} for number in range(5)]
@@ -307,7 +307,7 @@ def test_many_files_are_one_listing(server: Server) -> None:
 # --- marks
 
 
-def test_lost_marks_are_set_again(server: Server) -> None:
+def test_lost_properties_are_set_again(server: Server) -> None:
     serve(server)
     server.run(Operation, given())
     server.on["GET /api/storage/r/a/1.jar?properties"] = [
@@ -323,14 +323,14 @@ def test_lost_marks_are_set_again(server: Server) -> None:
     assert MARK in server.asked
 
 
-def test_marks_are_left_alone(server: Server) -> None:
+def test_properties_are_not_set_without_request(server: Server) -> None:
     serve(server, {})
     _plan, values = server.run(Operation, given(mark_artifacts=False))
     assert values["marked"] == []
     assert not [name for name in server.asked if "properties" in name]
 
 
-def test_the_item_of_a_virtual_repository_is_marked_where_it_is(server: Server) -> None:
+def test_item_of_a_virtual_repository_is_marked_in_its_repository(server: Server) -> None:
     serve(server, {})
     virtual = {"key": "v", "rclass": "virtual", "repositories": ["other", "r"]}
     server.on["GET /api/repositories/v"] = Reply(body=virtual)
@@ -344,7 +344,7 @@ def test_the_item_of_a_virtual_repository_is_marked_where_it_is(server: Server) 
     assert MARK in server.asked
 
 
-def test_check_mode_shows_no_time_of_its_own(server: Server) -> None:
+def test_check_mode_predicts_no_time(server: Server) -> None:
     serve(server, {})
     plan, _values = server.run(Operation, given(started=None), check=True)
     assert PUT not in server.asked
@@ -355,7 +355,7 @@ def test_check_mode_shows_no_time_of_its_own(server: Server) -> None:
 # --- misleading responses
 
 
-def test_what_the_server_drops_is_told(server: Server) -> None:
+def test_dropped_fields_are_an_error(server: Server) -> None:
     serve(server)
     server.on[RECORD] = [NONE, NONE, Reply(body={"buildInfo": {"started": STARTED}})]
     server.on[PUT] = Reply(204)
@@ -364,7 +364,7 @@ def test_what_the_server_drops_is_told(server: Server) -> None:
     assert "module b" in error.message
 
 
-def test_a_record_that_is_not_shown_yet(server: Server) -> None:
+def test_delayed_record_is_awaited(server: Server) -> None:
     serve(server)
     server.on[PUT] = Reply(204)
     plan, values = server.run(Operation, given())
@@ -373,7 +373,7 @@ def test_a_record_that_is_not_shown_yet(server: Server) -> None:
     assert "does not show it yet" in server.warnings[0]
 
 
-def test_replacing_without_the_permission_to_delete(server: Server) -> None:
+def test_missing_delete_permission_prevents_replacement(server: Server) -> None:
     serve(server)
     server.run(Operation, given())
     server.on[PUT] = Reply(403, "not permitted")
@@ -382,7 +382,7 @@ def test_replacing_without_the_permission_to_delete(server: Server) -> None:
     assert "permission to delete" in error.message
 
 
-def test_a_server_without_publishing(server: Server) -> None:
+def test_server_without_publishing_is_rejected(server: Server) -> None:
     server.dialect = "generic"
     server.on["GET /api/repositories"] = Reply(body="[]")
     error = server.fails(Operation, given())
@@ -393,7 +393,7 @@ def test_a_server_without_publishing(server: Server) -> None:
     assert server.fails(Operation, given()).kind == "not_found"
 
 
-def test_an_address_of_something_else(server: Server) -> None:
+def test_wrong_address_is_not_found(server: Server) -> None:
     serve(server)
     server.on[RECORD] = Reply(404, "Not Found")
     error = server.fails(Operation, given())
@@ -401,7 +401,7 @@ def test_an_address_of_something_else(server: Server) -> None:
     assert "check url" in error.message
 
 
-def test_a_module_without_files_beside_others_is_a_warning(server: Server) -> None:
+def test_module_without_files_gives_a_warning(server: Server) -> None:
     serve(server)
     files = [{"name": "n", "sha1": "0" * 40}]
     modules = [{"id": "m", "dependencies": files}, {"id": "n", "artifacts": []}]
@@ -450,14 +450,16 @@ def test_a_module_without_files_beside_others_is_a_warning(server: Server) -> No
         ({"ci_url": "ci.example.com/job/a/7"}, "ci_url is 'ci.example.com/job/a/7'"),
     ],
 )
-def test_wrong_options_of_a_record(server: Server, wrong: dict[str, Any], said: str) -> None:
+def test_invalid_record_options_are_rejected(
+    server: Server, wrong: dict[str, Any], said: str
+) -> None:
     error = server.fails(Operation, given(**wrong))
     assert error.kind == "invalid"
     assert said in error.message
     assert server.asked == []
 
 
-def test_modules_of_a_record_are_accepted_and_kept(server: Server) -> None:
+def test_modules_of_an_existing_record_are_kept(server: Server) -> None:
     """A build moves to another server: its record is published with what it has."""
     artifact = {
         "type": "jar",
@@ -495,7 +497,7 @@ def test_modules_of_a_record_are_accepted_and_kept(server: Server) -> None:
         ({"id": "m", "dependencies": [{"id": "n", "sha1": "x"}]}, "dependencies[0].sha1"),
     ],
 )
-def test_a_misspelt_module_is_invalid(server: Server, module: dict[str, Any], words: str) -> None:
+def test_invalid_module_is_rejected(server: Server, module: dict[str, Any], words: str) -> None:
     error = server.fails(Operation, given(modules=[module]))
     assert error.kind == "invalid"
     assert words in error.message

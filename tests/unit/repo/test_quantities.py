@@ -37,28 +37,28 @@ GIB = 1024**3
         ("412.35 GB (87.6%)", Quantity(size=round(412.35 * GIB), percent=87.6)),
     ],
 )
-def test_numbers_in_texts(text: str, expected: Quantity) -> None:
+def test_quantity_is_parsed(text: str, expected: Quantity) -> None:
     assert quantity(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "N/A", "Infinite", "file-system", "1 GB free", "-"])
-def test_what_is_no_number_is_none(text: str) -> None:
+def test_invalid_quantity_is_none(text: str) -> None:
     assert quantity(text) is None
 
 
 @given(st.integers(0, 10**15))
-def test_a_count_with_separators(number: int) -> None:
+def test_count_with_separators_is_parsed(number: int) -> None:
     assert quantity(f"{number:,}") == Quantity(count=number)
 
 
 @given(st.integers(0, 10**8), st.sampled_from(["KB", "MB", "GB", "TB"]))
-def test_a_size_with_a_unit(hundredths: int, unit: str) -> None:
+def test_size_with_unit_is_parsed(hundredths: int, unit: str) -> None:
     power = ("KB", "MB", "GB", "TB").index(unit) + 1
     found = quantity(f"{hundredths / 100:,.2f} {unit}")
     assert found == Quantity(size=round(float(hundredths / 100) * 1024**power))
 
 
-def test_a_summary_in_numbers() -> None:
+def test_summary_is_numeric() -> None:
     raw = {
         "binariesSummary": {
             "binariesCount": "125,726",
@@ -96,7 +96,7 @@ def test_a_summary_in_numbers() -> None:
     assert found["raw"] == raw
 
 
-def test_a_share_that_is_not_told_is_computed() -> None:
+def test_missing_percentage_is_computed() -> None:
     raw = {"fileStoreSummary": {"totalSpace": "200 GB", "usedSpace": "50 GB"}}
     assert summary(raw)["used_percent"] == 25
     assert summary({"fileStoreSummary": {"totalSpace": "Infinite", "usedSpace": "50 GB"}}) == {
@@ -108,7 +108,7 @@ def test_a_share_that_is_not_told_is_computed() -> None:
     }
 
 
-def test_a_virtual_repository_without_a_target(server: Server) -> None:
+def test_virtual_repository_without_deployment_repository(server: Server) -> None:
     one = {"key": "v", "rclass": "virtual", "defaultDeploymentRepo": ""}
     server.on["GET /api/repositories/v"] = Reply(body=one)
     _plan, values = server.run(RepoInfoOperation, {"repo": "v"})
@@ -117,7 +117,7 @@ def test_a_virtual_repository_without_a_target(server: Server) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
-def test_what_is_not_shown_alone_is_looked_up_in_the_list(server: Server, status: int) -> None:
+def test_repository_without_details_is_taken_from_the_list(server: Server, status: int) -> None:
     server.on["GET /api/repositories/a"] = Reply(status, "available only in Artifactory Pro")
     server.on["GET /api/repositories"] = Reply(body='[{"key": "a", "type": "LOCAL"}]')
     _plan, values = server.run(RepoInfoOperation, {"repo": "a"})
@@ -127,7 +127,7 @@ def test_what_is_not_shown_alone_is_looked_up_in_the_list(server: Server, status
     assert "no repository 'b'" in error.message
 
 
-def test_the_summary_is_for_administrators(server: Server) -> None:
+def test_summary_requires_an_administrator(server: Server) -> None:
     server.on["GET /api/repositories"] = Reply(body="[]")
     server.on["GET /api/storageinfo"] = Reply(403, "not an administrator")
     error = server.fails(RepoInfoOperation, {"storage": True})

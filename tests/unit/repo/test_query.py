@@ -30,7 +30,7 @@ def found(**span: Any) -> Reply:
     return Reply(body="\n" + json.dumps({"results": ROWS, "range": span}))
 
 
-def test_rows_come_as_they_are(server: Server, tmp_path: Path) -> None:
+def test_rows_are_returned_unchanged(server: Server, tmp_path: Path) -> None:
     server.on[QUERY] = found(total=2)
     _plan, values = server.run(ArtifactQueryOperation, {"aql": TEXT})
     assert values == {"results": ROWS, "total": 2, "complete": True}
@@ -52,7 +52,7 @@ def test_rows_come_as_they_are(server: Server, tmp_path: Path) -> None:
         (f"{TEXT}.limit(2)", {"limit": 2, "notification": "results are trimmed"}, False),
     ],
 )
-def test_what_the_server_trimmed_is_said(
+def test_trimmed_result_is_marked_incomplete(
     server: Server, text: str, span: dict[str, Any], complete: bool
 ) -> None:
     server.on[QUERY] = found(**span)
@@ -66,16 +66,14 @@ def test_what_the_server_trimmed_is_said(
     ("status", "kind"),
     [(400, "rejected"), (403, "permission"), (404, "not_found"), (408, "timeout"), (500, "server")],
 )
-def test_a_refused_query_has_the_words_of_the_server(
-    server: Server, status: int, kind: str
-) -> None:
+def test_rejected_query_has_the_error_of_the_server(server: Server, status: int, kind: str) -> None:
     server.on[QUERY] = Reply(status, "Failed to parse query: here")
     error = server.fails(ArtifactQueryOperation, {"aql": TEXT})
     assert (error.kind, error.status) == (kind, status)
     assert "Failed to parse query: here" in error.message
 
 
-def test_a_query_that_is_too_long(server: Server) -> None:
+def test_too_long_query_is_rejected(server: Server) -> None:
     long = TEXT + " " * 6000
     server.on[QUERY] = Reply(400, "Failed to parse query")
     error = server.fails(ArtifactQueryOperation, {"aql": f"{long}.limit(1)"})
@@ -85,7 +83,7 @@ def test_a_query_that_is_too_long(server: Server) -> None:
     assert "6,000" not in server.fails(ArtifactQueryOperation, {"aql": f"{long}.limit(1)"}).message
 
 
-def test_too_many_queries_at_once_are_waited_for(server: Server) -> None:
+def test_query_is_retried_if_too_many_run(server: Server) -> None:
     server.retries = 2
     server.on[QUERY] = [Reply(429, "Too many concurrent queries"), found()]
     _plan, values = server.run(ArtifactQueryOperation, {"aql": TEXT})
@@ -93,7 +91,7 @@ def test_too_many_queries_at_once_are_waited_for(server: Server) -> None:
     assert server.asked == [QUERY, QUERY]
 
 
-def test_the_hard_limit_of_the_server(server: Server) -> None:
+def test_hard_limit_is_marked_incomplete(server: Server) -> None:
     message = "AQL query reached the search hard limit, results are trimmed."
     server.on[QUERY] = found(notification=message)
     _plan, values = server.run(ArtifactQueryOperation, {"aql": TEXT})
@@ -101,7 +99,7 @@ def test_the_hard_limit_of_the_server(server: Server) -> None:
     assert message in server.warnings[0]
 
 
-def test_digests_fit_into_a_query() -> None:
+def test_query_with_maximum_digests_fits_into_a_request() -> None:
     some = [{"actual_sha1": "a" * 40}] * aql.DIGESTS_AT_ONCE
     repos = [{"repo": "a-repository-with-a-long-name"}] * 10
     criteria = {"type": "file", "$or": some, "$and": [{"$or": repos}]}
@@ -119,7 +117,7 @@ def test_digests_fit_into_a_query() -> None:
         ["b/1.jar", "a/ü.jar"],
     ],
 )
-def test_a_pattern(server: Server, dialect: str, path: str, body: Any) -> None:
+def test_pattern_is_searched(server: Server, dialect: str, path: str, body: Any) -> None:
     server.dialect = dialect
     server.on[f"GET /{path}?pattern=r:*/*.jar"] = Reply(body=json.dumps(body))
     _plan, values = server.run(ArtifactQueryOperation, {"pattern": "r:*/*.jar"})
@@ -128,12 +126,12 @@ def test_a_pattern(server: Server, dialect: str, path: str, body: Any) -> None:
 
 
 @pytest.mark.parametrize("odd", [{"files": None}, {"files": [3]}, {"files": [{}]}, {}, "x"])
-def test_a_match_without_a_path_is_not_understood(server: Server, odd: Any) -> None:
+def test_malformed_pattern_match_is_a_protocol_error(server: Server, odd: Any) -> None:
     server.on["GET /api/search/pattern?pattern=r:a"] = Reply(body=json.dumps(odd))
     assert server.fails(ArtifactQueryOperation, {"pattern": "r:a"}).kind == "protocol"
 
 
-def test_all_flags_of_a_listing_are_sent(server: Server) -> None:
+def test_all_flags_of_listing_are_sent(server: Server) -> None:
     flags = "deep=1&listFolders=1&mdTimestamps=1&includeRootPath=1&depth=2"
     entries = [
         {"uri": "/", "folder": "true", "size": "-1"},
@@ -153,7 +151,7 @@ def test_all_flags_of_a_listing_are_sent(server: Server) -> None:
     ]
 
 
-def test_a_flat_listing_of_a_root_that_needs_its_slash(server: Server) -> None:
+def test_flat_listing_of_the_root_uses_a_slash(server: Server) -> None:
     server.on["GET /api/storage/r/?list"] = Reply(body={"files": [{"uri": "/a"}]})
     _plan, values = server.run(ArtifactQueryOperation, listing())
     assert values["results"] == [{"uri": "/a", "name": "a"}]
@@ -173,7 +171,9 @@ def test_a_flat_listing_of_a_root_that_needs_its_slash(server: Server) -> None:
         listing(depth=0),
     ],
 )
-def test_what_cannot_be_asked_is_refused(server: Server, given: dict[str, Any]) -> None:
+def test_invalid_query_is_rejected_before_any_request(
+    server: Server, given: dict[str, Any]
+) -> None:
     assert server.fails(ArtifactQueryOperation, given).kind == "invalid"
     assert server.asked == []
 
@@ -181,7 +181,7 @@ def test_what_cannot_be_asked_is_refused(server: Server, given: dict[str, Any]) 
 @pytest.mark.parametrize(
     "text", [TEXT, f"\n  {TEXT}", 'builds . find({"name": "a"})', "archive.entries.find({})"]
 )
-def test_the_lookup_knows_a_query_when_it_sees_one(server: Server, text: str) -> None:
+def test_lookup_recognizes_queries(server: Server, text: str) -> None:
     server.on[QUERY] = found()
     assert option_of(text) == "aql"
     assert server.run(ArtifactQueryOperation, {option_of(text): text})[1]["results"] == ROWS

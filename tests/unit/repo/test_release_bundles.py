@@ -76,7 +76,7 @@ def absent(server: Server, *after: Reply) -> None:
     }
 
 
-def test_creation_waits_for_the_end(server: Server) -> None:
+def test_creation_is_awaited(server: Server) -> None:
     absent(server, Reply(404, {"errors": [{"code": "NOT_FOUND"}]}), status("STARTED"))
     given = bundle(signing_key="pair", skip_docker_manifest_resolution=True)
     plan, values = server.run(ReleaseBundleOperation, given)
@@ -97,14 +97,14 @@ def test_creation_waits_for_the_end(server: Server) -> None:
     assert sent.headers["X-JFrog-Signing-Key-Name"] == "pair"
 
 
-def test_creation_without_waiting(server: Server) -> None:
+def test_creation_is_not_awaited_without_wait(server: Server) -> None:
     absent(server, status("PROCESSING"))
     _plan, values = server.run(ReleaseBundleOperation, bundle(wait=False))
     assert values["bundle"]["status"] == "PROCESSING"
     assert server.asked == [EXISTS, HEAD, CREATE, STATUS]
 
 
-def test_a_deadline(server: Server) -> None:
+def test_timeout_is_an_error(server: Server) -> None:
     absent(server)
     server.on[STATUS] = status("PENDING")
     error = server.fails(ReleaseBundleOperation, bundle(wait_timeout=0.01))
@@ -114,7 +114,7 @@ def test_a_deadline(server: Server) -> None:
 
 
 @pytest.mark.parametrize("word", ["FAILED", "REJECTED"])
-def test_a_creation_that_fails_on_the_server(server: Server, word: str) -> None:
+def test_failed_creation_is_an_error(server: Server, word: str) -> None:
     absent(server, status(word, {"source": "x", "text": "no such file"}, "and more"))
     error = server.fails(ReleaseBundleOperation, bundle())
     assert error.kind == "failed"
@@ -130,7 +130,7 @@ def test_check_mode_writes_nothing(server: Server) -> None:
     assert server.asked == [EXISTS, HEAD]
 
 
-def test_a_lost_response_to_the_creation(server: Server) -> None:
+def test_lost_response_to_creation_is_verified(server: Server) -> None:
     absent(server)
     server.on[EXISTS] = [there(False), there()]
     server.on[CREATE] = Reply(cut=True)
@@ -139,7 +139,7 @@ def test_a_lost_response_to_the_creation(server: Server) -> None:
     assert server.asked.count(CREATE) == 1
 
 
-def test_an_equal_version_is_unchanged(server: Server) -> None:
+def test_equal_version_is_unchanged(server: Server) -> None:
     completed(server, OLD)
     server.on[HEAD] = item(OLD)
     plan, values = server.run(ReleaseBundleOperation, bundle())
@@ -165,7 +165,7 @@ def test_an_equal_version_is_unchanged(server: Server) -> None:
         ([], "lacks"),
     ],
 )
-def test_other_content_is_a_conflict(server: Server, recorded: list[str], words: str) -> None:
+def test_different_content_is_a_conflict(server: Server, recorded: list[str], words: str) -> None:
     completed(server, *recorded)
     server.on[HEAD] = item(OLD)
     error = server.fails(ReleaseBundleOperation, bundle())
@@ -173,7 +173,7 @@ def test_other_content_is_a_conflict(server: Server, recorded: list[str], words:
     assert words in error.message
 
 
-def test_other_content_is_replaced(server: Server) -> None:
+def test_different_content_is_replaced_with_force(server: Server) -> None:
     completed(server, NEW)
     server.on |= {HEAD: item(OLD), DELETE: Reply(204), CREATE: Reply(201, {})}
     server.on |= {EXISTS: [there(), there(False)], RECORD: [record(NEW), record(OLD)]}
@@ -186,7 +186,7 @@ def test_other_content_is_replaced(server: Server) -> None:
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("check", [False, True])
-def test_a_wrong_digest_fails_before_any_write(
+def test_wrong_digest_is_rejected_before_any_write(
     server: Server, replace: bool, exists: bool, check: bool
 ) -> None:
     completed(server, NEW)
@@ -198,26 +198,26 @@ def test_a_wrong_digest_fails_before_any_write(
     assert {seen.method for seen in server.stub.seen} <= {"GET", "HEAD"}
 
 
-def test_a_missing_source_is_not_found(server: Server) -> None:
+def test_missing_source_is_not_found(server: Server) -> None:
     server.on[EXISTS] = there(False)
     error = server.fails(ReleaseBundleOperation, bundle())
     assert (error.kind, "dev/a.zip" in error.message) == ("not_found", True)
 
 
-def test_a_source_that_was_moved_since(server: Server) -> None:
+def test_moved_source_is_unchanged(server: Server) -> None:
     completed(server)
     files = [{"path": "a.zip", "sha256": OLD}]
     server.on[RECORD] = Reply(body={"artifacts": files})
     assert not server.run(ReleaseBundleOperation, bundle())[0].changed
 
 
-def test_a_server_without_digests_is_not_compared(server: Server) -> None:
+def test_bundle_without_digests_is_not_compared(server: Server) -> None:
     completed(server, NEW)
     server.on[HEAD] = Reply()
     assert not server.run(ReleaseBundleOperation, bundle())[0].changed
 
 
-def test_layers_of_an_image_are_no_difference(server: Server) -> None:
+def test_image_layers_are_not_a_difference(server: Server) -> None:
     completed(server, OLD, NEW)
     server.on["HEAD /docker/app/1/manifest.json"] = item(OLD)
     image = {"artifacts": [{"repo": "docker", "path": "app/1/manifest.json"}]}
@@ -228,7 +228,7 @@ def test_layers_of_an_image_are_no_difference(server: Server) -> None:
 
 
 @pytest.mark.parametrize("word", ["PENDING", "STARTED", "processing"])
-def test_a_bundle_that_is_being_created_is_waited_for(server: Server, word: str) -> None:
+def test_bundle_in_creation_is_awaited(server: Server, word: str) -> None:
     completed(server, OLD)
     server.on |= {STATUS: [status(word), status(word), status("COMPLETED")], HEAD: item(OLD)}
     operation = server.operation(ReleaseBundleOperation, bundle())
@@ -239,7 +239,7 @@ def test_a_bundle_that_is_being_created_is_waited_for(server: Server, word: str)
     assert CREATE not in server.asked
 
 
-def test_a_bundle_of_another_that_has_other_content(server: Server) -> None:
+def test_bundle_created_by_another_client_with_other_content_is_a_conflict(server: Server) -> None:
     completed(server, NEW)
     server.on |= {STATUS: [status("STARTED"), status("COMPLETED")], HEAD: item(OLD)}
     operation = server.operation(ReleaseBundleOperation, bundle())
@@ -252,7 +252,7 @@ def test_a_bundle_of_another_that_has_other_content(server: Server) -> None:
 @pytest.mark.parametrize(
     ("word", "kind"), [("FAILED", "failed"), ("REJECTED", "failed"), ("DRAFT", "conflict")]
 )
-def test_a_version_that_is_not_complete(server: Server, word: str, kind: str) -> None:
+def test_incomplete_version_is_an_error(server: Server, word: str, kind: str) -> None:
     absent(server)
     server.on |= {EXISTS: [there()] * 2 + [there(False)], DELETE: Reply(200, {})}
     server.on[STATUS] = status(word, "why")
@@ -263,12 +263,12 @@ def test_a_version_that_is_not_complete(server: Server, word: str, kind: str) ->
     assert server.run(ReleaseBundleOperation, bundle(replace=True))[0].action == "update"
 
 
-def test_a_version_that_is_being_deleted(server: Server) -> None:
+def test_version_in_deletion_is_a_conflict(server: Server) -> None:
     server.on |= {EXISTS: there(), STATUS: status("DELETING")}
     assert server.fails(ReleaseBundleOperation, bundle()).kind == "conflict"
 
 
-def test_deletion_waits_for_the_end(server: Server) -> None:
+def test_deletion_is_awaited(server: Server) -> None:
     server.on |= {EXISTS: [there(), there(), there(False)], STATUS: status("DELETING")}
     server.on |= {STATUS: [status("COMPLETED"), status("DELETING")], DELETE: Reply(200, {})}
     given = {"name": "agent", "version": "1", "state": "absent"}
@@ -278,7 +278,7 @@ def test_deletion_waits_for_the_end(server: Server) -> None:
     assert server.asked == [EXISTS, STATUS, DELETE, EXISTS, STATUS, EXISTS]
 
 
-def test_a_missing_bundle_is_absent(server: Server) -> None:
+def test_missing_bundle_is_absent(server: Server) -> None:
     server.on[EXISTS] = there(False)
     given = {"name": "agent", "version": "1", "state": "absent"}
     assert not server.run(ReleaseBundleOperation, given)[0].changed
@@ -287,14 +287,14 @@ def test_a_missing_bundle_is_absent(server: Server) -> None:
 
 
 @pytest.mark.parametrize("state", ["present", "absent"])
-def test_a_missing_interface_is_not_absent(server: Server, state: str) -> None:
+def test_missing_interface_is_not_absent(server: Server, state: str) -> None:
     server.on[EXISTS] = Reply(404, {"errors": [{"status": 404, "message": "Not Found"}]})
     error = server.fails(ReleaseBundleOperation, bundle(state=state))
     assert error.kind == "not_found"
     assert "needs Artifactory 7.63.2 or newer" in error.message
 
 
-def test_sources_of_all_kinds(server: Server) -> None:
+def test_sources_of_all_kinds_are_sent(server: Server) -> None:
     absent(server)
     project, theirs = "?project=pay", f"{API}/release_bundle"
     modules = [
@@ -347,7 +347,7 @@ def test_sources_of_all_kinds(server: Server) -> None:
     ]
 
 
-def test_a_query_is_not_compared(server: Server) -> None:
+def test_query_is_not_compared(server: Server) -> None:
     completed(server, OLD, NEW)
     given = bundle(sources={"aql": 'items.find({"repo": "dev"})'}, repository_key="own")
     for name in (EXISTS, STATUS, RECORD):
@@ -357,7 +357,7 @@ def test_a_query_is_not_compared(server: Server) -> None:
     assert values["bundle"]["repository_key"] == "own"
 
 
-def test_a_build_whose_record_was_discarded(server: Server) -> None:
+def test_discarded_build_record_is_unchanged(server: Server) -> None:
     completed(server, OLD)
     build = {"build_name": "app", "build_number": "7", "project": "pay"}
     given = bundle(sources={"builds": [build]})
@@ -383,7 +383,9 @@ def test_a_build_whose_record_was_discarded(server: Server) -> None:
         ({"poll_interval": 0}, "poll_interval must be greater than 0"),
     ],
 )
-def test_invalid_input_needs_no_request(server: Server, given: dict[str, Any], words: str) -> None:
+def test_invalid_options_are_rejected_before_any_request(
+    server: Server, given: dict[str, Any], words: str
+) -> None:
     error = server.fails(ReleaseBundleOperation, bundle(**given))
     assert error.kind == "invalid"
     assert words in error.message
@@ -409,7 +411,7 @@ def test_info_of_a_version(server: Server) -> None:
     assert error.kind == "not_found"
 
 
-def test_info_of_a_running_version(server: Server) -> None:
+def test_info_of_a_version_in_creation(server: Server) -> None:
     server.on |= {EXISTS: there(), STATUS: status("STARTED")}
     _plan, values = server.run(ReleaseBundleInfoOperation, {"name": "agent", "version": "1"})
     assert values["bundles"][0]["promotions"] == []
@@ -441,7 +443,7 @@ def test_info_reads_all_pages(server: Server, total: bool) -> None:
     assert len(values["bundles"]) == 5
 
 
-def test_a_truncated_list_is_an_error(server: Server) -> None:
+def test_truncated_list_is_an_error(server: Server) -> None:
     row = {"release_bundle_name": "agent"}
     reply = Reply(body={"release_bundles": [row], "total": 3})
     for offset in (0, 1):

@@ -39,7 +39,7 @@ def export(server: Server, folder: Path) -> tuple[dict[str, Any], list[dict[str,
     return values, written["repositories"]
 
 
-def test_repositories_are_written_as_the_module_takes_them(server: Server, tmp_path: Path) -> None:
+def test_repositories_are_exported_as_module_options(server: Server, tmp_path: Path) -> None:
     Manager(
         server,
         remote("r", includesPattern="a/**,b/**", password="", projectKey="default", hardFail=True),
@@ -72,7 +72,7 @@ def test_repositories_are_written_as_the_module_takes_them(server: Server, tmp_p
         ("maxUniqueTags", "5", "unknown form"),
     ],
 )
-def test_a_field_that_cannot_be_exported_is_named(
+def test_field_that_cannot_be_exported_is_named(
     server: Server, tmp_path: Path, field: str, value: Any, reason: str
 ) -> None:
     Manager(server, remote("r", **{"password": "", field: value}))
@@ -83,14 +83,14 @@ def test_a_field_that_cannot_be_exported_is_named(
     assert field not in entry.get("settings", {})
 
 
-def test_fields_that_sound_like_secrets_are_exported(server: Server, tmp_path: Path) -> None:
+def test_fields_named_like_secrets_are_exported(server: Server, tmp_path: Path) -> None:
     Manager(server, local("a", primaryKeyPairRef="signing", enableTokenAuthentication=True))
     values, (entry,) = export(server, tmp_path)
     assert values["left_out"] == []
     assert entry["settings"] == {"primaryKeyPairRef": "signing", "enableTokenAuthentication": True}
 
 
-def test_repositories_of_the_server_itself_are_left_out(server: Server, tmp_path: Path) -> None:
+def test_internal_repositories_are_omitted(server: Server, tmp_path: Path) -> None:
     Manager(server, local("a"), local("b-build-info", packageType="BuildInfo"))
     values, entries = export(server, tmp_path)
     assert [entry["key"] for entry in entries] == ["a"]
@@ -116,30 +116,28 @@ def test_two_thousand_repositories_cost_few_requests(server: Server, tmp_path: P
     ]
 
 
-def test_an_older_server_is_exported_one_by_one(server: Server, tmp_path: Path) -> None:
+def test_older_server_is_exported_individually(server: Server, tmp_path: Path) -> None:
     manager = Manager(server, local("a"), local("b"))
     manager.lists = manager.batches = False
     _values, entries = export(server, tmp_path)
     assert [entry["key"] for entry in entries] == ["a", "b"]
 
 
-def test_an_account_that_sees_a_part_exports_nothing(server: Server, tmp_path: Path) -> None:
+def test_restricted_account_exports_nothing(server: Server, tmp_path: Path) -> None:
     manager = Manager(server, local("a"))
     manager.lists, manager.partial = False, True
     assert server.fails(RepoExportOperation, {"dest": str(tmp_path), **OTHERS}).kind == "permission"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_of_nothing_is_invalid(server: Server, tmp_path: Path) -> None:
+def test_export_without_kinds_is_invalid(server: Server, tmp_path: Path) -> None:
     nothing = {"dest": str(tmp_path), **OTHERS, "repositories": False}
     error = server.fails(RepoExportOperation, nothing)
     assert (error.kind, server.asked) == ("invalid", [])
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_access_is_exported_as_the_modules_take_it(
-    server: Server, tmp_path: Path, old: bool
-) -> None:
+def test_access_is_exported_as_module_options(server: Server, tmp_path: Path, old: bool) -> None:
     access = Directory(server, old=old)
     access.rows["groups"]["dev"] = {"name": "dev", "description": "x", "members": ["bob"]}
     flags = {"internalPasswordDisabled": True, "internal_password_disabled": True}

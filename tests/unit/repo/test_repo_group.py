@@ -38,7 +38,7 @@ def members(groups: Directory) -> list[str]:
     return sorted(found)
 
 
-def test_a_group_is_created_and_stays(server: Server, groups: Directory) -> None:
+def test_group_is_created_and_then_unchanged(server: Server, groups: Directory) -> None:
     given = {
         "name": "dev",
         "description": "Developers",
@@ -56,7 +56,7 @@ def test_a_group_is_created_and_stays(server: Server, groups: Directory) -> None
     assert len(groups.writes) == 1
 
 
-def test_options_that_are_not_given_stay(server: Server, groups: Directory) -> None:
+def test_omitted_options_are_kept(server: Server, groups: Directory) -> None:
     groups.rows["groups"]["dev"] = row(groups, description="x", auto_join=True, members=["bob"])
     plan, values = server.run(RepoGroupOperation, {"name": "dev", "description": ""})
     assert [change.field for change in plan.changes] == ["description"]
@@ -74,7 +74,7 @@ def test_options_that_are_not_given_stay(server: Server, groups: Directory) -> N
         ("remove", ["bob", "zoe"], ["alice"]),
     ],
 )
-def test_members(
+def test_members_are_updated(
     server: Server, groups: Directory, mode: str, given: list[str], after: list[str]
 ) -> None:
     groups.rows["groups"]["dev"] = row(groups, members=["alice", "bob"])
@@ -95,7 +95,7 @@ def test_unknown_members_are_not_found(server: Server, groups: Directory) -> Non
     assert groups.writes == []
 
 
-def test_members_of_a_directory_are_not_changed(server: Server, groups: Directory) -> None:
+def test_members_of_a_directory_group_are_not_changed(server: Server, groups: Directory) -> None:
     groups.rows["groups"]["dev"] = row(groups, realm="ldap", members=["alice"])
     same = {"name": "dev", "members": ["alice"], "description": "x"}
     assert server.run(RepoGroupOperation, same)[0].changed
@@ -104,7 +104,7 @@ def test_members_of_a_directory_are_not_changed(server: Server, groups: Director
     assert "the realm 'ldap'" in error.message
 
 
-def test_deletion(server: Server, groups: Directory) -> None:
+def test_group_is_deleted(server: Server, groups: Directory) -> None:
     groups.rows["groups"]["dev"] = row(groups)
     given = {"name": "dev", "state": "absent"}
     assert server.run(RepoGroupOperation, given)[0].action == "delete"
@@ -112,7 +112,7 @@ def test_deletion(server: Server, groups: Directory) -> None:
     assert not server.run(RepoGroupOperation, given)[0].changed
 
 
-def test_a_field_that_is_not_kept_is_rejected(server: Server, groups: Directory) -> None:
+def test_dropped_field_is_rejected(server: Server, groups: Directory) -> None:
     groups.rows["groups"]["dev"] = row(groups, description="x")
     groups.apply = lambda _method, _path, _body: Reply(200)
     error = server.fails(RepoGroupOperation, {"name": "dev", "description": "y"})
@@ -120,7 +120,7 @@ def test_a_field_that_is_not_kept_is_rejected(server: Server, groups: Directory)
     assert "does not keep description" in error.message
 
 
-def test_every_new_user_would_be_an_administrator(server: Server, groups: Directory) -> None:
+def test_automatic_administrator_group_is_rejected(server: Server, groups: Directory) -> None:
     groups.rows["groups"]["dev"] = row(groups, auto_join=True)
     error = server.fails(RepoGroupOperation, {"name": "dev", "admin_privileges": True})
     assert error.kind == "invalid"
@@ -144,7 +144,9 @@ def test_many_groups_in_one_task(server: Server, groups: Directory) -> None:
     assert values["results"][1]["description"] == "other"
 
 
-def test_200_groups_cost_a_list_and_a_request_each(server: Server, groups: Directory) -> None:
+def test_two_hundred_groups_cost_a_list_and_one_request_each(
+    server: Server, groups: Directory
+) -> None:
     names = [f"g{number}" for number in range(200)]
     groups.rows["groups"] = {name: {**row(groups), "name": name} for name in names}
     entries = [{"name": name, "description": ""} for name in names]
@@ -153,7 +155,7 @@ def test_200_groups_cost_a_list_and_a_request_each(server: Server, groups: Direc
     assert len(server.asked) == 201 + lacking
 
 
-def test_pages_of_a_list_are_followed(server: Server) -> None:
+def test_pages_of_list_are_followed(server: Server) -> None:
     pages = [
         Reply(body={"groups": [{"group_name": "a"}], "cursor": "2"}),
         Reply(body={"groups": [{"group_name": "b"}], "cursor": None}),
@@ -166,7 +168,7 @@ def test_pages_of_a_list_are_followed(server: Server) -> None:
     assert not server.run(RepoGroupOperation, {"entries": entries})[0].changed
 
 
-def test_a_404_of_an_older_access_is_no_absent_group(server: Server) -> None:
+def test_404_of_older_access_service_is_not_an_absent_group(server: Server) -> None:
     missing = Reply(404, {"errors": [{"code": "NOT_FOUND", "message": "HTTP 404 Not Found"}]})
     server.on["GET /access/api/v2/groups/dev"] = server.on["GET /access/api/v2/groups"] = missing
     server.on["GET /api/security/groups/dev?includeUsers=true"] = Reply(body={"name": "dev"})
@@ -176,7 +178,7 @@ def test_a_404_of_an_older_access_is_no_absent_group(server: Server) -> None:
     assert error.kind == "not_found"
 
 
-def test_members_that_access_does_not_show(server: Server) -> None:
+def test_members_hidden_by_access_service_are_read_elsewhere(server: Server) -> None:
     server.on["GET /access/api/v2/groups/dev"] = Reply(body={"name": "dev"})
     older = Reply(body={"name": "dev", "userNames": ["bob"]})
     server.on["GET /api/security/groups/dev?includeUsers=true"] = older
@@ -186,7 +188,7 @@ def test_members_that_access_does_not_show(server: Server) -> None:
     assert len(server.asked) == 3
 
 
-def test_a_list_without_pages(server: Server) -> None:
+def test_list_without_pages_is_accepted(server: Server) -> None:
     server.on["GET /access/api/v2/groups"] = Reply(body='[{"name": "a"}, {"name": "b"}]')
     for name in "ab":
         server.on[f"GET /access/api/v2/groups/{name}"] = Reply(body={"name": name})
@@ -194,7 +196,7 @@ def test_a_list_without_pages(server: Server) -> None:
     assert not server.run(RepoGroupOperation, {"entries": entries})[0].changed
 
 
-def test_a_missing_permission_is_told_without_access(server: Server) -> None:
+def test_missing_permission_is_reported_without_access_service(server: Server) -> None:
     server.on["GET /api/security/groups/dev?includeUsers=true"] = Reply(403, "no")
     error = server.fails(RepoGroupOperation, {"name": "dev"})
     assert error.kind == "permission"
@@ -214,7 +216,7 @@ def test_a_missing_permission_is_told_without_access(server: Server) -> None:
         ),
     ],
 )
-def test_slips(server: Server, given: dict[str, Any], said: str) -> None:
+def test_invalid_input(server: Server, given: dict[str, Any], said: str) -> None:
     error = server.fails(RepoGroupOperation, given)
     assert error.kind == "invalid"
     assert said in error.message
@@ -227,7 +229,7 @@ REFUSED = Reply(401, {"errors": [{"code": "UNAUTHORIZED", "message": "Token is r
 
 
 @pytest.mark.parametrize("accepted", [True, False])
-def test_access_that_refuses_another_login_than_a_token_is_replaced(
+def test_api_key_rejected_by_access_service_uses_older_interface(
     server: Server, monkeypatch: pytest.MonkeyPatch, accepted: bool
 ) -> None:
     task = server.task()
@@ -244,13 +246,13 @@ def test_access_that_refuses_another_login_than_a_token_is_replaced(
 
 
 @pytest.mark.parametrize("status", [404, 405])
-def test_a_proxy_without_access_is_no_absent_group(server: Server, status: int) -> None:
+def test_proxy_without_access_service_is_not_an_absent_group(server: Server, status: int) -> None:
     server.on[NEWER] = Reply(status, "<html><body>not here</body></html>")
     server.on[OLDER] = Reply(body={"name": "dev"})
     assert not server.run(RepoGroupOperation, {"name": "dev"})[0].changed
 
 
-def test_access_that_is_down_is_no_absent_group(server: Server) -> None:
+def test_unavailable_access_service_is_not_an_absent_group(server: Server) -> None:
     server.on[NEWER] = Reply(500, "<html><body>bad gateway</body></html>")
     error = server.fails(RepoGroupOperation, {"name": "dev"})
     assert (error.kind, error.status) == ("server", 500)

@@ -58,7 +58,7 @@ NEW = artifact(
 )
 
 
-def test_a_permission_is_created_and_stays(server: Server, permissions: Directory) -> None:
+def test_permission_is_created_and_then_unchanged(server: Server, permissions: Directory) -> None:
     plan, values = server.run(RepoPermissionOperation, NEW)
     assert plan.action == "create"
     targets = [{"repo": key, "includes": ["**"], "excludes": []} for key in ("a-local", "b-local")]
@@ -79,7 +79,7 @@ def test_a_permission_is_created_and_stays(server: Server, permissions: Director
     assert not server.run(RepoPermissionOperation, NEW)[0].changed
 
 
-def test_what_is_not_given_stays(server: Server, permissions: Directory) -> None:
+def test_omitted_options_are_kept(server: Server, permissions: Directory) -> None:
     add(
         permissions,
         artifact={"targets": ["a-local"], "users": {"bob": ["read"]}, "groups": {"dev": ["read"]}},
@@ -100,7 +100,7 @@ def test_what_is_not_given_stays(server: Server, permissions: Directory) -> None
     assert path == ("permissions/p" if permissions.old else "permissions/p/artifact")
 
 
-def test_adding(server: Server, permissions: Directory) -> None:
+def test_targets_and_actions_are_added(server: Server, permissions: Directory) -> None:
     add(permissions, artifact={"targets": ["a-local"], "users": {"bob": ["read"]}})
     given = artifact(targets=[{"repo": "b-local"}], users={"bob": ["write"], "alice": ["read"]})
     given["mode"] = "add"
@@ -111,7 +111,7 @@ def test_adding(server: Server, permissions: Directory) -> None:
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
 
-def test_removing(server: Server, permissions: Directory) -> None:
+def test_targets_and_actions_are_removed(server: Server, permissions: Directory) -> None:
     held = {"bob": ["read", "write"], "alice": ["read"]}
     add(permissions, artifact={"targets": ["a-local", "b-local"], "users": held})
     given = artifact(targets=[{"repo": "b-local"}], users={"bob": ["write"], "alice": ["read"]})
@@ -123,7 +123,7 @@ def test_removing(server: Server, permissions: Directory) -> None:
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
 
-def test_nothing_is_removed_as_a_whole_by_the_way(server: Server, permissions: Directory) -> None:
+def test_implicit_removal_of_everything_is_rejected(server: Server, permissions: Directory) -> None:
     add(permissions, artifact={"targets": ["a-local"], "users": {"bob": ["read"]}})
     given = {**artifact(targets=[{"repo": "a-local"}]), "mode": "remove"}
     error = server.fails(RepoPermissionOperation, given)
@@ -131,7 +131,7 @@ def test_nothing_is_removed_as_a_whole_by_the_way(server: Server, permissions: D
     assert permissions.writes == []
 
 
-def test_a_resource_is_removed(server: Server, permissions: Directory) -> None:
+def test_resource_is_removed(server: Server, permissions: Directory) -> None:
     add(
         permissions,
         artifact={"targets": ["a-local"], "users": {"bob": ["read"]}},
@@ -163,16 +163,16 @@ def test_unknown_names_are_not_found(
     assert permissions.writes == []
 
 
-def test_listed_members_of_any_local_are_no_difference(
-    server: Server, permissions: Directory
-) -> None:
+def test_listed_members_of_any_local_are_unchanged(server: Server, permissions: Directory) -> None:
     everything = ["ANY LOCAL", "a-local", "b-local"]
     add(permissions, artifact={"targets": everything, "groups": {"dev": ["read"]}})
     given = artifact(targets=[{"repo": "ANY LOCAL"}], groups={"dev": ["read"]})
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
 
-def test_different_patterns_need_access(server: Server, permissions: Directory) -> None:
+def test_different_patterns_require_the_access_service(
+    server: Server, permissions: Directory
+) -> None:
     targets = [{"repo": "a-local", "includes": ["x/**"]}, {"repo": "b-local"}]
     given = artifact(targets=targets, groups={"dev": ["read"]})
     if permissions.old:
@@ -183,7 +183,7 @@ def test_different_patterns_need_access(server: Server, permissions: Directory) 
         assert server.run(RepoPermissionOperation, given)[0].changed
 
 
-def test_release_bundles_and_their_actions(server: Server, permissions: Directory) -> None:
+def test_release_bundles_have_their_own_actions(server: Server, permissions: Directory) -> None:
     part = {"targets": [{"repo": "release-bundles-v2"}], "groups": {"dev": ["scan", "execute"]}}
     given = {"name": "p", "resources": {"release_bundle": part}}
     assert server.run(RepoPermissionOperation, given)[0].changed
@@ -194,7 +194,7 @@ def test_release_bundles_and_their_actions(server: Server, permissions: Director
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
 
-def test_deletion(server: Server, permissions: Directory) -> None:
+def test_permission_is_deleted(server: Server, permissions: Directory) -> None:
     add(permissions, artifact={"targets": ["a-local"]})
     given = {"name": "p", "state": "absent"}
     assert server.run(RepoPermissionOperation, given)[0].action == "delete"
@@ -202,14 +202,14 @@ def test_deletion(server: Server, permissions: Directory) -> None:
     assert not server.run(RepoPermissionOperation, given)[0].changed
 
 
-def test_what_the_server_drops_is_rejected(server: Server, permissions: Directory) -> None:
+def test_dropped_field_is_rejected(server: Server, permissions: Directory) -> None:
     add(permissions, artifact={"targets": ["a-local"], "users": {"bob": ["read"]}})
     permissions.apply = lambda _method, _path, _body: Reply(200)
     error = server.fails(RepoPermissionOperation, artifact(users={"alice": ["read"]}))
     assert error.kind == "rejected"
 
 
-def test_300_permissions_cost_a_list_and_a_request_each(
+def test_three_hundred_permissions_cost_a_list_and_one_request_each(
     server: Server, permissions: Directory
 ) -> None:
     names = [f"p{number}" for number in range(300)]
@@ -235,7 +235,7 @@ def test_300_permissions_cost_a_list_and_a_request_each(
         ({"entries": [{"mode": "exact"}]}, "entries[0]: name is missing"),
     ],
 )
-def test_slips(server: Server, given: dict[str, Any], said: str) -> None:
+def test_invalid_input(server: Server, given: dict[str, Any], said: str) -> None:
     error = server.fails(RepoPermissionOperation, given)
     assert error.kind == "invalid"
     assert said in error.message

@@ -141,7 +141,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing.Writer, "interval", 0.001)
 
 
-def test_a_repository_is_created_and_kept(server: Server) -> None:
+def test_repository_is_created_and_then_unchanged(server: Server) -> None:
     manager = Manager(server)
     given = {
         "key": "a",
@@ -174,7 +174,7 @@ def test_a_repository_is_created_and_kept(server: Server) -> None:
     assert server.asked[-1] == "GET /api/repositories/a"
 
 
-def test_an_update_sends_the_differences_only(server: Server) -> None:
+def test_update_sends_differences_only(server: Server) -> None:
     manager = Manager(server, local("a", description="old", xrayIndex=True, blackedOut=False))
     given = {"key": "a", "description": "new", "settings": {"xrayIndex": True, "blackedOut": True}}
     plan, _values = server.run(Operation, given)
@@ -204,7 +204,7 @@ def test_an_update_sends_the_differences_only(server: Server) -> None:
         ({"packageType": "rpm"}, {"package_type": "yum"}),
     ],
 )
-def test_spellings_of_the_same_are_no_difference(
+def test_equivalent_spellings_are_unchanged(
     server: Server, config: dict[str, Any], given: dict[str, Any]
 ) -> None:
     Manager(server, local("a", **config))
@@ -212,7 +212,7 @@ def test_spellings_of_the_same_are_no_difference(
     assert plan.changes == ()
 
 
-def test_members_of_a_mapping_that_are_not_given_stay(server: Server) -> None:
+def test_omitted_members_of_a_mapping_are_kept(server: Server) -> None:
     manager = Manager(server, remote("a", contentSynchronisation={"enabled": False, "x": {"y": 1}}))
     server.run(Operation, {"key": "a", "settings": {"contentSynchronisation": {"enabled": True}}})
     assert manager.bodies()[0]["contentSynchronisation"]["x"] == {"y": 1}
@@ -227,7 +227,7 @@ def test_members_of_a_mapping_that_are_not_given_stay(server: Server) -> None:
         ({"environments": ["PROD"]}, "rejected", "a server ignores them without a project"),
     ],
 )
-def test_what_a_repository_cannot_become(
+def test_impossible_change_is_rejected(
     server: Server, given: dict[str, Any], kind: str, message: str
 ) -> None:
     manager = Manager(server, local("a"))
@@ -255,7 +255,9 @@ def test_what_a_repository_cannot_become(
         ({"entries": [{"key": "a"}], "notes": "x"}, "notes cannot be combined with entries"),
     ],
 )
-def test_invalid_input_sends_nothing(server: Server, given: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_rejected_before_any_request(
+    server: Server, given: dict[str, Any], message: str
+) -> None:
     error = server.fails(Operation, given)
     assert (error.kind, server.asked) == ("invalid", [])
     assert message in error.message
@@ -268,13 +270,15 @@ def test_invalid_input_sends_nothing(server: Server, given: dict[str, Any], mess
         ({"rclass": "remote", "package_type": "npm"}, "remote_url"),
     ],
 )
-def test_a_new_repository_needs_more(server: Server, given: dict[str, Any], names: str) -> None:
+def test_new_repository_requires_further_options(
+    server: Server, given: dict[str, Any], names: str
+) -> None:
     Manager(server)
     error = server.fails(Operation, {"key": "a", **given})
     assert (error.kind, error.message) == ("invalid", f"the repository 'a' is new: give {names}")
 
 
-def test_a_password_is_sent_on_creation_and_on_request_only(server: Server) -> None:
+def test_password_is_sent_only_on_creation_and_on_request(server: Server) -> None:
     manager = Manager(server)
     given = {"key": "a", "remote_password": "pw-1234", "remote_username": "u"}
     new = {**given, "rclass": "remote", "package_type": "npm", "remote_url": "https://a.example"}
@@ -290,7 +294,7 @@ def test_a_password_is_sent_on_creation_and_on_request_only(server: Server) -> N
     assert "password" not in values["repository"]
 
 
-def test_a_setting_that_the_server_drops_is_rejected(server: Server) -> None:
+def test_dropped_setting_is_rejected(server: Server) -> None:
     manager = Manager(server, local("a"))
     error = server.fails(Operation, {"key": "a", "settings": {"unknownSetting": 1}})
     assert error.kind == "rejected"
@@ -298,9 +302,7 @@ def test_a_setting_that_the_server_drops_is_rejected(server: Server) -> None:
     assert len(manager.sent) == 1
 
 
-def test_a_known_setting_that_the_server_drops_is_waited_for(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dropped_known_setting_is_awaited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     manager = Manager(server, local("a"))
     manager.dropped.add("maxUniqueTags")
     kept = writing.Writer.__init__
@@ -315,7 +317,7 @@ def test_a_known_setting_that_the_server_drops_is_waited_for(
     assert len(server.asked) > 4
 
 
-def test_a_change_that_is_readable_late_is_waited_for(server: Server) -> None:
+def test_delayed_change_is_awaited(server: Server) -> None:
     manager = Manager(server, local("b"))
     manager.lag = 5
     server.run(Operation, {"key": "a", "rclass": "local", "package_type": "npm"})
@@ -325,7 +327,7 @@ def test_a_change_that_is_readable_late_is_waited_for(server: Server) -> None:
     assert (manager.lag, values["repository"]["notes"]) == (0, "x")
 
 
-def test_a_collision_is_retried_after_a_read(server: Server) -> None:
+def test_collision_is_retried_after_a_read(server: Server) -> None:
     manager = Manager(server, local("a"))
     manager.replies = [Reply(400, {"errors": [{"status": 400, "message": MERGE}]})] * 3
     server.run(Operation, {"key": "a", "notes": "x"})
@@ -333,7 +335,7 @@ def test_a_collision_is_retried_after_a_read(server: Server) -> None:
     assert manager.configs["a"]["notes"] == "x"
 
 
-def test_collisions_end_after_ten_attempts(server: Server) -> None:
+def test_collision_retries_are_limited_to_ten(server: Server) -> None:
     manager = Manager(server, local("a"))
     manager.replies = [Reply(400, {"errors": [{"status": 400, "message": MERGE}]})] * 30
     error = server.fails(Operation, {"key": "a", "notes": "x"})
@@ -342,7 +344,7 @@ def test_collisions_end_after_ten_attempts(server: Server) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
-def test_a_lost_response_is_verified(server: Server, method: str) -> None:
+def test_lost_response_is_verified(server: Server, method: str) -> None:
     manager = Manager(server, *([] if method == "PUT" else [local("a")]))
     manager.replies = ["lost"]
     given = {"PUT": {"rclass": "local", "package_type": "npm"}, "POST": {"notes": "x"}}
@@ -351,14 +353,14 @@ def test_a_lost_response_is_verified(server: Server, method: str) -> None:
     assert manager.sent == [f"{method} /api/repositories/a"]
 
 
-def test_a_write_without_effect_is_reported(server: Server) -> None:
+def test_write_without_effect_is_an_error(server: Server) -> None:
     manager = Manager(server, local("a"))
     manager.replies = [Reply(cut=True)]
     error = server.fails(Operation, {"key": "a", "notes": "x"})
     assert "nothing was changed" in error.message
 
 
-def test_what_a_deletion_would_lose_is_counted(server: Server) -> None:
+def test_deletion_with_content_is_a_conflict(server: Server) -> None:
     manager = Manager(server, local("a"), remote("r"), virtual("v", "a"))
     manager.files = {"a": 3, "r-cache": 2}
     error = server.fails(Operation, {"key": "a", "state": "absent"})
@@ -384,7 +386,7 @@ def test_members_of_a_virtual_repository_are_ordered_and_exact(server: Server) -
         assert "refers to 'gone'" in error.message
 
 
-def test_a_deployment_repository_is_removed_where_an_empty_one_has_no_effect(
+def test_deployment_repository_is_removed_by_an_unknown_name(
     server: Server,
 ) -> None:
     manager = Manager(server, local("a"), virtual("v", "a", defaultDeploymentRepo="a"))
@@ -402,7 +404,7 @@ def test_a_deployment_repository_is_removed_where_an_empty_one_has_no_effect(
     ]
 
 
-def test_members_of_a_federated_repository(server: Server) -> None:
+def test_members_of_a_federated_repository_are_compared(server: Server) -> None:
     members = [{"url": "https://b/x", "enabled": False}, {"url": "https://a/x/", "enabled": True}]
     manager = Manager(server, local("f", rclass="federated", members=members))
     given = [{"url": "https://a/x"}, {"url": "https://b/x", "enabled": False}]
@@ -411,7 +413,7 @@ def test_members_of_a_federated_repository(server: Server) -> None:
     assert manager.bodies() == [{"members": [{"url": "https://a/x", "enabled": True}]}]
 
 
-def test_a_repository_is_assigned_to_a_project(server: Server) -> None:
+def test_repository_is_assigned_to_a_project(server: Server) -> None:
     manager = Manager(server, local("a", projectKey="default"), local("b", projectKey="old"))
     server.run(Operation, {"key": "a", "project": "new", "environments": ["PROD"]})
     assert manager.bodies() == [{"environments": ["PROD"]}]
@@ -421,7 +423,7 @@ def test_a_repository_is_assigned_to_a_project(server: Server) -> None:
     assert manager.attached == ["PUT a/new", "PUT b/new?force=true", "DELETE b"]
 
 
-def test_a_new_repository_that_ignores_its_project_is_assigned(server: Server) -> None:
+def test_project_ignored_on_creation_is_assigned(server: Server) -> None:
     manager = Manager(server)
     manager.dropped = {"projectKey"}
     new = {"key": "a", "rclass": "local", "package_type": "npm", "project": "p"}
@@ -429,7 +431,7 @@ def test_a_new_repository_that_ignores_its_project_is_assigned(server: Server) -
     assert manager.attached == ["PUT a/p"]
 
 
-def test_other_accounts_see_too_little(server: Server) -> None:
+def test_restricted_account_is_rejected(server: Server) -> None:
     manager = Manager(server, local("a"))
     manager.partial = True
     for given in ({"notes": "x"}, {"state": "absent"}):
@@ -439,7 +441,7 @@ def test_other_accounts_see_too_little(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/repositories/a", "/api/repositories/configurations"])
-def test_an_edition_without_the_interface_is_named(server: Server, path: str) -> None:
+def test_edition_without_interface_is_reported(server: Server, path: str) -> None:
     server.on[f"GET {path}"] = Reply(400, {"errors": [{"status": 400, "message": NO_LICENCE}]})
     entries = [{"key": "a", "state": "absent"}, {"key": "b", "state": "absent"}]
     many = path.endswith("s")
@@ -448,13 +450,13 @@ def test_an_edition_without_the_interface_is_named(server: Server, path: str) ->
     assert "this edition of the server does not offer it" in error.message
 
 
-def test_a_listed_repository_that_cannot_be_read_is_not_absent(server: Server) -> None:
+def test_unreadable_listed_repository_is_not_absent(server: Server) -> None:
     server.on["GET /api/repositories"] = Reply(body='[{"key": "a"}]')
     server.on["GET /api/repositories/a"] = Reply(400, "Bad Request")
     assert server.fails(Operation, {"key": "a", "state": "absent"}).kind == "rejected"
 
 
-def test_a_server_with_the_written_interface_only_is_named(server: Server) -> None:
+def test_server_with_documented_interface_only_is_reported(server: Server) -> None:
     server.on["GET /api/repositories/a"] = Reply(body={"key": "a", "type": "LOCAL"})
     error = server.fails(Operation, {"key": "a", "notes": "x"})
     assert "does not offer the interface for configurations" in error.message
@@ -477,7 +479,7 @@ def test_two_thousand_unchanged_entries_cost_one_request(server: Server) -> None
 
 
 @pytest.mark.parametrize(("batches", "requests"), [(True, 1 + 20), (False, 1 + 1 + 2000)])
-def test_fields_that_the_list_lacks_are_read_in_batches(
+def test_fields_missing_in_the_list_are_read_in_batches(
     server: Server, batches: bool, requests: int
 ) -> None:
     manager = Manager(server, *(local(f"r{number}", maxUniqueTags=5) for number in range(2000)))
@@ -487,7 +489,7 @@ def test_fields_that_the_list_lacks_are_read_in_batches(
     assert len(server.asked) == requests
 
 
-def test_an_older_server_is_read_one_by_one(server: Server) -> None:
+def test_older_server_is_read_individually(server: Server) -> None:
     manager = Manager(server, local("r0"), local("r1"))
     manager.lists = manager.batches = False
     entries = [*many(2, description=""), {"key": "gone", "state": "absent"}]
@@ -496,7 +498,7 @@ def test_an_older_server_is_read_one_by_one(server: Server) -> None:
     assert len(server.asked) == 5
 
 
-def test_new_repositories_are_created_in_batches_in_their_order(server: Server) -> None:
+def test_new_repositories_are_created_in_batches_in_order(server: Server) -> None:
     manager = Manager(server)
     entries = [
         {"key": "v", "rclass": "virtual", "package_type": "npm", "repositories": ["w", "a"]},
@@ -512,7 +514,7 @@ def test_new_repositories_are_created_in_batches_in_their_order(server: Server) 
 @pytest.mark.parametrize(
     "reply", [Reply(404), Reply(400, "one entry is invalid"), Reply(500), "lost"]
 )
-def test_a_failed_batch_continues_one_by_one(server: Server, reply: Reply | str) -> None:
+def test_failed_batch_continues_individually(server: Server, reply: Reply | str) -> None:
     manager = Manager(server)
     manager.replies = [reply]
     server.run(Operation, {"entries": many(3, rclass="local", package_type="npm")})
@@ -520,7 +522,7 @@ def test_a_failed_batch_continues_one_by_one(server: Server, reply: Reply | str)
     assert len(manager.sent) == (1 if reply == "lost" else 4)
 
 
-def test_a_batch_without_permission_fails_every_entry(server: Server) -> None:
+def test_batch_without_permission_fails_every_entry(server: Server) -> None:
     manager = Manager(server)
     manager.replies = [Reply(403, "no")]
     error = server.fails(Operation, {"entries": many(3, rclass="local", package_type="npm")})
@@ -528,7 +530,7 @@ def test_a_batch_without_permission_fails_every_entry(server: Server) -> None:
     assert error.message.startswith("3 of 3 entries failed")
 
 
-def test_an_entry_that_fails_does_not_stop_the_others(server: Server) -> None:
+def test_failed_entry_does_not_stop_the_others(server: Server) -> None:
     manager = Manager(server, local("a"), local("b"), virtual("v", "a"))
     entries = [
         {"key": "a", "package_type": "npm"},

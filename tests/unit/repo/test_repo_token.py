@@ -79,7 +79,7 @@ def bodies(server: Server) -> list[Any]:
     return [json.loads(seen.body) for seen in server.stub.seen if seen.method == "POST"]
 
 
-def test_a_token_is_created_once(server: Server, access: Access) -> None:
+def test_token_is_created_once(server: Server, access: Access) -> None:
     given = {
         "name": "app",
         "token_username": "bob",
@@ -107,7 +107,7 @@ def test_a_token_is_created_once(server: Server, access: Access) -> None:
     assert "value" not in values["token"]
 
 
-def test_check_mode_shows_the_same_and_creates_nothing(server: Server, access: Access) -> None:
+def test_check_mode_predicts_and_creates_nothing(server: Server, access: Access) -> None:
     checked, values = server.run(RepoTokenOperation, {"name": "app"}, check=True)
     assert access.rows == []
     assert values["token"] == {"id": None, "name": "app", "created": None, "expires": None}
@@ -119,14 +119,16 @@ def test_check_mode_shows_the_same_and_creates_nothing(server: Server, access: A
     "description",
     ["app", f"toolchain:app2:{MARK}", f"toolchain:my:app:{MARK}", f"toolchain:app:{MARK}x", ""],
 )
-def test_tokens_of_others_do_not_count(server: Server, access: Access, description: str) -> None:
+def test_tokens_of_other_names_are_ignored(
+    server: Server, access: Access, description: str
+) -> None:
     access.add("other", days=50, description=description)
     server.run(RepoTokenOperation, {"name": "app", "revoke_older": True})
     server.run(RepoTokenOperation, {"name": "app", "state": "absent"})
     assert access.ids == ["other"]
 
 
-def test_a_token_is_renewed_in_time(server: Server, access: Access) -> None:
+def test_expiring_token_is_renewed(server: Server, access: Access) -> None:
     access.add("old", days=10)
     given = {"name": "app", "expires_in": "30d"}
     assert not server.run(RepoTokenOperation, {**given, "renew_before": "9d"})[0].changed
@@ -140,7 +142,7 @@ def test_a_token_is_renewed_in_time(server: Server, access: Access) -> None:
     assert access.ids == ["made-1"]
 
 
-def test_a_token_that_never_expires_stays(server: Server, access: Access) -> None:
+def test_token_without_expiry_is_kept(server: Server, access: Access) -> None:
     access.add("old", days=0, expiry=0)
     plan, values = server.run(RepoTokenOperation, {"name": "app", "renew_before": "52w"})
     assert not plan.changed
@@ -150,20 +152,20 @@ def test_a_token_that_never_expires_stays(server: Server, access: Access) -> Non
     assert bodies(server)[0]["expires_in"] == 0
 
 
-def test_expired_tokens_do_not_count(server: Server, access: Access) -> None:
+def test_expired_tokens_are_ignored(server: Server, access: Access) -> None:
     access.add("old", days=-1)
     assert server.run(RepoTokenOperation, {"name": "app"})[0].changed
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_the_token_of_a_lost_response_is_revoked(server: Server, access: Access, lost: int) -> None:
+def test_token_of_a_lost_response_is_revoked(server: Server, access: Access, lost: int) -> None:
     access.lost = lost
     _plan, values = server.run(RepoTokenOperation, {"name": "app"})
     assert access.ids == [f"made-{lost + 1}"]
     assert values["token"]["value"] == f"secret-made-{lost + 1}"
 
 
-def test_responses_that_are_always_lost(server: Server, access: Access) -> None:
+def test_repeatedly_lost_responses_are_an_error(server: Server, access: Access) -> None:
     access.lost = 9
     error = server.fails(RepoTokenOperation, {"name": "app"})
     assert error.kind == "network"
@@ -172,13 +174,13 @@ def test_responses_that_are_always_lost(server: Server, access: Access) -> None:
     assert access.ids == []
 
 
-def test_an_orphan_that_cannot_be_revoked_is_named(server: Server, access: Access) -> None:
+def test_irrevocable_token_with_lost_secret_is_reported(server: Server, access: Access) -> None:
     access.lost, access.refused = 1, {"made-1"}
     error = server.fails(RepoTokenOperation, {"name": "app"})
     assert "the token made-1 was created, but its secret was lost" in error.message
 
 
-def test_dest_holds_the_secret(server: Server, access: Access, tmp_path: Path) -> None:
+def test_dest_contains_the_secret(server: Server, access: Access, tmp_path: Path) -> None:
     dest = tmp_path / "token"
     given = {"name": "app", "dest": str(dest)}
     _plan, values = server.run(RepoTokenOperation, given)
@@ -191,7 +193,7 @@ def test_dest_holds_the_secret(server: Server, access: Access, tmp_path: Path) -
     assert (dest.read_text(), access.ids) == ("secret-made-2", ["made-2"])
 
 
-def test_no_token_is_made_in_vain(
+def test_invalid_dest_creates_no_token(
     server: Server, access: Access, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "folder").mkdir()
@@ -209,7 +211,7 @@ def test_no_token_is_made_in_vain(
     assert (access.made, access.ids, os.listdir(tmp_path)) == (1, [], ["folder"])
 
 
-def test_a_failed_revocation_keeps_the_new_secret(server: Server, access: Access) -> None:
+def test_failed_revocation_returns_the_new_secret(server: Server, access: Access) -> None:
     access.add("old", days=1)
     access.refused = {"old"}
     given = {"name": "app", "renew_before": "2d", "expires_in": "30d", "revoke_older": True}
@@ -219,7 +221,7 @@ def test_a_failed_revocation_keeps_the_new_secret(server: Server, access: Access
     assert server.fails(RepoTokenOperation, given).kind == "permission"
 
 
-def test_a_token_is_renewed_on_request(server: Server, access: Access) -> None:
+def test_token_is_renewed_on_request(server: Server, access: Access) -> None:
     access.add("old", days=10)
     _plan, values = server.run(RepoTokenOperation, {"name": "app", "renew": True})
     assert values["token"]["value"] == "secret-made-1"
@@ -239,7 +241,7 @@ def test_tokens_in_use_are_not_revoked(server: Server, access: Access) -> None:
     assert not server.run(RepoTokenOperation, given)[0].changed
 
 
-def test_a_token_of_another_user_is_a_conflict(server: Server, access: Access) -> None:
+def test_token_of_another_user_is_a_conflict(server: Server, access: Access) -> None:
     access.add("old", days=10)
     given = {"name": "app", "token_username": "Bob"}
     assert not server.run(RepoTokenOperation, given)[0].changed
@@ -247,7 +249,7 @@ def test_a_token_of_another_user_is_a_conflict(server: Server, access: Access) -
     assert server.fails(RepoTokenOperation, given).kind == "conflict"
 
 
-def test_short_lives_are_warned_about(server: Server, access: Access) -> None:
+def test_short_lifetime_gives_a_warning(server: Server, access: Access) -> None:
     server.run(RepoTokenOperation, {"name": "app", "expires_in": "2h"})
     assert "may not store" in server.warnings[0]
 
@@ -268,14 +270,14 @@ def test_short_lives_are_warned_about(server: Server, access: Access) -> None:
         ({"state": "absent", "revoke_older": True}, "revoke_older cannot be combined"),
     ],
 )
-def test_slips(server: Server, access: Access, given: dict[str, Any], said: str) -> None:
+def test_invalid_input(server: Server, access: Access, given: dict[str, Any], said: str) -> None:
     error = server.fails(RepoTokenOperation, {"name": "app", **given})
     assert error.kind == "invalid"
     assert said in error.message
     assert server.stub.seen == []
 
 
-def test_a_server_without_access(server: Server) -> None:
+def test_server_without_access_service_is_reported(server: Server) -> None:
     page: Callable[[Seen], Reply] = lambda _seen: Reply(404, "<html>no</html>")  # noqa: E731
     server.stub.answer = page
     error = server.fails(RepoTokenOperation, {"name": "app", "state": "absent"})

@@ -42,7 +42,7 @@ def value(users: Directory, field: str, name: str = "bob") -> Any:
 NEW = {"name": "Bob", "email": "bob@example.org", "user_password": "s3cret-word"}
 
 
-def test_a_user_is_created_and_stays(server: Server, users: Directory) -> None:
+def test_user_is_created_and_then_unchanged(server: Server, users: Directory) -> None:
     given = {**NEW, **FLAGS, "groups": ["ops", "dev"]}
     plan, values = server.run(RepoUserOperation, given)
     assert plan.action == "create"
@@ -67,7 +67,7 @@ def test_a_user_is_created_and_stays(server: Server, users: Directory) -> None:
         ("remove", ["dev"], ["readers"]),
     ],
 )
-def test_groups(
+def test_groups_are_updated(
     server: Server, users: Directory, mode: str, given: list[str], after: list[str]
 ) -> None:
     add(users, groups=["dev", "readers"])
@@ -91,14 +91,14 @@ def test_automatic_groups_of_a_new_user_are_removed(server: Server) -> None:
     assert users.writes[-1][1:] == ("users/bob/groups", {"add": [], "remove": ["readers"]})
 
 
-def test_an_unknown_group_is_not_found(server: Server, users: Directory) -> None:
+def test_unknown_group_is_not_found(server: Server, users: Directory) -> None:
     error = server.fails(RepoUserOperation, {**NEW, "groups": ["dev", "nobody"]})
     assert error.kind == "not_found"
     assert "there is no group 'nobody'" in error.message
     assert users.writes == []
 
 
-def test_a_password_is_sent_on_request_only(server: Server, users: Directory) -> None:
+def test_password_is_sent_only_on_request(server: Server, users: Directory) -> None:
     add(users)
     assert not server.run(RepoUserOperation, NEW)[0].changed
     plan, _values = server.run(RepoUserOperation, {**NEW, "update_password": "always"})
@@ -107,7 +107,7 @@ def test_a_password_is_sent_on_request_only(server: Server, users: Directory) ->
     assert "s3cret" not in repr(plan)
 
 
-def test_fields_that_are_not_given_stay(server: Server, users: Directory) -> None:
+def test_omitted_fields_are_kept(server: Server, users: Directory) -> None:
     add(users, profile_updatable=False)
     server.run(RepoUserOperation, {"name": "bob", "email": "new@example.org"})
     assert [body for _m, _p, body in users.writes] == [{"email": "new@example.org"}]
@@ -123,7 +123,9 @@ def test_fields_that_are_not_given_stay(server: Server, users: Directory) -> Non
         {"internal_password_disabled": True},
     ],
 )
-def test_accounts_that_are_needed_stay(server: Server, name: str, change: dict[str, Any]) -> None:
+def test_required_accounts_are_not_deleted(
+    server: Server, name: str, change: dict[str, Any]
+) -> None:
     users = Directory(server)
     users.me = "bob"
     add(users, name, admin=True)
@@ -134,7 +136,7 @@ def test_accounts_that_are_needed_stay(server: Server, name: str, change: dict[s
     assert server.run(RepoUserOperation, {"name": name, **change, "force": True})[0].changed
 
 
-def test_deletion(server: Server, users: Directory) -> None:
+def test_user_is_deleted(server: Server, users: Directory) -> None:
     add(users)
     given = {"name": "bob", "state": "absent"}
     assert server.run(RepoUserOperation, given)[0].action == "delete"
@@ -162,7 +164,7 @@ def test_many_users_in_one_task(server: Server, users: Directory) -> None:
         ({"name": "new", "email": "a@b.c"}, "the password is missing"),
     ],
 )
-def test_a_new_user_is_complete(server: Server, given: dict[str, Any], said: str) -> None:
+def test_incomplete_new_user_is_rejected(server: Server, given: dict[str, Any], said: str) -> None:
     users = Directory(server)
     error = server.fails(RepoUserOperation, given)
     assert error.kind == "invalid"
@@ -172,7 +174,7 @@ def test_a_new_user_is_complete(server: Server, given: dict[str, Any], said: str
     assert len(users.writes) == 1
 
 
-def test_flags_that_exclude_each_other(server: Server, users: Directory) -> None:
+def test_contradictory_flags_are_rejected(server: Server, users: Directory) -> None:
     add(users)
     error = server.fails(RepoUserOperation, {"name": "bob", "disable_ui_access": True})
     assert "set profile_updatable to false, too" in error.message
@@ -193,7 +195,7 @@ def test_flags_that_exclude_each_other(server: Server, users: Directory) -> None
         ({"entries": [{"name": "x"}], "force": True}, "force cannot be combined with entries"),
     ],
 )
-def test_slips(server: Server, given: dict[str, Any], said: str) -> None:
+def test_invalid_input(server: Server, given: dict[str, Any], said: str) -> None:
     error = server.fails(RepoUserOperation, given)
     assert error.kind == "invalid"
     assert said in error.message

@@ -45,20 +45,20 @@ def paths(src: object, path: str = "") -> list[str]:
 BELOW = ["a.txt", "link.txt", "sub/b.txt", "sub/we;ird #1 %ü.txt"]
 
 
-def test_a_file_gets_its_own_name_in_a_folder(tree: Path) -> None:
+def test_file_keeps_its_name_in_a_folder(tree: Path) -> None:
     assert paths(tree / "dist/a.txt") == ["a.txt"]
     assert paths(tree / "dist/a.txt", "x/y/") == ["x/y/a.txt"]
     assert paths(tree / "dist/a.txt", "/x/y") == ["x/y"]
 
 
-def test_a_folder_keeps_its_name_unless_it_ends_with_a_slash(tree: Path) -> None:
+def test_folder_keeps_its_name_without_trailing_slash(tree: Path) -> None:
     assert paths(f"{tree}/dist/", "x") == [f"x/{name}" for name in BELOW]
     assert paths(f"{tree}/dist/", "") == BELOW
     assert paths(tree / "dist", "x/") == [f"x/dist/{name}" for name in BELOW]
     assert paths(tree / "dist") == [f"dist/{name}" for name in BELOW]
 
 
-def test_a_glob(tree: Path) -> None:
+def test_glob_selects_files(tree: Path) -> None:
     assert paths(tree / "dist/*.txt", "x") == ["x/a.txt", "x/link.txt"]
     assert paths(tree / "dist/s*", "x") == ["x/sub/b.txt", "x/sub/we;ird #1 %ü.txt"]
     assert sorted(paths(tree / "dist/**/b*")) == ["sub/b.txt"]
@@ -66,12 +66,12 @@ def test_a_glob(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["/dist//*.txt", "//dist/*.txt", "/dis*//?.txt", "//**//a.txt"])
-def test_a_glob_after_a_folder_that_ends_with_a_slash(tree: Path, pattern: str) -> None:
+def test_glob_after_a_folder_with_slash_selects_files(tree: Path, pattern: str) -> None:
     found = {file.path.rpartition("/")[2] for file in sources.files_of(f"{tree}{pattern}", "x")}
     assert "a.txt" in found
 
 
-def test_flat_drops_the_folders(tree: Path) -> None:
+def test_flat_drops_folders(tree: Path) -> None:
     flat = sources.Selection(flat=True)
     assert [file.path for file in sources.files_of(f"{tree}/dist", "x", flat)] == [
         f"x/{name.rpartition('/')[2]}" for name in BELOW
@@ -81,7 +81,7 @@ def test_flat_drops_the_folders(tree: Path) -> None:
         found_for(src=f"{tree}/*/a.txt", flat=True)
 
 
-def test_what_is_excluded_below_the_source(tree: Path) -> None:
+def test_excluded_files_below_the_source_are_omitted(tree: Path) -> None:
     kept = found_for(src=f"{tree}/dist", exclude=["sub/*", "link*"])
     assert [one.path for one in kept] == ["dist/a.txt"]
     kept = found_for(src=f"{tree}/**/*.txt", exclude=["dist/sub/", "other/*"])
@@ -92,7 +92,7 @@ def test_what_is_excluded_below_the_source(tree: Path) -> None:
         found_for(src=f"{tree}/dist/a.txt", exclude=["*.txt"])
 
 
-def test_a_relative_source_that_is_missing_says_where_it_was_looked_for(
+def test_missing_relative_source_is_reported_with_its_folder(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tree)
@@ -101,19 +101,19 @@ def test_a_relative_source_that_is_missing_says_where_it_was_looked_for(
     assert f"searched in '{os.path.realpath(tree)}'" in caught.value.message
 
 
-def test_what_is_no_file_in_a_folder_is_refused(tree: Path) -> None:
+def test_special_file_is_rejected(tree: Path) -> None:
     os.mkfifo(tree / "dist" / "sub" / "fifo")
     for src in ("dist", "dist/**", "dist/sub/f*"):
         with pytest.raises(ToolchainError, match="neither a file nor a folder"):
             paths(tree / src)
 
 
-def test_a_name_with_glob_characters_is_a_name(tree: Path) -> None:
+def test_existing_name_with_glob_characters_is_literal(tree: Path) -> None:
     (tree / "a[1].txt").write_text("")
     assert paths(tree / "a[1].txt") == ["a[1].txt"]
 
 
-def test_linked_folders_are_followed_but_not_in_circles(tree: Path) -> None:
+def test_linked_folders_are_followed_without_loops(tree: Path) -> None:
     (tree / "dist" / "linked").symlink_to(tree / "other")
     assert "linked/a.txt" in paths(f"{tree}/dist/")
     (tree / "dist" / "linked").unlink()
@@ -123,7 +123,7 @@ def test_linked_folders_are_followed_but_not_in_circles(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("src", ["missing", "dist/*.zip", "dist/empty", "broken", "fifo", "links"])
-def test_what_cannot_be_deployed_is_refused(tree: Path, src: str) -> None:
+def test_undeployable_source_is_rejected(tree: Path, src: str) -> None:
     (tree / "broken").symlink_to("nowhere")
     (tree / "links").mkdir()
     (tree / "links" / "to_itself").symlink_to("to_itself")
@@ -134,7 +134,7 @@ def test_what_cannot_be_deployed_is_refused(tree: Path, src: str) -> None:
     assert "src" in caught.value.message
 
 
-def test_a_name_that_is_not_utf8_is_refused(tree: Path) -> None:
+def test_name_that_is_not_utf8_is_rejected(tree: Path) -> None:
     os.mkdir(os.fsencode(tree) + b"/latin")
     with open(os.fsencode(tree) + b"/latin/\xfc.txt", "wb"):
         pass
@@ -155,12 +155,12 @@ def found_for(**given: Any) -> list[sources.FileSource]:
         ([1], "[1]"),
     ],
 )
-def test_content_that_is_no_text_is_json(content: Any, text: str) -> None:
+def test_content_other_than_a_string_is_json(content: Any, text: str) -> None:
     (source,) = found_for(content=content, path="a.json")
     assert source.content.open().read() == text.encode()
 
 
-def test_artifacts_go_below_the_path_with_their_own_properties(tree: Path) -> None:
+def test_artifacts_are_placed_below_path_with_their_properties(tree: Path) -> None:
     artifacts = [
         {"src": str(tree / "dist/a.txt"), "path": "x/new.txt", "properties": {"k": "2", "l": "z"}},
         {"src": str(tree / "other")},
@@ -172,21 +172,21 @@ def test_artifacts_go_below_the_path_with_their_own_properties(tree: Path) -> No
     ]
 
 
-def test_two_sources_for_one_target_are_refused(tree: Path) -> None:
+def test_two_sources_for_one_target_are_rejected(tree: Path) -> None:
     artifacts = [{"src": str(tree / name)} for name in ("dist/a.txt", "other/a.txt")]
     with pytest.raises(ToolchainError, match=r"would both be deployed to 'a\.txt'"):
         found_for(artifacts=artifacts)
 
 
 @pytest.mark.parametrize("path", ["", "x/", "x/../y", "x//y", "./x"])
-def test_content_needs_the_path_of_a_file(path: str) -> None:
+def test_content_without_file_path_is_rejected(path: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         found_for(content="text", path=path)
     assert caught.value.kind == "invalid"
 
 
 @pytest.mark.parametrize("size", [0, 1, 2 * 1024 * 1024, 5_000_001])
-def test_digests_in_one_pass(size: int) -> None:
+def test_digests_are_computed_in_one_pass(size: int) -> None:
     content = os.urandom(size)
 
     class Once(io.BytesIO):
@@ -224,7 +224,7 @@ def archive(path: Path, entries: dict[str, bytes]) -> Path:
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "A.TGZ"])
-def test_entries_of_an_archive(tmp_path: Path, name: str) -> None:
+def test_entries_of_an_archive_are_listed(tmp_path: Path, name: str) -> None:
     path = archive(tmp_path / name, {"./x/y.txt": b"1", "z.txt": b""})
     found = archives.entries_of(str(path))
     assert found == {
@@ -234,7 +234,7 @@ def test_entries_of_an_archive(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("written", "read"), [("größe".encode(), "größe"), (b"\x81.txt", "ü.txt")])
-def test_names_in_a_zip_that_does_not_say_utf8(tmp_path: Path, written: bytes, read: str) -> None:
+def test_legacy_zip_names_are_decoded(tmp_path: Path, written: bytes, read: str) -> None:
     stand_in = "x" * len(written)
     path = archive(tmp_path / "a.zip", {stand_in: b"1"})
     path.write_bytes(path.read_bytes().replace(stand_in.encode(), written))
@@ -243,7 +243,9 @@ def test_names_in_a_zip_that_does_not_say_utf8(tmp_path: Path, written: bytes, r
 
 @pytest.mark.parametrize("entry", ["../x", "/x", "a/../../x"])
 @pytest.mark.parametrize("name", ["a.zip", "a.tar"])
-def test_entries_outside_are_refused(tmp_path: Path, name: str, entry: str) -> None:
+def test_archive_entries_outside_of_the_folder_are_rejected(
+    tmp_path: Path, name: str, entry: str
+) -> None:
     with pytest.raises(ToolchainError, match="outside"):
         archives.entries_of(str(archive(tmp_path / name, {entry: b"1"})))
 
@@ -257,14 +259,14 @@ def test_entries_outside_are_refused(tmp_path: Path, name: str, entry: str) -> N
         ("a.rar", b"x"),
     ],
 )
-def test_what_is_no_archive_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+def test_invalid_archive_is_rejected(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ToolchainError) as caught:
         archives.entries_of(str(tmp_path / name))
     assert caught.value.kind == "invalid"
 
 
-def test_an_archive_without_files_is_refused(tmp_path: Path) -> None:
+def test_empty_archive_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="holds no files"):
         archives.entries_of(str(archive(tmp_path / "a.tar", {})))
 
@@ -293,7 +295,7 @@ def _read(*contents: sources.Content) -> list[sources.WantedFile]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 65_536, 65_537, 100_000])
-def test_a_file_is_read_to_its_end(size: int) -> None:
+def test_file_is_read_completely(size: int) -> None:
     content = os.urandom(size)
     (found,) = _read(_Parts(content))
     assert found.digests == digests_of(io.BytesIO(content))
@@ -301,7 +303,7 @@ def test_a_file_is_read_to_its_end(size: int) -> None:
         assert b"".join(iter(lambda: stream.read(10**6), b"")) == content
 
 
-def test_a_small_file_is_sent_as_it_was_when_its_digests_were_made(tmp_path: Path) -> None:
+def test_small_file_is_sent_with_the_content_of_its_digests(tmp_path: Path) -> None:
     file = tmp_path / "a.bin"
     file.write_bytes(b"as it was")
     (found,) = _read(sources.LocalFile(str(file)))
@@ -310,7 +312,7 @@ def test_a_small_file_is_sent_as_it_was_when_its_digests_were_made(tmp_path: Pat
         assert stream.read() == b"as it was"
 
 
-def test_small_files_are_held_as_long_as_there_is_room(
+def test_small_files_are_held_up_to_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "_MAX_HELD", 25)

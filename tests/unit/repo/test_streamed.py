@@ -40,7 +40,7 @@ WRITTEN = st.fixed_dictionaries(
 
 
 @given(ROWS, MEMBERS, MEMBERS, st.integers(1, 20), WRITTEN)
-def test_rows_do_not_depend_on_the_pieces(
+def test_rows_do_not_depend_on_chunk_borders(
     rows: list[dict[str, Any]],
     before: dict[str, Any],
     after: dict[str, Any],
@@ -55,7 +55,7 @@ def test_rows_do_not_depend_on_the_pieces(
 
 
 @given(ROWS, st.data())
-def test_what_ends_too_early_is_never_taken_for_whole(
+def test_truncated_document_is_never_accepted(
     rows: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     body = json.dumps({"rows": rows, "range": {"total": 1}}).encode()
@@ -77,12 +77,12 @@ def test_what_ends_too_early_is_never_taken_for_whole(
         b'{"rows" []}',
     ],
 )
-def test_what_is_no_such_object_is_refused(body: bytes) -> None:
+def test_document_of_another_shape_is_rejected(body: bytes) -> None:
     with pytest.raises(json_rows.InvalidJson):
         parsed(body)
 
 
-def test_a_value_without_an_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_value_is_not_read_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_rows, "_LONGEST", 1000)
     read = 0
 
@@ -111,7 +111,7 @@ def client(server: Server, retries: int) -> RepoClient:
 
 
 @pytest.mark.parametrize("first", [BROKEN, CUT])
-def test_an_answer_that_breaks_off_is_asked_for_once_more(server: Server, first: Reply) -> None:
+def test_truncated_response_is_requested_again(server: Server, first: Reply) -> None:
     server.on["GET /x"] = [first, WHOLE]
     asking = client(server, retries=1)
     found = json_rows.read(asking, "listing", "x", "files")
@@ -121,7 +121,7 @@ def test_an_answer_that_breaks_off_is_asked_for_once_more(server: Server, first:
 
 
 @pytest.mark.parametrize(("first", "kind"), [(BROKEN, "protocol"), (CUT, "network")])
-def test_an_answer_that_stays_broken_is_an_error(server: Server, first: Reply, kind: str) -> None:
+def test_repeatedly_truncated_response_is_an_error(server: Server, first: Reply, kind: str) -> None:
     server.on["GET /x"] = first
     with pytest.raises(ToolchainError) as caught:
         json_rows.read(client(server, retries=1), "listing", "x", "files")
@@ -132,7 +132,7 @@ def test_an_answer_that_stays_broken_is_an_error(server: Server, first: Reply, k
     assert len(server.asked) == 3
 
 
-def test_a_page_is_no_answer(server: Server) -> None:
+def test_html_page_is_an_error(server: Server) -> None:
     server.on["GET /x"] = Reply(body="<html><title>Welcome</title></html>")
     with pytest.raises(ToolchainError, match="HTML where JSON with 'files'") as caught:
         json_rows.read(client(server, retries=1), "listing", "x", "files")
@@ -140,12 +140,12 @@ def test_a_page_is_no_answer(server: Server) -> None:
     assert len(server.asked) == 1
 
 
-def test_half_a_character_in_a_row_is_no_half_in_the_result() -> None:
+def test_unpaired_surrogate_in_a_row_is_replaced() -> None:
     body = b'{"rows": [{"name": "a\\ud83d"}, {"name": "\\ud83d\\ude00"}]}'
     assert [row["name"] for row in parsed(body).rows] == ["a\ufffd", "\U0001f600"]
 
 
-def test_rows_that_are_nested_too_deep_are_refused(server: Server) -> None:
+def test_too_deeply_nested_rows_are_rejected(server: Server) -> None:
     server.on["GET /x"] = Reply(200, '{"rows": [' + '{"a":' * 300 + "1" + "}" * 300 + "]}")
     with pytest.raises(ToolchainError, match="more than 200 levels") as caught:
         json_rows.read(server.client(), "reading", "x", "rows")

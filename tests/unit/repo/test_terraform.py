@@ -93,12 +93,12 @@ def test_attributes_become_options(
         ("local_terraformbackend", "terraformbackend", None),
     ],
 )
-def test_package_types(kind: str, package: str, settings: dict[str, Any] | None) -> None:
+def test_package_type_is_derived(kind: str, package: str, settings: dict[str, Any] | None) -> None:
     found = converted(kind)
     assert (found["package_type"], found.get("settings")) == (package, settings)
 
 
-def test_modules_and_plans_are_read_and_other_resources_are_not() -> None:
+def test_repositories_of_modules_and_plans_are_read() -> None:
     document = state(("artifactory_local_npm_repository", {"key": "a"}), child=True)
     document["values"]["root_module"]["resources"] = [
         {"type": "artifactory_group", "values": {"name": "g"}},
@@ -109,7 +109,7 @@ def test_modules_and_plans_are_read_and_other_resources_are_not() -> None:
     assert terraform_repositories({"planned_values": document["values"]})["repositories"]
 
 
-def test_an_unknown_attribute_is_not_lost_silently() -> None:
+def test_unknown_attribute_is_rejected() -> None:
     document = state(("artifactory_remote_npm_repository", {"key": "k", "curated": True}))
     with pytest.raises(AnsibleFilterError, match="has the attribute curated, which is not known"):
         terraform_repositories(document)
@@ -129,7 +129,7 @@ def test_an_unknown_attribute_is_not_lost_silently() -> None:
         ),
     ],
 )
-def test_wrong_input_is_named(given: Any, message: str) -> None:
+def test_invalid_input_is_rejected(given: Any, message: str) -> None:
     with pytest.raises(AnsibleFilterError, match=message):
         terraform_repositories(given)
     with pytest.raises(AnsibleFilterError, match="ignore is a list"):

@@ -35,7 +35,7 @@ def trash(*keys: str) -> Reply:
 ONE = params("clean", repo="r", path="a/1.txt")
 
 
-def test_listing(server: Server) -> None:
+def test_trash_is_listed(server: Server) -> None:
     server.on[TRASH] = trash("s", "r")
     plan, values = server.run(ArtifactTrashOperation, params("listed"))
     assert values == {"children": ["r", "s"]}
@@ -43,7 +43,7 @@ def test_listing(server: Server) -> None:
 
 
 @pytest.mark.parametrize("state", ["listed", "empty", "builds_clean"])
-def test_an_empty_trash_may_be_a_404(server: Server, state: str) -> None:
+def test_empty_trash_may_be_a_404(server: Server, state: str) -> None:
     """Verify that the 404 is accepted only if a repository manager responds."""
     assert server.fails(ArtifactTrashOperation, params(state)).kind == "not_found"
     server.on[REPOSITORIES] = Reply(body="[]")
@@ -52,7 +52,7 @@ def test_an_empty_trash_may_be_a_404(server: Server, state: str) -> None:
     assert values["children"] == []
 
 
-def test_emptying(server: Server) -> None:
+def test_trash_is_emptied(server: Server) -> None:
     server.on[TRASH] = [trash("r"), trash()]
     server.on[EMPTY] = Reply(202, '"Successfully deleted all trashcan items"')
     plan, values = server.run(ArtifactTrashOperation, params("empty"))
@@ -61,7 +61,7 @@ def test_emptying(server: Server) -> None:
     assert server.asked == [TRASH, EMPTY, TRASH]
 
 
-def test_what_is_still_there_after_emptying_is_told(server: Server) -> None:
+def test_remaining_items_are_returned(server: Server) -> None:
     server.on[TRASH] = [trash("r", "s"), trash("s")]
     server.on[EMPTY] = Reply(202)
     _plan, values = server.run(ArtifactTrashOperation, params("empty"))
@@ -72,13 +72,13 @@ def test_what_is_still_there_after_emptying_is_told(server: Server) -> None:
 @pytest.mark.parametrize(
     "body", [*({"children": odd} for odd in (5, {"uri": "/r"}, "r")), {"error": "no"}]
 )
-def test_a_listing_in_another_shape_is_not_understood(server: Server, body: dict[str, Any]) -> None:
+def test_malformed_listing_is_a_protocol_error(server: Server, body: dict[str, Any]) -> None:
     server.on[TRASH] = Reply(body=body)
     assert server.fails(ArtifactTrashOperation, params("empty")).kind == "protocol"
 
 
 @pytest.mark.parametrize("left", [(), ("r",)])
-def test_a_lost_answer_to_emptying_is_looked_up(server: Server, left: tuple[str, ...]) -> None:
+def test_lost_response_to_emptying_is_verified(server: Server, left: tuple[str, ...]) -> None:
     server.on[TRASH] = [trash("r"), trash(*left)]
     server.on[EMPTY] = Reply(cut=True)
     if left:
@@ -90,7 +90,7 @@ def test_a_lost_answer_to_emptying_is_looked_up(server: Server, left: tuple[str,
     assert server.asked == [TRASH, EMPTY, *looks]
 
 
-def test_cleaning_an_item(server: Server) -> None:
+def test_item_is_cleaned(server: Server) -> None:
     server.on[TRASH] = [trash("r", "s"), trash("s")]
     server.on[ITEM] = Reply(body={})
     server.on[CLEAN] = Reply(204)
@@ -101,7 +101,7 @@ def test_cleaning_an_item(server: Server) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["generic", "jfrog"])
-def test_a_repository_that_is_not_listed_has_nothing_in_it(server: Server, dialect: str) -> None:
+def test_unlisted_repository_has_no_trash(server: Server, dialect: str) -> None:
     server.dialect = dialect
     server.on[TRASH] = trash("s")
     server.on[REPOSITORIES] = Reply(body=json.dumps([{"key": "r"}]))
@@ -112,19 +112,21 @@ def test_a_repository_that_is_not_listed_has_nothing_in_it(server: Server, diale
 
 
 @pytest.mark.parametrize("listing", [trash("s"), Reply(404)])
-def test_an_unknown_repository_is_not_one_without_trash(server: Server, listing: Reply) -> None:
+def test_unknown_repository_is_not_a_repository_without_trash(
+    server: Server, listing: Reply
+) -> None:
     server.on |= {TRASH: listing, REPOSITORIES: Reply(body=json.dumps([{"key": "s"}]))}
     error = server.fails(ArtifactTrashOperation, ONE)
     assert (error.kind, "'r'" in error.message) == ("not_found", True)
     assert server.asked == [TRASH, REPOSITORIES]
 
 
-def test_a_pattern_names_no_item_of_the_trash(server: Server) -> None:
+def test_pattern_is_rejected_as_an_item(server: Server) -> None:
     error = server.fails(ArtifactTrashOperation, params("clean", repo="r", path="a/*.txt"))
     assert (error.kind, server.asked) == ("invalid", [])
 
 
-def test_an_item_that_is_not_there(server: Server) -> None:
+def test_missing_item_is_unchanged(server: Server) -> None:
     server.on[TRASH] = trash("r")
     plan, _values = server.run(ArtifactTrashOperation, ONE)
     assert not plan.changed
@@ -132,7 +134,7 @@ def test_an_item_that_is_not_there(server: Server) -> None:
 
 
 @pytest.mark.parametrize("answer", [NOT_THERE, Reply(404)])
-def test_where_only_keys_are_shown_the_server_tells_at_last(server: Server, answer: Reply) -> None:
+def test_item_is_cleaned_if_only_keys_are_shown(server: Server, answer: Reply) -> None:
     server.dialect = "generic"
     server.on[TRASH] = trash("r")
     server.on[CLEAN] = answer
@@ -142,7 +144,7 @@ def test_where_only_keys_are_shown_the_server_tells_at_last(server: Server, answ
     assert values["changed"] is False
 
 
-def test_an_item_that_is_still_there_after_cleaning_is_a_failure(server: Server) -> None:
+def test_remaining_item_is_an_error(server: Server) -> None:
     server.on[TRASH] = trash("r")
     server.on[ITEM] = Reply(body={})
     server.on[CLEAN] = Reply(204)
@@ -154,7 +156,7 @@ def test_an_item_that_is_still_there_after_cleaning_is_a_failure(server: Server)
     assert values == {"changed": True, "children": ["r"]}
 
 
-def test_another_400_is_a_failure(server: Server) -> None:
+def test_other_400_is_an_error(server: Server) -> None:
     server.on[TRASH] = trash("r")
     server.on[ITEM] = Reply(body={})
     server.on[CLEAN] = Reply(400, "available only in Artifactory Pro")
@@ -162,7 +164,7 @@ def test_another_400_is_a_failure(server: Server) -> None:
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_a_lost_answer_to_cleaning_is_looked_up(server: Server, gone: bool) -> None:
+def test_lost_response_to_cleaning_is_verified(server: Server, gone: bool) -> None:
     server.on[TRASH] = trash("r")
     server.on[ITEM] = [Reply(body={}), Reply(404 if gone else 200)]
     server.on[CLEAN] = Reply(cut=True)
@@ -174,7 +176,7 @@ def test_a_lost_answer_to_cleaning_is_looked_up(server: Server, gone: bool) -> N
 
 
 @pytest.mark.parametrize("dialect", ["generic", "jfrog"])
-def test_a_sealed_plan_has_the_items_that_the_server_shows(server: Server, dialect: str) -> None:
+def test_sealed_plan_contains_the_items_of_the_server(server: Server, dialect: str) -> None:
     rows = [{"repo": "auto-trashcan", "path": "r/a", "name": "1.txt", "size": 1}]
     server.dialect = dialect
     server.on |= {TRASH: trash("r", "s"), QUERY: Reply(body={"results": rows, "range": {}})}
@@ -189,7 +191,7 @@ def test_a_sealed_plan_has_the_items_that_the_server_shows(server: Server, diale
     assert (plan.before, plan.after) == ({"children": ["r", "s"]}, {"children": ["r"]})
 
 
-def test_a_part_of_the_trash_is_no_plan(server: Server) -> None:
+def test_incomplete_listing_is_rejected_for_a_plan(server: Server) -> None:
     trimmed = {"notification": "AQL query reached the search hard limit, results are trimmed."}
     server.on |= {TRASH: trash("r"), QUERY: Reply(body={"results": [], "range": trimmed})}
     operation = server.operation(ArtifactTrashOperation, params("empty"))
@@ -199,7 +201,7 @@ def test_a_part_of_the_trash_is_no_plan(server: Server) -> None:
     assert caught.value.kind == "protocol"
 
 
-def test_a_failure_tells_whether_something_went(server: Server) -> None:
+def test_failure_reports_whether_items_were_deleted(server: Server) -> None:
     server.dialect = "generic"
     server.on |= {TRASH: [trash("r", "s"), trash("s")], "DELETE /api/trash/clean/r": Reply(204)}
     server.on["DELETE /api/trash/clean/s"] = Reply(403)
@@ -215,7 +217,7 @@ def test_a_failure_tells_whether_something_went(server: Server) -> None:
 @pytest.mark.parametrize(
     ("dialect", "key"), [("generic", "acme-build-info"), ("jfrog", "artifactory-build-info")]
 )
-def test_build_records_in_the_trash(server: Server, dialect: str, key: str) -> None:
+def test_build_records_in_trash_are_cleaned(server: Server, dialect: str, key: str) -> None:
     server.dialect = dialect
     server.on[TRASH] = [trash(key), trash()]
     server.on[f"DELETE /api/trash/clean/{key}"] = Reply(204)
@@ -223,7 +225,7 @@ def test_build_records_in_the_trash(server: Server, dialect: str, key: str) -> N
     assert values == {"changed": True, "children": []}
 
 
-def test_all_of_a_repository_needs_force(server: Server) -> None:
+def test_cleaning_a_whole_repository_needs_force(server: Server) -> None:
     for path in ("", "/"):
         error = server.fails(ArtifactTrashOperation, params("clean", repo="r", path=path))
         assert error.kind == "invalid"
@@ -244,6 +246,8 @@ def test_all_of_a_repository_needs_force(server: Server) -> None:
         params("clean", repo="r", path="../a"),
     ],
 )
-def test_what_does_not_go_together_is_refused(server: Server, given: dict[str, Any]) -> None:
+def test_contradictory_options_are_rejected_before_any_request(
+    server: Server, given: dict[str, Any]
+) -> None:
     assert server.fails(ArtifactTrashOperation, given).kind == "invalid"
     assert server.asked == []

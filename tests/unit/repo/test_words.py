@@ -50,7 +50,7 @@ def error_of(server: Server, reply: Reply) -> ToolchainError:
         (LICENCE, "this edition of the server does not offer it: This REST API"),
     ],
 )
-def test_words(server: Server, body: Any, said: str) -> None:
+def test_error_text_is_extracted(server: Server, body: Any, said: str) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
     error = error_of(server, Reply(400, text))
     assert (error.kind, error.status) == ("rejected", 400)
@@ -59,13 +59,13 @@ def test_words(server: Server, body: Any, said: str) -> None:
     assert "<" not in error.message
 
 
-def test_an_empty_body_is_said_to_be_one(server: Server) -> None:
+def test_empty_body_is_reported(server: Server) -> None:
     error = error_of(server, Reply(404))
     assert error.kind == "not_found"
     assert error.message == "reading x: the server returned 404 without an error message"
 
 
-def test_the_request_id_helps_the_administrator(server: Server) -> None:
+def test_request_id_is_part_of_the_error(server: Server) -> None:
     error = error_of(server, Reply(500, "broken", {"X-Request-Id": "4711"}))
     assert error.detail == "broken (request 4711)"
 
@@ -81,7 +81,9 @@ def test_the_request_id_helps_the_administrator(server: Server) -> None:
         (403, "User u is not permitted to deploy", "permission"),
     ],
 )
-def test_a_refused_api_key_names_tokens(server: Server, status: int, said: str, kind: str) -> None:
+def test_rejected_api_key_suggests_tokens(
+    server: Server, status: int, said: str, kind: str
+) -> None:
     task = server.task()
     keyed = replace(task.connection, api_key=Secret("key-12345"))
     client = RepoClient(Task(keyed, task.warn, False))
@@ -92,13 +94,13 @@ def test_a_refused_api_key_names_tokens(server: Server, status: int, said: str, 
     assert ("give a token instead" in caught.value.message) is (kind == "auth")
 
 
-def test_a_403_without_an_api_key_is_a_permission_error(server: Server) -> None:
+def test_403_without_api_key_is_permission_error(server: Server) -> None:
     error = error_of(server, Reply(403, "Forbidden"))
     assert (error.kind, "token" in error.message) == ("permission", False)
 
 
 @pytest.mark.parametrize("body", ["", "text", "[]", "{}", '{"messages": {}}', '{"messages": null}'])
-def test_no_messages(body: str) -> None:
+def test_body_without_messages_gives_an_empty_list(body: str) -> None:
     assert error_text.messages_of(body) == []
 
 
@@ -121,7 +123,5 @@ def test_messages_have_a_level() -> None:
         ('{"errors": []}', ""),
     ],
 )
-def test_what_a_body_reports_as_errors_is_found_however_it_is_written(
-    body: str, expected: str
-) -> None:
+def test_errors_are_found_in_any_form(body: str, expected: str) -> None:
     assert error_text.errors_in(body) == expected
