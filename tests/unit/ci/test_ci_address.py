@@ -36,7 +36,7 @@ NAMES = st.text("abÄ /?#[]\\%+&'. x", min_size=1, max_size=12).filter(
         ("https://user:secret@ci.example.com/jenkins/job/a/", "job/a"),
     ],
 )
-def test_a_job_is_found_however_it_is_given(given: Any, path: str) -> None:
+def test_job_is_found_in_every_notation(given: Any, path: str) -> None:
     assert job_of(given, BASE).path == path
 
 
@@ -71,7 +71,7 @@ def test_a_job_is_found_however_it_is_given(given: Any, path: str) -> None:
         "https://ci.example.com:port/jenkins/job/a",
     ],
 )
-def test_what_is_no_job_of_the_server_is_refused(given: Any) -> None:
+def test_job_of_another_server_is_rejected(given: Any) -> None:
     with pytest.raises(ToolchainError) as caught:
         job_of(given, BASE)
     assert caught.value.kind == "invalid"
@@ -79,14 +79,14 @@ def test_what_is_no_job_of_the_server_is_refused(given: Any) -> None:
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4))
-def test_the_address_of_a_job_names_the_same_job(names: list[str]) -> None:
+def test_url_and_names_mean_the_same_job(names: list[str]) -> None:
     job = job_of(names, BASE)
     assert job.path.count("/") == 2 * len(names) - 1
     assert job_of(f"{BASE}/{job.path}/", BASE).path == job.path
     assert same_job(f"http://inner:8080/{job.path}/", job)
 
 
-def test_a_job_of_the_same_name_in_a_folder_is_another() -> None:
+def test_equally_named_job_in_a_folder_is_different() -> None:
     job = job_of("b", BASE)
     assert same_job("http://inner/ci/job/b/", job)
     assert not same_job("http://inner/ci/job/a/job/b/", job)

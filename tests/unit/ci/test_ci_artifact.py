@@ -103,7 +103,7 @@ def actions(result: dict[str, Any]) -> dict[str, str]:
     return {file["path"]: file["action"] for file in result["files"]}
 
 
-def test_a_fingerprint_tells_what_is_there(fetch: Fetching) -> None:
+def test_fingerprint_identifies_unchanged_files(fetch: Fetching) -> None:
     fetch.server.fingerprints = [("a.txt", b"A"), ("sub/b.txt", b"BB")]
     planned = fetch(check=True)
     assert planned["changed"]
@@ -121,7 +121,7 @@ def test_a_fingerprint_tells_what_is_there(fetch: Fetching) -> None:
     assert fetch.asked == ["GET lastSuccessfulBuild/api/json"]
 
 
-def test_without_a_fingerprint_the_size_tells(fetch: Fetching) -> None:
+def test_size_identifies_unchanged_files_without_fingerprint(fetch: Fetching) -> None:
     fetch()
     (fetch.folder / "dest/a.txt").write_bytes(b"X")
     (fetch.folder / "dest/sub/b.txt").write_bytes(b"longer")
@@ -133,7 +133,7 @@ def test_without_a_fingerprint_the_size_tells(fetch: Fetching) -> None:
     ]
 
 
-def test_a_fingerprint_under_the_name_alone_may_be_that_of_an_input(fetch: Fetching) -> None:
+def test_fingerprint_with_matching_file_name_only_is_ignored(fetch: Fetching) -> None:
     fetch.server.files = {"sub/b.txt": b"BB"}
     fetch.server.fingerprints = [("work/b.txt", b"input")]
     fetch()
@@ -145,7 +145,7 @@ def test_a_fingerprint_under_the_name_alone_may_be_that_of_an_input(fetch: Fetch
     assert fetch.asked == ["GET lastSuccessfulBuild/api/json"]
 
 
-def test_bytes_that_are_not_those_of_the_fingerprint_are_not_kept(fetch: Fetching) -> None:
+def test_wrong_digest_is_discarded(fetch: Fetching) -> None:
     fetch.server.fingerprints = [("a.txt", b"other")]
     with pytest.raises(ToolchainError, match="md5") as caught:
         fetch(patterns=["a.txt"])
@@ -155,7 +155,7 @@ def test_bytes_that_are_not_those_of_the_fingerprint_are_not_kept(fetch: Fetchin
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "sub//x", "..", "a/*zip*/b.zip"])
-def test_hostile_names_lead_nowhere(fetch: Fetching, name: str) -> None:
+def test_unsafe_names_are_rejected(fetch: Fetching, name: str) -> None:
     fetch.server.files = {"good": b"1", name: b"evil"}
     with pytest.raises(ToolchainError) as caught:
         fetch()
@@ -163,14 +163,14 @@ def test_hostile_names_lead_nowhere(fetch: Fetching, name: str) -> None:
     assert set(fetch.folder.rglob("*x")) == set()
 
 
-def test_names_with_odd_characters_are_files_like_others(fetch: Fetching) -> None:
+def test_names_with_special_characters_are_downloaded(fetch: Fetching) -> None:
     fetch.server.files = {"a%20b%3B%2A%3F.txt": b"1"}
     fetch.server.shown = {"artifacts": [{"relativePath": "a b;*?.txt"}]}
     fetch()
     assert fetch.found() == {"a b;*?.txt": b"1"}
 
 
-def test_artifacts_may_lie_on_another_host(fetch: Fetching) -> None:
+def test_redirect_to_another_host_gets_only_get_without_credentials(fetch: Fetching) -> None:
     """Verify that such addresses, signed for GET alone, get only GETs without credentials."""
     with Stub(answer=lambda seen: Reply(body=b"A")) as store:
         there = f"{store.url.replace('127.0.0.1', 'localhost')}/signed"
@@ -182,7 +182,7 @@ def test_artifacts_may_lie_on_another_host(fetch: Fetching) -> None:
         assert all("Authorization" not in each.headers for each in store.seen)
 
 
-def test_a_page_in_place_of_a_file_is_none(fetch: Fetching) -> None:
+def test_html_page_is_not_a_file(fetch: Fetching) -> None:
     page = Reply(body="<html><form><input type='password'></form></html>")
     fetch.server.replies = {"7/artifact/a.txt": page}
     with pytest.raises(ToolchainError) as caught:
@@ -192,7 +192,7 @@ def test_a_page_in_place_of_a_file_is_none(fetch: Fetching) -> None:
     assert fetch(patterns=["*.html"])["changed"]
 
 
-def test_what_was_fetched_before_a_failure_is_told(fetch: Fetching) -> None:
+def test_failure_reports_the_files_already_downloaded(fetch: Fetching) -> None:
     fetch.server.replies = {"7/artifact/sub/b.txt": Reply(403)}
     with pytest.raises(ToolchainError) as caught:
         fetch(parallel=1)
@@ -201,7 +201,7 @@ def test_what_was_fetched_before_a_failure_is_told(fetch: Fetching) -> None:
     assert caught.value.result["changed"] is True
 
 
-def test_flat_files_have_names_of_their_own(fetch: Fetching) -> None:
+def test_equal_flat_names_are_rejected(fetch: Fetching) -> None:
     fetch(flat=True)
     assert fetch.found() == {"a.txt": b"A", "b.txt": b"BB"}
     fetch.server.files["other/a.txt"] = b"2"
@@ -210,7 +210,7 @@ def test_flat_files_have_names_of_their_own(fetch: Fetching) -> None:
     assert caught.value.kind == "invalid"
 
 
-def test_the_log_is_compared_and_written_whole(fetch: Fetching) -> None:
+def test_log_is_compared_and_written_completely(fetch: Fetching) -> None:
     log = fetch.folder / "logs" / "x.log"
     options: dict[str, Any] = {"dest": None, "console": str(log)}
     assert fetch(check=True, **options)["console"]["action"] == "downloaded"
@@ -229,7 +229,7 @@ def test_the_log_is_compared_and_written_whole(fetch: Fetching) -> None:
     assert log.read_bytes() == LOG
 
 
-def test_a_log_that_breaks_off_is_not_kept(fetch: Fetching) -> None:
+def test_truncated_log_is_discarded(fetch: Fetching) -> None:
     headers = {"Content-Type": "text/plain"}
     fetch.server.replies = {"7/consoleText": Reply(body=LOG, headers=headers, truncate=5)}
     with pytest.raises(ToolchainError) as caught:
@@ -249,13 +249,15 @@ def test_a_log_that_breaks_off_is_not_kept(fetch: Fetching) -> None:
         ({"console": "/dev/null"}, "/dev/null is a device", "invalid"),
     ],
 )
-def test_slips(fetch: Fetching, options: dict[str, Any], words: str, kind: str) -> None:
+def test_invalid_options_are_rejected(
+    fetch: Fetching, options: dict[str, Any], words: str, kind: str
+) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
         fetch(**options)
     assert caught.value.kind == kind
 
 
-def test_folders_and_files_in_the_way_are_named(fetch: Fetching) -> None:
+def test_folders_and_files_at_the_destination_are_reported(fetch: Fetching) -> None:
     (fetch.folder / "file").write_bytes(b"")
     (fetch.folder / "dest/a.txt").mkdir(parents=True)
     for options, words in (
@@ -272,13 +274,13 @@ def test_folders_and_files_in_the_way_are_named(fetch: Fetching) -> None:
         assert caught.value.kind == "invalid"
 
 
-def test_nothing_may_be_enough(fetch: Fetching) -> None:
+def test_allow_empty_accepts_no_match(fetch: Fetching) -> None:
     found = fetch(patterns=["nothing"], allow_empty=True)
     assert (found["changed"], found["files"]) == (False, [])
     assert "'nothing' matches no artifact" in fetch.warnings[0]
 
 
-def test_a_running_build_is_not_complete(fetch: Fetching) -> None:
+def test_running_build_gives_a_warning(fetch: Fetching) -> None:
     fetch.server.shown = {"building": True, "result": None}
     fetch()
     assert "it is still running" in fetch.warnings[0]

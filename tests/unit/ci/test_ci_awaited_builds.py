@@ -45,7 +45,7 @@ def play(
 
 
 @pytest.mark.parametrize("given", [{"queue_id": 14}, {"build": "7"}, {"build": "lastBuild"}])
-def test_a_running_build_is_waited_for(given: dict[str, Any]) -> None:
+def test_running_build_is_awaited(given: dict[str, Any]) -> None:
     ci = Ci(items=[item(), item(7)], running=[build(7, None), build(7, None), build(7)])
     values, played = play(ci, **given)
     assert isinstance(values, dict)
@@ -57,7 +57,7 @@ def test_a_running_build_is_waited_for(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_build_that_has_ended_is_returned_at_once(read_only: bool) -> None:
+def test_completed_build_is_returned_immediately(read_only: bool) -> None:
     values, played = play(Ci(items=[item(7)]), read_only=read_only, queue_id=14)
     assert isinstance(values, dict)
     assert (values["changed"], values["joined"]) == (False, False)
@@ -82,7 +82,7 @@ def test_a_build_that_has_ended_is_returned_at_once(read_only: bool) -> None:
         ),
     ],
 )
-def test_a_build_without_success_fails_in_both_modes(
+def test_unsuccessful_build_fails_in_both_modes(
     ci: Ci, given: dict[str, Any], kind: str, words: str, read_only: bool
 ) -> None:
     error, _played = play(ci, read_only=read_only, **(given or {"queue_id": 14}))
@@ -92,7 +92,7 @@ def test_a_build_without_success_fails_in_both_modes(
     assert error.result["changed"] is False
 
 
-def test_a_failure_while_it_waits_changes_nothing() -> None:
+def test_failure_while_waiting_leaves_changed_false() -> None:
     ci = Ci(running=[build(7, None), build(7, None), build(7, "FAILURE")])
     error, played = play(ci, build="7")
     assert isinstance(error, ToolchainError)
@@ -101,14 +101,14 @@ def test_a_failure_while_it_waits_changes_nothing() -> None:
     assert played.clock.pauses
 
 
-def test_an_item_that_left_long_ago_is_found_among_the_builds() -> None:
+def test_item_no_longer_queued_is_found_among_the_builds() -> None:
     ci = Ci(job={"builds": [build(7, queueId=14)]}, items=[Reply(404)])
     values, _played = play(ci, queue_id=14)
     assert isinstance(values, dict)
     assert values["build"]["number"] == 7
 
 
-def test_an_item_that_is_not_known_yet_is_read_again() -> None:
+def test_unknown_item_is_read_again() -> None:
     values, _played = play(Ci(items=[Reply(404), item(7)]), queue_id=14)
     assert isinstance(values, dict)
     assert values["build"]["number"] == 7
@@ -142,7 +142,7 @@ def test_check_mode_does_not_wait() -> None:
         ),
     ],
 )
-def test_contradictory_options_are_refused_before_any_request(
+def test_contradictory_options_are_rejected_before_any_request(
     given: dict[str, Any], words: str
 ) -> None:
     error, played = play(Ci(), **given)
@@ -152,7 +152,7 @@ def test_contradictory_options_are_refused_before_any_request(
     assert played.stub.seen == []
 
 
-def test_builds_of_earlier_tasks_are_waited_for_next_to_new_ones() -> None:
+def test_builds_of_earlier_tasks_are_awaited_together_with_new_ones() -> None:
     ci = Ci(
         job={
             "builds": [build(7, queueId=14), build(6, "FAILURE", queueId=13)],
@@ -175,7 +175,7 @@ def test_builds_of_earlier_tasks_are_waited_for_next_to_new_ones() -> None:
     assert error.result["changed"] is False
 
 
-def test_check_mode_takes_a_build_that_an_earlier_task_would_start(
+def test_check_mode_accepts_a_predicted_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))

@@ -70,7 +70,7 @@ def play(scans: Scans, *, read_only: bool = False, **given: Any) -> tuple[dict[s
         ["", Reply(503), NEW + END],
     ],
 )
-def test_a_scan_is_followed_to_its_end(logs: list[str | Reply]) -> None:
+def test_scan_is_followed_to_its_end(logs: list[str | Reply]) -> None:
     values, played = play(Scans(list(logs)))
     (post,) = played.posts
     assert post.target == "/base/job/app/build?delay=0sec"
@@ -83,7 +83,7 @@ def test_a_scan_is_followed_to_its_end(logs: list[str | Reply]) -> None:
     }
 
 
-def test_a_scan_need_not_be_waited_for() -> None:
+def test_scan_is_not_awaited_without_wait() -> None:
     values, _played = play(Scans(), wait=False)
     assert values["scan"] == {"result": None, "log": ""}
     assert (values["branches"], values["added"]) == (["main", "old"], [])
@@ -104,7 +104,7 @@ def test_a_scan_need_not_be_waited_for() -> None:
         (Scans([OLD], answer=Reply(502)), "server", "whether it was done is not known"),
     ],
 )
-def test_a_scan_that_does_not_succeed(scans: Scans, kind: str, words: str) -> None:
+def test_unsuccessful_scan_is_an_error(scans: Scans, kind: str, words: str) -> None:
     with pytest.raises(ToolchainError) as failure:
         play(scans, wait_timeout=60)
     assert (failure.value.kind, words in failure.value.message) == (kind, True)
@@ -112,7 +112,7 @@ def test_a_scan_that_does_not_succeed(scans: Scans, kind: str, words: str) -> No
         assert failure.value.result["branches"] == ["feature/x", "main"]
 
 
-def test_a_lost_response_is_found_by_the_log() -> None:
+def test_lost_response_is_resolved_by_the_log() -> None:
     values, _played = play(Scans(["", NEW, NEW + END], answer=Reply(502)))
     assert values["scan"]["result"] == "SUCCESS"
 

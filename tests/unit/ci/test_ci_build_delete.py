@@ -106,7 +106,7 @@ def test_builds_are_selected(given: dict[str, Any], deleted: list[int], kept: li
     assert all(f"#{number}" in played.warnings[0] for number in kept)
 
 
-def test_force_stops_and_releases_builds_first() -> None:
+def test_force_stops_and_unlocks_builds_first() -> None:
     served = Builds()
     values, played = play(served, keep_last=0, force=True)
     assert served.builds == []
@@ -130,7 +130,7 @@ def test_check_mode_deletes_nothing() -> None:
         ({"older_than": "0d"}, "older_than is '0d': give a number above 0 with"),
     ],
 )
-def test_a_slip_deletes_nothing(given: dict[str, Any], words: str) -> None:
+def test_invalid_options_delete_nothing(given: dict[str, Any], words: str) -> None:
     served = Builds()
     with pytest.raises(ToolchainError) as failure:
         play(served, **given)
@@ -138,7 +138,7 @@ def test_a_slip_deletes_nothing(given: dict[str, Any], words: str) -> None:
     assert len(served.builds) == 6
 
 
-def test_a_failure_names_the_builds_that_are_gone() -> None:
+def test_failure_reports_the_deleted_builds() -> None:
     served = Builds(answers={"2/doDelete": Reply(403)})
     with pytest.raises(ToolchainError) as failure:
         play(served, keep_last=3)
@@ -147,7 +147,7 @@ def test_a_failure_names_the_builds_that_are_gone() -> None:
     assert [row["number"] for row in failure.value.result["builds"]] == [3]
 
 
-def test_a_deletion_without_effect_is_an_error() -> None:
+def test_deletion_without_effect_is_an_error() -> None:
     served = Builds(answers={"1/doDelete": BACK})
     with pytest.raises(ToolchainError, match="has not deleted #1") as failure:
         play(served, builds=[1])
@@ -165,7 +165,7 @@ def test_a_deletion_without_effect_is_an_error() -> None:
         (6, {"6/stop": Reply(403)}, "permission", None),
     ],
 )
-def test_a_build_that_was_stopped_or_released_only_is_changed(
+def test_stopped_or_unlocked_build_counts_as_changed(
     number: int, answers: dict[str, Reply], kind: str, step: str | None
 ) -> None:
     with pytest.raises(ToolchainError) as failure:
@@ -177,7 +177,7 @@ def test_a_build_that_was_stopped_or_released_only_is_changed(
     )
 
 
-def test_a_build_that_does_not_stop_is_named() -> None:
+def test_build_that_does_not_stop_is_reported() -> None:
     with pytest.raises(
         ToolchainError, match=r"build #6 was asked to stop, but is still running after 60 s"
     ):

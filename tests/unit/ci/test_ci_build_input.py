@@ -56,7 +56,7 @@ def play(inputs: Inputs, *, read_only: bool = False, **given: Any) -> tuple[dict
         ({"input_id": "deploy"}, "proceedEmpty"),
     ],
 )
-def test_a_response_is_sent_once(given: dict[str, Any], request_name: str) -> None:
+def test_reply_to_input_is_sent_once(given: dict[str, Any], request_name: str) -> None:
     values, played = play(Inputs(), **given)
     (post,) = played.posts
     assert post.target == f"/base/job/app/7/input/Deploy/{request_name}"
@@ -65,7 +65,7 @@ def test_a_response_is_sent_once(given: dict[str, Any], request_name: str) -> No
     assert values == {"changed": True, "input": shown}
 
 
-def test_parameters_have_the_types_of_the_input() -> None:
+def test_parameters_are_converted_to_the_types_of_the_input() -> None:
     inputs = Inputs(
         parameters={"TARGET": "ChoiceParameterDefinition", "DRY": "BooleanParameterDefinition"}
     )
@@ -94,7 +94,7 @@ def test_parameters_have_the_types_of_the_input() -> None:
         ({}, {"build": "../1"}, "invalid", "give a number, or a permalink"),
     ],
 )
-def test_a_wrong_response_is_not_sent(
+def test_invalid_reply_is_not_sent(
     parameters: dict[str, str], given: dict[str, Any], kind: str, words: str
 ) -> None:
     inputs = Inputs(parameters=parameters, answer=Reply(500))
@@ -104,7 +104,7 @@ def test_a_wrong_response_is_not_sent(
     assert inputs.ids == ["Deploy"]
 
 
-def test_one_of_several_inputs_is_named() -> None:
+def test_input_id_is_required_for_several_inputs() -> None:
     with pytest.raises(ToolchainError, match="waits for more than one") as failure:
         play(Inputs(["A", "B"]))
     assert failure.value.kind == "invalid"
@@ -112,7 +112,7 @@ def test_one_of_several_inputs_is_named() -> None:
     assert values["input"]["id"] == "A"
 
 
-def test_no_waiting_input() -> None:
+def test_missing_input_is_an_error_unless_missing_ok() -> None:
     with pytest.raises(ToolchainError, match="does not wait for an input") as failure:
         play(Inputs([]))
     assert failure.value.kind == "not_found"
@@ -129,7 +129,9 @@ def test_no_waiting_input() -> None:
         (True, "ABORTED", "whether it was done is not known"),
     ],
 )
-def test_a_lost_response_is_resolved(acts: bool, result: str | None, words: str | None) -> None:
+def test_lost_response_is_resolved_by_the_build(
+    acts: bool, result: str | None, words: str | None
+) -> None:
     inputs = Inputs(answer=Reply(502), acts=acts, result=result)
     if words is None:
         assert play(inputs)[0]["changed"] is True
@@ -139,7 +141,7 @@ def test_a_lost_response_is_resolved(acts: bool, result: str | None, words: str 
 
 
 @pytest.mark.parametrize("action", ["proceed", "abort"])
-def test_a_build_that_was_aborted_meanwhile_is_no_success_of_proceed(action: str) -> None:
+def test_concurrently_aborted_build_is_not_a_successful_proceed(action: str) -> None:
     inputs = Inputs(result="ABORTED")
     if action == "abort":
         assert play(inputs, action=action)[0]["changed"] is True

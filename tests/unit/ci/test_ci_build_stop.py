@@ -72,7 +72,7 @@ def sent(played: Played) -> list[str]:
     return [post.path for post in played.posts]
 
 
-def test_a_running_build_is_stopped_and_waited_for() -> None:
+def test_running_build_is_stopped_and_awaited() -> None:
     values, played = play(Runs(looks=3), build="lastBuild")
     assert values["changed"] is True
     assert (values["build"]["number"], values["build"]["result"]) == (7, "ABORTED")
@@ -82,7 +82,7 @@ def test_a_running_build_is_stopped_and_waited_for() -> None:
     assert played.stub.seen[0].path == "/base/job/folder/job/job/lastBuild/api/json"
 
 
-def test_a_build_that_has_ended_is_left_as_it_is() -> None:
+def test_completed_build_is_unchanged() -> None:
     values, played = play(Runs(result="SUCCESS"))
     assert (values["changed"], values["build"]["result"]) == (False, "SUCCESS")
     assert played.posts == []
@@ -90,7 +90,7 @@ def test_a_build_that_has_ended_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("shown", [{"building": False}, {"building": False, "result": None}])
-def test_a_build_at_which_nothing_works_needs_no_result(shown: dict[str, Any]) -> None:
+def test_inactive_build_without_result_is_unchanged(shown: dict[str, Any]) -> None:
     states = [{"number": 7, **shown}]
     values, played = play(lambda seen: Reply(body=states[0]))
     assert (values["changed"], values["build"]["result"], played.posts) == (False, None, [])
@@ -114,26 +114,26 @@ def test_check_mode_sends_nothing() -> None:
     assert (values["changed"], values["build"]["result"], played.posts) == (True, None, [])
 
 
-def test_a_build_that_is_not_there_is_not_found() -> None:
+def test_missing_build_is_not_found() -> None:
     error, _ignored = failed(lambda seen: Reply(404))
     assert error.kind == "not_found"
     assert "there is no job 'folder/job'" in error.message
 
 
 @pytest.mark.parametrize("method", ["stop", "term", "kill"])
-def test_the_method_that_is_asked_for_is_sent(method: str) -> None:
+def test_requested_method_is_sent(method: str) -> None:
     _values, played = play(Runs(), method=method)
     assert sent(played) == [f"/base/job/folder/job/job/7/{method}"]
 
 
-def test_harder_methods_follow_after_their_time() -> None:
+def test_stronger_methods_follow_after_the_grace_time() -> None:
     values, played = play(Runs(ends_by=("kill",)), escalate=True, grace=20.0)
     assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term", "kill"]
     assert values["build"]["result"] == "ABORTED"
     assert played.clock.time == pytest.approx(40)
 
 
-def test_harder_methods_are_not_needed_for_a_build_that_ends() -> None:
+def test_stronger_methods_are_not_sent_if_the_build_ends() -> None:
     _values, played = play(Runs(ends_by=("term",)), escalate=True, grace=10.0)
     assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term"]
 
@@ -141,7 +141,7 @@ def test_harder_methods_are_not_needed_for_a_build_that_ends() -> None:
 @pytest.mark.parametrize(
     "no", [Reply(404), Reply(302, headers={"Location": "/base/job/folder/job/job/7/term/"})]
 )
-def test_methods_that_the_server_does_not_have_are_told(no: Reply) -> None:
+def test_unsupported_methods_are_reported(no: Reply) -> None:
     error, _ignored = failed(Runs(answers={"term": no}), method="term")
     assert (error.kind, error.status) == ("rejected", 404)
     assert "no term for this build" in error.message
@@ -149,7 +149,7 @@ def test_methods_that_the_server_does_not_have_are_told(no: Reply) -> None:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_a_build_without_harder_methods_has_the_whole_time(ends: bool) -> None:
+def test_build_without_stronger_methods_gets_the_complete_time(ends: bool) -> None:
     no = Reply(404)
     runs = Runs(("stop",) if ends else (), {"term": no, "kill": no}, looks=8)
     options: dict[str, Any] = {"escalate": True, "grace": 1.0, "wait_timeout": 30.0}
@@ -163,7 +163,7 @@ def test_a_build_without_harder_methods_has_the_whole_time(ends: bool) -> None:
     assert [path.rpartition("/")[2] for path in sent(played)] == ["stop", "term", "kill"]
 
 
-def test_a_server_of_the_written_interface_tells_in_the_list_of_all_builds_what_runs() -> None:
+def test_generic_dialect_finds_running_builds_in_the_list() -> None:
     class Written(Runs):
         def __call__(self, seen: Seen) -> Reply:
             reply = super().__call__(seen)
@@ -180,12 +180,12 @@ def test_a_server_of_the_written_interface_tells_in_the_list_of_all_builds_what_
 
 
 @pytest.mark.parametrize("shown", [{"number": None, "building": True}, {"actions": []}])
-def test_a_build_that_does_not_tell_what_is_needed_is_not_stopped(shown: dict[str, Any]) -> None:
+def test_build_with_incomplete_state_is_not_stopped(shown: dict[str, Any]) -> None:
     error, played = failed(lambda seen: Reply(body=shown), build="lastBuild")
     assert (error.kind, played.posts) == ("protocol", [])
 
 
-def test_a_build_that_does_not_stop_is_a_timeout() -> None:
+def test_build_that_does_not_stop_times_out() -> None:
     error, played = failed(Runs(ends_by=()), wait_timeout=12.0)
     assert (error.kind, error.result["changed"]) == ("timeout", True)
     assert "is still running" in error.message
@@ -193,14 +193,14 @@ def test_a_build_that_does_not_stop_is_a_timeout() -> None:
     assert played.clock.time == pytest.approx(12)
 
 
-def test_without_waiting_the_build_is_returned_as_it_is_then() -> None:
+def test_build_is_returned_unfinished_without_wait() -> None:
     values, played = play(Runs(looks=9), wait=False)
     assert (values["changed"], values["build"]["result"]) == (True, None)
     assert played.clock.pauses == []
 
 
 @pytest.mark.parametrize("answer", [Reply(cut=True), Reply(502), Reply(504)])
-def test_after_a_lost_answer_the_build_tells(answer: Reply) -> None:
+def test_lost_response_is_resolved_by_the_build(answer: Reply) -> None:
     class Lost(Runs):
         def __call__(self, seen: Seen) -> Reply:
             self.told = self.told or (seen.method == "POST" and "crumb" not in seen.path)
@@ -223,7 +223,7 @@ def test_after_a_lost_answer_the_build_tells(answer: Reply) -> None:
         (Reply(500, "boom"), "server"),
     ],
 )
-def test_a_refusal_is_told(answer: Reply, kind: str) -> None:
+def test_rejection_is_reported(answer: Reply, kind: str) -> None:
     error, played = failed(Runs(ends_by=(), answers={"stop": answer}))
     assert error.kind == kind
     assert len(played.posts) == 1
@@ -241,6 +241,6 @@ def test_a_refusal_is_told(answer: Reply, kind: str) -> None:
         {"escalate": True, "wait": False},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, Any]) -> None:
     error, played = failed(Runs(), **options)
     assert (error.kind, played.stub.seen) == ("invalid", [])

@@ -44,7 +44,7 @@ EXTERNAL = '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>'
         (f"<a><value>{ENCRYPTED}</value></a>", "<a><value>plain</value></a>"),
     ],
 )
-def test_what_makes_no_difference(one: str, other: str) -> None:
+def test_equivalent_configurations_do_not_differ(one: str, other: str) -> None:
     found = configuration.drift(one, other)
     assert not found.found, found
 
@@ -70,7 +70,7 @@ def test_what_makes_no_difference(one: str, other: str) -> None:
         ("<a>&#x1b;</a>", "<a>&#x1c;</a>"),
     ],
 )
-def test_what_makes_a_difference(one: str, other: str) -> None:
+def test_different_configurations_differ(one: str, other: str) -> None:
     assert configuration.drift(one, other).found
 
 
@@ -88,7 +88,7 @@ def test_what_makes_a_difference(one: str, other: str) -> None:
         "apiKey",
     ],
 )
-def test_secrets_are_masked_by_the_names_of_their_elements(name: str) -> None:
+def test_secrets_are_masked_by_element_name(name: str) -> None:
     found = configuration.drift(f"<a><{name}>hush &amp; hush</{name}></a>", "<a/>")
     assert "hush" not in found.before
     assert f"<{name}>***</{name}>" in found.before
@@ -96,7 +96,7 @@ def test_secrets_are_masked_by_the_names_of_their_elements(name: str) -> None:
     assert configuration.masked_secrets(f"<a><{name}>*****</{name}></a>") == [name]
 
 
-def test_the_default_of_a_password_parameter_is_a_secret_and_others_are_not() -> None:
+def test_only_defaults_of_password_parameters_are_secret() -> None:
     text = (
         "<p><hudson.model.PasswordParameterDefinition><name>KEY</name>"
         "<defaultValue>hush-hush</defaultValue></hudson.model.PasswordParameterDefinition>"
@@ -121,12 +121,12 @@ def test_the_default_of_a_password_parameter_is_a_secret_and_others_are_not() ->
         "<a>" * 1000,
     ],
 )
-def test_what_is_no_plain_xml_is_not_read(text: str) -> None:
+def test_malformed_xml_is_rejected(text: str) -> None:
     with pytest.raises(xml_reader.UnreadableXml):
         xml_reader.parse(text)
 
 
-def test_an_element_is_shown_line_by_line_with_its_references() -> None:
+def test_element_is_shown_line_by_line_with_entities() -> None:
     root = xml_reader.parse("<a b='1 &lt; &quot;2&quot;'>x<c>&amp;&#x1b;</c>y<d/></a>")
     assert xml_reader.shown(root) == (
         '<a b="1 &lt; &quot;2&quot;">\n  xy\n  <c>&amp;&#x1b;</c>\n  <d/>\n</a>\n'
@@ -134,7 +134,7 @@ def test_an_element_is_shown_line_by_line_with_its_references() -> None:
     assert root.whole_text() == "xy&\ue01b"
 
 
-def test_each_difference_is_named_with_its_place() -> None:
+def test_differences_have_a_path_and_kind() -> None:
     live = """<project><builders>
       <hudson.tasks.Shell><command>make</command></hudson.tasks.Shell>
       <hudson.tasks.Shell><command>two</command><more>x</more></hudson.tasks.Shell>
@@ -156,7 +156,7 @@ def test_each_difference_is_named_with_its_place() -> None:
     assert found.before.index("<quietPeriod>") > found.before.index("<builders>")
 
 
-def test_secrets_that_both_sides_have_are_named_as_not_compared() -> None:
+def test_secrets_on_both_sides_are_reported_as_not_compared() -> None:
     found = configuration.drift(
         f"<a><apiToken>{ENCRYPTED}</apiToken><b><value>{ENCRYPTED}</value></b></a>",
         "<a><apiToken>other</apiToken><b><value>plain</value></b></a>",

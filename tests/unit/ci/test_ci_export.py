@@ -41,7 +41,7 @@ CONFIG = f"""<?xml version='1.1' encoding='UTF-8'?>
 SECRETS = ("hunter2hunter", SEALED, OTHER)
 
 
-def test_secrets_are_taken_out_and_put_back() -> None:
+def test_secrets_are_removed_and_restored() -> None:
     text, count = kept_secrets.without_secrets(CONFIG)
     assert count == 4
     assert [secret for secret in SECRETS if secret in text] == []
@@ -73,7 +73,7 @@ def test_passwords_in_addresses_return_to_their_entries() -> None:
     assert "https://b:pw-b@host/b" in whole
 
 
-def test_a_secret_never_goes_to_another_entry() -> None:
+def test_secret_is_never_moved_to_another_entry() -> None:
     live = entries(("one", SEALED), ("two", OTHER))
     wanted = entries(("new", kept_secrets.KEPT), ("two", kept_secrets.KEPT))
     whole, missing = kept_secrets.with_secrets(live, wanted)
@@ -82,7 +82,7 @@ def test_a_secret_never_goes_to_another_entry() -> None:
     assert whole.index("two") < whole.index(OTHER)
 
 
-def test_a_secret_never_goes_to_an_object_of_another_class() -> None:
+def test_secret_is_never_moved_to_another_class() -> None:
     live = f'<project><scm class="a.Svn"><password>{SEALED}</password></scm></project>'
     wanted = '<project><scm class="b.Git"><password>new</password></scm></project>'
     assert SEALED not in kept_secrets.with_kept_secrets(live, wanted)
@@ -93,7 +93,7 @@ def test_a_secret_never_goes_to_an_object_of_another_class() -> None:
 
 
 @pytest.mark.parametrize("live", ["<project/>", "<project><token>****</token></project>", "<x/>"])
-def test_a_secret_that_the_server_does_not_show_is_missed(live: str) -> None:
+def test_secret_hidden_by_server_is_reported_missing(live: str) -> None:
     wanted = f"<project><token>{kept_secrets.KEPT}</token></project>"
     assert kept_secrets.with_secrets(live, wanted)[1] == ["token"]
 
@@ -124,7 +124,7 @@ def export(answer: Callable[[Seen], Reply], folder: Path, **options: Any) -> Any
     return result
 
 
-def test_jobs_become_files_and_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_jobs_become_files_and_omissions_are_listed(tmp_path: Path) -> None:
     listings: dict[str, list[Any]] = {
         "": [
             {"name": "team", "_class": FOLDER, "jobs": []},
@@ -158,7 +158,7 @@ def test_jobs_become_files_and_what_is_missing_is_named(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["desired"]
 
 
-def test_patterns_choose_jobs_and_folders(tmp_path: Path) -> None:
+def test_patterns_select_jobs_and_folders(tmp_path: Path) -> None:
     listings: dict[str, list[Any]] = {
         "": [{"name": "a", "_class": FOLDER}, {"name": "b", "_class": "x"}],
         "job/a": [{"name": "x1", "_class": "x"}, {"name": "x2", "_class": "x"}],
@@ -170,14 +170,14 @@ def test_patterns_choose_jobs_and_folders(tmp_path: Path) -> None:
     assert [job["job"] for job in written["jobs"]] == ["a", "a/x1"]
 
 
-def test_a_refused_list_writes_nothing(tmp_path: Path) -> None:
+def test_rejected_listing_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError) as caught:
         export(lambda seen: Reply(403), tmp_path / "desired")
     assert caught.value.kind == "permission"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_job_that_is_not_there_cannot_get_a_secret_that_was_kept() -> None:
+def test_missing_job_cannot_receive_kept_secrets() -> None:
     text, _count = kept_secrets.without_secrets(CONFIG)
     with Stub(answer=server({}, {"": []})) as stub:
         chosen = options_of(CiJobOptions, job="gone", config=text)

@@ -52,13 +52,15 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("2.555.1", [21, 25]),
     ],
 )
-def test_a_release_of_either_line(release: str, versions: list[int], warnings: list[str]) -> None:
+def test_java_versions_of_weekly_and_lts_releases(
+    release: str, versions: list[int], warnings: list[str]
+) -> None:
     assert ci_java_support(release) == versions
     assert ci_java_support(release, source="vendor") == versions
     assert warnings == []
 
 
-def test_the_doubtful_row_says_so(warnings: list[str]) -> None:
+def test_doubtful_table_row_is_marked(warnings: list[str]) -> None:
     """The written interface has Java 17 for a release that is older than that Java."""
     assert [row.lts for row in java_support.TABLE if row.doubtful] == ["2.164.1"]
     assert ci_java_support("2.164.1") == [8, 17]
@@ -90,15 +92,15 @@ def test_rows_are_ordered_in_both_columns() -> None:
         (None, "as text"),
     ],
 )
-def test_what_is_no_release_or_not_in_the_table_is_an_error(release: Any, words: str) -> None:
+def test_unknown_release_is_an_error(release: Any, words: str) -> None:
     with pytest.raises(AnsibleFilterError, match=words):
         ci_java_support(release)
 
 
-def test_another_source_is_refused() -> None:
+def test_unknown_source_is_rejected() -> None:
     with pytest.raises(AnsibleFilterError, match="interface or vendor"):
         ci_java_support("2.346.1", source="somebody")
 
 
-def test_the_filter_has_the_name_of_its_file() -> None:
+def test_filter_has_name_of_its_file() -> None:
     assert list(FilterModule().filters()) == [Path(ci_java_support.__code__.co_filename).stem]

@@ -55,7 +55,7 @@ def _error(server: Server) -> ToolchainError:
 
 @pytest.mark.parametrize("what", UNREADABLE)
 @pytest.mark.parametrize("before", [Reply(body=OLD), Reply(404, headers={"X-Jenkins": "2.479.3"})])
-def test_a_verification_read_that_is_unreadable(what: str, before: Reply) -> None:
+def test_unreadable_verification_is_a_protocol_error(what: str, before: Reply) -> None:
     server = Server(UNREADABLE[what], before)
     error = _error(server)
     assert (error.kind, server.writes) == ("protocol", 1)
@@ -63,7 +63,7 @@ def test_a_verification_read_that_is_unreadable(what: str, before: Reply) -> Non
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-def test_a_lost_response_whose_verification_read_is_unreadable(what: str) -> None:
+def test_lost_response_with_unreadable_verification_is_not_resent(what: str) -> None:
     server = Server(UNREADABLE[what], Reply(body=OLD), Reply(cut=True))
     error = _error(server)
     assert server.writes == 1
@@ -71,7 +71,7 @@ def test_a_lost_response_whose_verification_read_is_unreadable(what: str) -> Non
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-def test_an_unreadable_configuration_is_not_replaced(what: str) -> None:
+def test_unreadable_configuration_is_not_replaced(what: str) -> None:
     server = Server(UNREADABLE[what], UNREADABLE[what])
     error = _error(server)
     assert (error.kind, server.writes) == ("protocol", 0)
@@ -79,7 +79,7 @@ def test_an_unreadable_configuration_is_not_replaced(what: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a@b", "a<b", "x|y", "a;b", "folder/a&b", "end.", "a!"])
-def test_a_name_that_no_new_job_can_have_needs_no_request(name: str) -> None:
+def test_invalid_new_job_name_is_rejected_before_any_request(name: str) -> None:
     options = options_of(CiJobOptions, job=name, config=NEW)
     with Stub() as stub, pytest.raises(ToolchainError, match="cannot be the name") as caught:
         Run(stub.url).play(lambda task: CiJobOperation(task, options))
@@ -88,7 +88,7 @@ def test_a_name_that_no_new_job_can_have_needs_no_request(name: str) -> None:
 
 
 @pytest.mark.parametrize(("saves", "words"), [(True, None), (False, "nothing was changed")])
-def test_the_secrets_of_the_server_show_whether_a_lost_save_was_done(
+def test_encrypted_secrets_show_whether_a_lost_save_was_done(
     saves: bool, words: str | None
 ) -> None:
     shown = ["{AQAABBBBBBBBBBBB}", "{AQAACCCCCCCCCCCC}"]

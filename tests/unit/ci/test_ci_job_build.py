@@ -48,7 +48,7 @@ def failed(ci: Ci, **options: Any) -> tuple[ToolchainError, Played]:
         return caught.value, played
 
 
-def test_a_build_without_parameters_is_started_once_and_followed() -> None:
+def test_build_without_parameters_is_started_once_and_followed() -> None:
     values, played = play(Ci(job={"property": [{}]}))
     (post,) = played.posts
     assert post.target == "/base/job/folder/job/job/build"
@@ -71,7 +71,7 @@ def test_a_build_without_parameters_is_started_once_and_followed() -> None:
     }
 
 
-def test_parameters_are_a_form_and_the_delay_has_its_unit() -> None:
+def test_parameters_are_sent_as_form_with_delay_in_seconds() -> None:
     ci = Ci().defines(VERSION, PUBLISH)
     _ignored, played = play(ci, parameters={"VERSION": "1 & 2", "PUBLISH": False}, delay=5)
     (post,) = played.posts
@@ -79,14 +79,14 @@ def test_parameters_are_a_form_and_the_delay_has_its_unit() -> None:
     assert post.form == {"VERSION": "1 & 2", "PUBLISH": "false"}
 
 
-def test_a_job_with_parameters_gets_its_defaults_from_the_server() -> None:
+def test_omitted_parameters_get_defaults_of_the_server() -> None:
     _ignored, played = play(Ci().defines(VERSION))
     (post,) = played.posts
     assert post.path.endswith("/buildWithParameters")
     assert post.body == b""
 
 
-def test_check_mode_says_what_would_be_built_and_sends_nothing() -> None:
+def test_check_mode_predicts_the_build_and_sends_nothing() -> None:
     ci = Ci().defines(VERSION)
     values, played = play(ci, read_only=True, parameters={"VERSION": "1"})
     assert played.posts == []
@@ -95,14 +95,14 @@ def test_check_mode_says_what_would_be_built_and_sends_nothing() -> None:
     assert len(played.stub.seen) == 1
 
 
-def test_without_waiting_the_queue_item_is_returned() -> None:
+def test_queue_item_is_returned_without_wait() -> None:
     values, played = play(Ci(), wait=False)
     assert values["queue_id"] == values["build"]["queue_id"] == 14
     assert values["build"]["number"] is None
     assert played.clock.pauses == []
 
 
-def test_a_build_that_was_folded_into_a_waiting_one_is_joined_and_changed() -> None:
+def test_build_merged_into_a_queued_one_is_joined_and_changed() -> None:
     values, _ignored = play(Ci(trigger=created(14, status=303)))
     assert (values["joined"], values["changed"]) == (True, True)
 
@@ -133,7 +133,7 @@ def test_a_build_that_was_folded_into_a_waiting_one_is_joined_and_changed() -> N
         (Reply(307, headers={"Location": "https://elsewhere/"}), "protocol", "redirects"),
     ],
 )
-def test_a_refused_trigger_is_told_in_words_and_changes_nothing(
+def test_rejected_trigger_is_an_error_and_changes_nothing(
     reply: Reply, kind: str, words: str
 ) -> None:
     error, played = failed(Ci(trigger=reply))
@@ -143,7 +143,7 @@ def test_a_refused_trigger_is_told_in_words_and_changes_nothing(
     assert len(played.posts) == 1
 
 
-def test_a_disabled_job_a_folder_and_a_missing_job_are_told_apart_before_any_write() -> None:
+def test_disabled_job_folder_and_missing_job_are_distinguished_before_any_write() -> None:
     disabled, first = failed(Ci(job={"buildable": False}))
     folder, second = failed(Ci(job={"jobs": []}))
     with Stub(Reply(404)) as stub, pytest.raises(ToolchainError) as caught:
@@ -165,7 +165,7 @@ def test_a_disabled_job_a_folder_and_a_missing_job_are_told_apart_before_any_wri
         ({"job": "a//b"}, "job"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_before_any_request(
+def test_invalid_options_are_rejected_before_any_request(
     options: dict[str, Any], words: str
 ) -> None:
     error, played = failed(Ci(), **options)
@@ -174,7 +174,7 @@ def test_options_that_make_no_sense_are_refused_before_any_request(
     assert played.stub.seen == []
 
 
-def test_a_refused_repetition_is_told_with_its_way_out() -> None:
+def test_rejected_repeated_parameter_suggests_a_solution() -> None:
     ci = Ci(trigger=Reply(500, "Illegal number of parameter values for VERSION: 2"))
     error, played = failed(ci.defines(VERSION), parameters={"VERSION": ["1", "2"]})
     assert (error.kind, error.status) == ("rejected", 500)
@@ -183,7 +183,7 @@ def test_a_refused_repetition_is_told_with_its_way_out() -> None:
     assert played.posts[0].body == b"VERSION=1&VERSION=2"
 
 
-def test_a_crumb_that_cannot_be_had_says_nothing_of_parameters() -> None:
+def test_crumb_error_is_not_attributed_to_parameters() -> None:
     class Broken(Ci):
         def __call__(self, seen: Seen) -> Reply:
             return Reply(500, "boom") if "crumbIssuer" in seen.path else super().__call__(seen)
@@ -198,7 +198,7 @@ LOST = [CUT, Reply(502), Reply(504), Reply(201), Reply(200)]
 
 
 @pytest.mark.parametrize("reply", LOST)
-def test_a_lost_answer_is_looked_up_among_the_builds(reply: Reply) -> None:
+def test_lost_response_is_resolved_by_the_builds(reply: Reply) -> None:
     before = build(6, values={"VERSION": "1"}, user="builder")
     others = [
         build(9, values={"VERSION": "1"}, user="somebody"),
@@ -215,7 +215,7 @@ def test_a_lost_answer_is_looked_up_among_the_builds(reply: Reply) -> None:
     assert len(played.posts) == 1
 
 
-def test_a_lost_answer_is_looked_up_in_the_queue() -> None:
+def test_lost_response_is_resolved_by_the_queue() -> None:
     item = {"id": 14, "actions": parameters({"VERSION": "1"})}
     ci = Ci(trigger=CUT, after={"queueItem": item, "inQueue": True}).defines(VERSION)
     values, played = play(ci, parameters={"VERSION": "1"})
@@ -223,7 +223,7 @@ def test_a_lost_answer_is_looked_up_in_the_queue() -> None:
     assert len(played.posts) == 1
 
 
-def test_a_lost_answer_without_a_build_is_an_error_and_never_sent_again() -> None:
+def test_lost_response_without_build_is_an_error_and_not_resent() -> None:
     old = {"id": 14, "actions": parameters({"VERSION": "1"})}
     job = {"builds": [build(6, None, values={"VERSION": "1"})], "nextBuildNumber": 7}
     ci = Ci(job={**job, "queueItem": old}, trigger=CUT).defines(VERSION)
@@ -236,12 +236,12 @@ def test_a_lost_answer_without_a_build_is_an_error_and_never_sent_again() -> Non
 
 
 @pytest.mark.parametrize("place", ["/queue/item/14/", "queue/item/14", "//a.b/x/queue/item/14/"])
-def test_a_queue_item_is_known_by_its_number_wherever_it_is(place: str) -> None:
+def test_queue_item_number_is_read_from_any_location(place: str) -> None:
     values, _ignored = play(Ci(trigger=Reply(201, headers={"Location": place})), wait=False)
     assert values["queue_id"] == 14
 
 
-def test_a_redirect_to_the_job_is_believed_only_when_there_is_no_build() -> None:
+def test_redirect_to_job_counts_only_without_a_build() -> None:
     own = build(7, values={"VERSION": "1"}, user="builder")
     reply = Reply(302, headers={"Location": "http://inner/ci/job/folder/job/job/"})
     ci = Ci(trigger=reply, after={"builds": [own]}).defines(VERSION)
@@ -254,7 +254,7 @@ def bare(number: int, **more: Any) -> dict[str, Any]:
     return {name: value for name, value in build(number, **more).items() if name != "queueId"}
 
 
-def test_without_queue_items_a_build_is_ours_only_when_it_is_new() -> None:
+def test_without_queue_item_only_a_new_build_counts() -> None:
     old = bare(6, values={"VERSION": "1"})
     new = bare(7, values={"VERSION": "1"})
     for trigger, items in ((Reply(201), [left(7)]), (created(14), [Reply(404)])):
@@ -263,7 +263,7 @@ def test_without_queue_items_a_build_is_ours_only_when_it_is_new() -> None:
         assert (values["build"]["number"], len(played.posts)) == (7, 1)
 
 
-def test_a_build_that_nobody_waits_for_need_not_be_named() -> None:
+def test_unawaited_build_needs_no_number() -> None:
     values, played = play(Ci(trigger=Reply(201)), wait=False)
     assert values["changed"] is True
     assert (values["queue_id"], values["build"]["number"]) == (None, None)
@@ -276,7 +276,7 @@ def needed(ci: Ci, **options: Any) -> tuple[dict[str, Any], Played]:
     return play(ci, trigger="unless_successful", **options)
 
 
-def test_a_successful_build_with_equal_parameters_is_enough() -> None:
+def test_successful_build_with_equal_parameters_is_unchanged() -> None:
     twin = build(3, values={"VERSION": "1", "PUBLISH": True})
     newer = [
         build(6, values={"VERSION": "2", "PUBLISH": True}),
@@ -292,7 +292,7 @@ def test_a_successful_build_with_equal_parameters_is_enough() -> None:
 
 
 @pytest.mark.parametrize("shown", [["number", "url"], ["id", "number", "duration", "timestamp"]])
-def test_builds_that_are_listed_without_result_are_read_one_by_one(shown: list[str]) -> None:
+def test_builds_listed_without_result_are_read_individually(shown: list[str]) -> None:
     twin = build(6, values={"VERSION": "1"})
     others = [build(8, None, values={"VERSION": "2"}), build(7, values={"VERSION": "2"})]
     listed = [{name: other.get(name) for name in shown} for other in [*others, twin, build(5)]]
@@ -302,13 +302,13 @@ def test_builds_that_are_listed_without_result_are_read_one_by_one(shown: list[s
     assert len(played.stub.seen) == 4
 
 
-def test_a_server_that_shows_more_builds_than_asked_for_is_not_believed() -> None:
+def test_lookback_is_enforced_on_longer_lists() -> None:
     builds = [build(2, values={"VERSION": "1"}), build(3, values={"VERSION": "2"}), None]
     ci = Ci(job={"builds": builds}).defines(VERSION)
     assert needed(ci, parameters={"VERSION": "1"}, lookback=1)[0]["changed"] is True
 
 
-def test_numbers_and_booleans_may_be_text() -> None:
+def test_numbers_and_booleans_may_be_strings() -> None:
     texts = {"number": "7", "queueId": "107", "duration": "1500", "timestamp": "1700000000000"}
     done = {**build(7), **texts, "building": "false"}
     values, _ignored = needed(Ci(job={"builds": [done]}))
@@ -319,7 +319,7 @@ def test_numbers_and_booleans_may_be_text() -> None:
     assert (values["build"]["number"], len(played.clock.pauses)) == (7, 2)
 
 
-def test_a_job_that_says_nothing_of_the_queue_may_have_items_there() -> None:
+def test_queue_is_searched_if_the_job_omits_it() -> None:
     twin = {"id": 14, "task": {"url": "http://inner/ci/job/folder/job/job/"}, "actions": []}
     values, played = needed(Ci(queue=[twin]))
     assert (values["joined"], values["queue_id"], played.posts) == (True, 14, [])
@@ -339,13 +339,13 @@ class NoQueue(Ci):
         return Reply(self.status) if listing else super().__call__(seen)
 
 
-def test_another_result_is_enough_where_it_is_accepted() -> None:
+def test_accepted_result_is_unchanged() -> None:
     ci = Ci(job={"builds": [build(3, "UNSTABLE")]})
     assert needed(ci, accept=["SUCCESS", "UNSTABLE"])[0]["changed"] is False
     assert needed(Ci(job={"builds": [build(3, "UNSTABLE")]}))[0]["changed"] is True
 
 
-def test_a_build_that_is_still_at_work_is_waited_for_though_it_has_a_result() -> None:
+def test_unfinished_build_with_result_is_awaited() -> None:
     at_work = build(7, "SUCCESS", inProgress=True)
     ci = Ci(job={"builds": [at_work]}, running=[at_work, build(7, inProgress=False)])
     values, played = needed(ci)
@@ -353,7 +353,7 @@ def test_a_build_that_is_still_at_work_is_waited_for_though_it_has_a_result() ->
     assert len(played.clock.pauses) == 1
 
 
-def test_a_running_twin_is_joined_and_its_failure_is_ours() -> None:
+def test_running_equal_build_is_joined_and_its_failure_reported() -> None:
     ci = Ci(job={"builds": [build(7, None)]}, running=[build(7, None), build(7, "FAILURE")])
     error, played = failed(ci, trigger="unless_successful")
     assert error.kind == "failed"
@@ -362,7 +362,7 @@ def test_a_running_twin_is_joined_and_its_failure_is_ours() -> None:
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_a_queued_twin_is_joined(listed: bool) -> None:
+def test_queued_equal_build_is_joined(listed: bool) -> None:
     twin = {
         "id": 14,
         "task": {"url": "http://inner/ci/job/folder/job/job/"},
@@ -377,14 +377,14 @@ def test_a_queued_twin_is_joined(listed: bool) -> None:
     assert played.posts == []
 
 
-def test_a_running_twin_is_returned_as_it_is_without_waiting() -> None:
+def test_running_equal_build_is_returned_without_wait() -> None:
     values, _ignored = needed(Ci(job={"builds": [build(7, None)]}), wait=False)
     assert (values["changed"], values["joined"]) == (False, True)
     assert (values["build"]["number"], values["build"]["result"]) == (7, None)
 
 
 @pytest.mark.parametrize(("lookback", "name"), [(100, "builds"), (101, "allBuilds")])
-def test_more_than_the_newest_hundred_are_asked_for_by_their_name(lookback: int, name: str) -> None:
+def test_more_than_one_hundred_builds_are_requested_by_name(lookback: int, name: str) -> None:
     _ignored, played = needed(Ci(), lookback=lookback)
     tree = parse_qs(urlsplit(played.stub.seen[0].target).query)["tree"][0]
     assert f",{name}[" in tree
@@ -402,7 +402,7 @@ def test_passwords_are_not_compared_and_never_shown() -> None:
     assert played.hidden == ["geheim"]
 
 
-def test_a_secret_is_masked_in_the_lines_that_are_shown() -> None:
+def test_secret_is_masked_in_the_log() -> None:
     ci = Ci(running=[build(7, None), build(7)], log=b"using geheim\n")
     ci.defines(definition("KEY", "Password"))
     _ignored, played = play(ci, parameters={"KEY": "geheim"})
@@ -410,7 +410,7 @@ def test_a_secret_is_masked_in_the_lines_that_are_shown() -> None:
     assert "geheim" not in str(played.lines)
 
 
-def test_so_is_what_has_the_name_of_one_where_the_server_does_not_tell_types() -> None:
+def test_parameter_named_like_a_secret_is_masked_without_types() -> None:
     running = [build(7, None), build(7)]
     ci = Ci(job={"property": None}, running=running, log=b"using geheim\n")
     _ignored, played = play(ci, parameters={"PASSWORD": "geheim"})
@@ -418,7 +418,7 @@ def test_so_is_what_has_the_name_of_one_where_the_server_does_not_tell_types() -
     assert "geheim" not in str(played.lines)
 
 
-def test_the_log_of_the_system_gets_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_log_contains_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[str] = []
     monkeypatch.setattr(AnsibleModule, "log", lambda self, text, **more: logged.append(text))
     with Stub(answer=Ci().defines(definition("KEY", "Password"))) as stub:
@@ -432,7 +432,7 @@ def test_the_log_of_the_system_gets_no_password(monkeypatch: pytest.MonkeyPatch)
     assert "in-the-url" not in line
 
 
-def test_a_build_that_ends_badly_fails_and_tells_what_is_known() -> None:
+def test_unsuccessful_build_is_an_error_with_its_details() -> None:
     log = b"compiling\nERROR: tests failed\nFinished: FAILURE\n"
     error, _ignored = failed(Ci(running=[build(7, "FAILURE")], log=log))
     assert (error.kind, error.detail) == ("failed", "ERROR: tests failed")
@@ -456,7 +456,7 @@ class Stoppable(Ci):
         return super().__call__(seen)
 
 
-def test_a_build_that_takes_too_long_goes_on_unless_it_is_to_be_stopped() -> None:
+def test_timed_out_build_continues_unless_stop_is_requested() -> None:
     error, played = failed(Stoppable(running=[build(7, None)]), wait_timeout=10.0)
     assert (error.kind, len(played.posts)) == ("timeout", 1)
     assert "is running" in error.message
@@ -469,7 +469,7 @@ def test_a_build_that_takes_too_long_goes_on_unless_it_is_to_be_stopped() -> Non
 
 
 @pytest.mark.parametrize("status", [204, 302])
-def test_an_item_that_waits_too_long_is_cancelled(status: int) -> None:
+def test_timed_out_queue_item_is_cancelled(status: int) -> None:
     ci = Stoppable(items=[left(None)])
     ci.cancel = Reply(status)
     error, played = failed(ci, wait_timeout=10.0, stop_on_timeout=True)
@@ -478,7 +478,7 @@ def test_an_item_that_waits_too_long_is_cancelled(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 422])
-def test_an_item_that_has_just_left_is_stopped_as_a_build(status: int) -> None:
+def test_item_that_just_left_the_queue_is_stopped_as_a_build(status: int) -> None:
     ci = Stoppable(items=[left(None), left(None), left(7)])
     ci.cancel, ci.running = Reply(status), [build(7, None)]
     error, played = failed(ci, wait_timeout=0.7, stop_on_timeout=True)
@@ -490,7 +490,7 @@ def test_an_item_that_has_just_left_is_stopped_as_a_build(status: int) -> None:
     ]
 
 
-def test_what_cannot_be_stopped_is_told() -> None:
+def test_failed_stop_is_reported() -> None:
     ci = Stoppable(items=[left(None)])
     ci.cancel = Reply(403, headers={"X-Required-Permission": "hudson.model.Item.Cancel"})
     error, _ignored = failed(ci, wait_timeout=5.0, stop_on_timeout=True)
@@ -501,7 +501,7 @@ def test_what_cannot_be_stopped_is_told() -> None:
 
 
 @pytest.mark.parametrize("status", [201, 303])
-def test_only_the_own_build_is_stopped(status: int) -> None:
+def test_only_a_started_build_is_stopped(status: int) -> None:
     ci = Stoppable(trigger=created(14, status), running=[build(7, None)])
     _error, played = failed(ci, wait_timeout=10.0, stop_on_timeout=True)
     assert len(played.posts) == (2 if status == 201 else 1)
@@ -512,7 +512,7 @@ def test_only_the_own_build_is_stopped(status: int) -> None:
 
 
 @pytest.mark.parametrize("stop", [True, False])
-def test_an_interrupt_stops_the_own_build_where_that_is_wanted(stop: bool) -> None:
+def test_interrupt_stops_a_started_build_on_request(stop: bool) -> None:
     with Stub(answer=Stoppable(running=[build(7, None)])) as stub:
         played = Played(stub, {"stop_on_timeout": stop})
         pauses: list[float] = []
@@ -529,7 +529,7 @@ def test_an_interrupt_stops_the_own_build_where_that_is_wanted(stop: bool) -> No
     assert len(played.posts) == 1 + int(stop)
 
 
-def test_a_file_parameter_is_refused_and_may_be_left_out() -> None:
+def test_file_parameter_is_rejected_but_may_be_omitted() -> None:
     file = definition("UPLOAD", "File")
     error, played = failed(Ci().defines(VERSION, file), parameters={"UPLOAD": "/etc/hosts"})
     assert (error.kind, played.posts) == ("rejected", [])
@@ -538,7 +538,7 @@ def test_a_file_parameter_is_refused_and_may_be_left_out() -> None:
     assert (values["changed"], played.posts[0].form) == (True, {"VERSION": "1"})
 
 
-def test_a_silent_server_does_not_make_the_waiting_longer() -> None:
+def test_unresponsive_server_does_not_extend_the_timeout() -> None:
     class Silent(Ci):
         def __call__(self, seen: Seen) -> Reply:
             return Reply(hold=True) if "queue/item" in seen.path else super().__call__(seen)
@@ -552,7 +552,7 @@ def test_a_silent_server_does_not_make_the_waiting_longer() -> None:
     assert len([seen for seen in stub.seen if "queue/item" in seen.path]) == 1
 
 
-def test_an_interrupt_says_what_still_runs() -> None:
+def test_interrupt_reports_the_running_build() -> None:
     with Stub(answer=Ci(items=[left(None)])) as stub:
         played = Played(stub, {})
 
@@ -570,7 +570,7 @@ WAITING = {**build(7, None), "actions": [waiting("Deploy", TARGET="StringParamet
 
 @pytest.mark.parametrize("on_input", ["fail", "wait"])
 @pytest.mark.parametrize("many", [False, True])
-def test_a_build_that_waits_for_an_input(on_input: str, many: bool) -> None:
+def test_build_waiting_for_input_is_an_error(on_input: str, many: bool) -> None:
     server = Ci(job={"property": [{}]}, running=[WAITING])
     given: dict[str, Any] = {"job": None, "builds": [{"job": "folder/job"}]} if many else {}
     with Stub(answer=server) as stub:
@@ -592,7 +592,7 @@ def test_a_build_that_waits_for_an_input(on_input: str, many: bool) -> None:
     assert error.result["changed"] is True
 
 
-def test_a_build_goes_on_after_its_input() -> None:
+def test_build_continues_after_its_input() -> None:
     server = Ci(job={"property": [{}]}, running=[WAITING, build(7)])
     with Stub(answer=server) as stub:
         values = Played(stub, {"on_input": "wait"}).run()

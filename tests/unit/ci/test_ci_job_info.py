@@ -71,7 +71,7 @@ def targets(played: Played) -> list[str]:
     return [seen.target.removeprefix("/base/job/folder/job/job") for seen in played.stub.seen]
 
 
-def test_a_job_is_read_with_its_builds() -> None:
+def test_job_is_read_with_its_builds() -> None:
     served = Served()
     served.job = {
         **JOB,
@@ -87,7 +87,7 @@ def test_a_job_is_read_with_its_builds() -> None:
     assert len(played.stub.seen) == 2
 
 
-def test_all_builds_are_asked_for_by_their_name() -> None:
+def test_all_builds_are_requested_by_name() -> None:
     values, played = play(all_builds=True)
     assert [each["number"] for each in values["builds"]] == [7, 6]
     values, played = play(all_builds=True, tree="allBuilds[number]")
@@ -95,21 +95,21 @@ def test_all_builds_are_asked_for_by_their_name() -> None:
     assert len(played.stub.seen) == 1
 
 
-def test_tree_and_depth_go_to_the_server_as_they_are() -> None:
+def test_tree_and_depth_are_sent_unchanged() -> None:
     _values, played = play(tree="builds[number]{0,5}")
     assert targets(played) == ["/api/json?tree=builds%5Bnumber%5D%7B0%2C5%7D"]
     _values, played = play(depth=2)
     assert targets(played)[0] == "/api/json?depth=2"
 
 
-def test_a_folder_has_no_builds() -> None:
+def test_folder_has_no_builds() -> None:
     served = Served()
     served.job = {"name": "folder", "jobs": [{"name": "job"}]}
     values, played = play(served)
     assert (values["builds"], values["parameters"], len(played.stub.seen)) == ([], {}, 1)
 
 
-def test_a_computed_folder_is_read_without_its_jobs() -> None:
+def test_computed_folder_is_read_without_its_jobs() -> None:
     shown = {"_class": "jenkins.branch.OrganizationFolder", "buildable": False}
     served = Served()
     served.job = shown
@@ -118,7 +118,7 @@ def test_a_computed_folder_is_read_without_its_jobs() -> None:
     assert len(targets(played)) == 1
 
 
-def test_a_build_is_read_alone_with_its_parameters() -> None:
+def test_single_build_is_read_with_its_parameters() -> None:
     values, played = play(build="lastBuild")
     assert values["build"]["number"] == 7
     assert values["parameters"] == {"A": "1", "KEY": "***"}
@@ -138,20 +138,20 @@ def test_a_build_is_read_alone_with_its_parameters() -> None:
         ("string(//p[name='A']/value)", "//p[name='A']/value"),
     ],
 )
-def test_a_value_is_the_text_of_the_element(asked: str, sent: str) -> None:
+def test_value_is_the_text_of_the_element(asked: str, sent: str) -> None:
     found = Reply(body="<value>1 &amp; 2</value>")
     values, played = play(Served(**{sent: found}), build="7", xpath=asked)
     assert values["value"] == "1 & 2"
     assert len(played.stub.seen) == 2
 
 
-def test_a_relative_expression_begins_below_the_root_where_it_finds_nothing() -> None:
+def test_relative_expression_falls_back_to_the_root() -> None:
     found = Reply(body="<value>1</value>")
     values, _ignored = play(Served(**{"/*/action/value": found}), build="7", xpath="action/value")
     assert values["value"] == "1"
 
 
-def test_a_text_is_taken_where_the_server_gives_one() -> None:
+def test_text_result_is_returned() -> None:
     served = Served(**{"count(//a)": Reply(body="2")})
     values, _ignored = play(served, build="7", xpath="count(//a)")
     assert values["value"] == "2"
@@ -169,12 +169,12 @@ def test_a_text_is_taken_where_the_server_gives_one() -> None:
         (Reply(body="<a>"), "protocol"),
     ],
 )
-def test_what_gives_no_value_is_told(reply: Reply, kind: str) -> None:
+def test_missing_value_is_an_error(reply: Reply, kind: str) -> None:
     error, _ignored = failed(Served(**{"//a": reply}), build="7", xpath="//a")
     assert error.kind == kind
 
 
-def test_what_is_not_there_is_not_found() -> None:
+def test_missing_job_or_build_is_not_found() -> None:
     assert failed(job="gone")[0].kind == "not_found"
     assert "there is no job 'gone'" in failed(job="gone", build="1")[0].message
 
@@ -189,19 +189,19 @@ def test_what_is_not_there_is_not_found() -> None:
         {"expected_config": "<!DOCTYPE a><a/>"},
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, Any]) -> None:
     error, played = failed(**options)
     assert (error.kind, played.stub.seen) == ("invalid", [])
 
 
-def test_a_configuration_is_given_as_it_is_and_its_secrets_are_hidden() -> None:
+def test_configuration_is_returned_unchanged_with_hidden_secrets() -> None:
     values, played = play(config=True)
     assert values["config_xml"] == CONFIG
     assert played.hidden == ["{AQAAABAAAAAgc2VjcmV0c2VjcmV0c2VjcmV0}"]
     assert "config_drift" not in values
 
 
-def test_passwords_that_a_server_shows_are_masked() -> None:
+def test_passwords_shown_by_server_are_masked() -> None:
     entry = {"_class": "hudson.model.PasswordParameterValue", "name": "KEY", "value": "geheim"}
     default = definition("KEY", "Password", "geheim")
 
@@ -231,7 +231,7 @@ def test_passwords_that_a_server_shows_are_masked() -> None:
         assert "***" in str(found)
 
 
-def test_builds_that_the_tree_names_are_not_read_again() -> None:
+def test_builds_named_in_tree_are_not_read_again() -> None:
     class All(Served):
         def __call__(self, seen: Seen) -> Reply:
             return Reply(body={"allBuilds": [{"number": 7}]})
@@ -241,7 +241,7 @@ def test_builds_that_the_tree_names_are_not_read_again() -> None:
     assert len(played.stub.seen) == 1
 
 
-def test_a_drift_is_told_and_changes_nothing() -> None:
+def test_drift_is_returned_and_changes_nothing() -> None:
     values, _ignored = play(expected_config="<project><apiToken>x</apiToken></project>")
     assert (values["changed"], values["config_drift"]) == (False, False)
     assert values["config_xml"] is None
@@ -253,7 +253,7 @@ def test_a_drift_is_told_and_changes_nothing() -> None:
     }
 
 
-def test_secrets_that_are_expected_are_hidden_before_the_server_answers() -> None:
+def test_expected_secrets_are_hidden_before_any_response() -> None:
     refused = Stub(answer=lambda seen: Reply(500, "no <apiToken>expected-secret</apiToken>"))
     with refused as stub:
         played = Played(stub, read_only=True)
@@ -271,7 +271,7 @@ def listed(served: Served, **options: Any) -> tuple[list[dict[str, Any]], Stub]:
         return ci_job_info.build_list(Played(stub, read_only=True).task(), listing), stub
 
 
-def test_lists_of_builds_are_as_long_as_asked_for() -> None:
+def test_list_of_builds_has_the_requested_length() -> None:
     found, stub = listed(Served())
     assert found == [{"number": 7}]
     assert stub.seen[0].target.endswith("?tree=builds%5Bnumber%2Cresult%5D")
@@ -291,7 +291,7 @@ def test_parameters_of_a_build_are_a_dictionary() -> None:
 
 
 @pytest.mark.parametrize(("shown", "all_builds"), [("builds", True), ("allBuilds", False)])
-def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool) -> None:
+def test_server_may_offer_only_one_list_of_builds(shown: str, all_builds: bool) -> None:
     def answer(_seen: Seen) -> Reply:
         return Reply(body={"name": "job", shown: [{"number": 7}, {"number": 6}]})
 
@@ -311,9 +311,7 @@ def test_a_server_may_show_one_list_of_builds_alone(shown: str, all_builds: bool
         ({"builds": "none"}, "but not as a list"),
     ],
 )
-def test_a_server_that_does_not_know_all_builds_gives_no_short_answer(
-    answer: dict[str, Any], words: str
-) -> None:
+def test_unsupported_all_builds_is_an_error(answer: dict[str, Any], words: str) -> None:
     """Verify this for a server that ignores unknown names in `tree` and returns 200."""
 
     def known(seen: Seen) -> Reply:
@@ -333,7 +331,7 @@ def test_a_server_that_does_not_know_all_builds_gives_no_short_answer(
 
 
 @pytest.mark.parametrize("body", [{"_class": "x"}, {"actions": [{"parameters": [{}, {}]}]}])
-def test_parameters_that_a_server_does_not_show_are_no_empty_answer(body: dict[str, Any]) -> None:
+def test_hidden_parameters_are_not_found(body: dict[str, Any]) -> None:
     options = ci_job_info.BuildParametersOptions(job="j", build="7")
     unshown = Stub(answer=lambda seen: Reply(body=body))
     with unshown as stub, pytest.raises(ToolchainError, match="does not show the parameters"):

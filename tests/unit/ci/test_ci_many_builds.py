@@ -178,7 +178,7 @@ def results(values: Mapping[str, Any]) -> list[Any]:
     return [row["build"]["result"] for row in values["builds"]]
 
 
-def test_builds_of_one_job_are_followed_with_one_request_per_look() -> None:
+def test_builds_of_one_job_take_one_request_per_poll() -> None:
     wishes = [wish("a", number) for number in range(20)]
     values, played = play(Farm(looks=3), *wishes, console_lines=0)
     assert results(values) == ["SUCCESS"] * 20
@@ -191,7 +191,7 @@ def test_builds_of_one_job_are_followed_with_one_request_per_look() -> None:
     assert len(reads) == 1 + 1 + len(played.clock.pauses)
 
 
-def test_one_failure_does_not_hide_the_others() -> None:
+def test_failed_build_does_not_hide_the_others() -> None:
     farm = Farm(results={"2": "FAILURE"}, refused={"3"}, missing={"c"}, cancelled={4})
     wishes = [wish("a", 1), wish("a", 2), wish("b", 3), wish("c", 4), wish("b", 5)]
     wishes += [wish("a", 2, accept=["FAILURE"], list_style="comma"), wish("b", 6)]
@@ -211,12 +211,12 @@ def test_one_failure_does_not_hide_the_others() -> None:
     assert len(played.posts) == 6
 
 
-def test_errors_of_one_kind_have_that_kind() -> None:
+def test_equal_error_kinds_become_the_kind_of_the_task() -> None:
     error, played = failed(Farm(missing={"a", "b"}), wish("a", 1), wish("b", 1))
     assert (error.kind, error.result["changed"], played.posts) == ("not_found", False, [])
 
 
-def test_check_mode_predicts_and_fails_as_the_run_would() -> None:
+def test_check_mode_predicts_and_fails_like_a_run() -> None:
     values, played = play(Farm(), wish("a", 1), wish("b", 2), read_only=True)
     assert values["changed"] is True
     assert column(values, "queue_id") == [None, None]
@@ -230,7 +230,7 @@ def test_check_mode_predicts_and_fails_as_the_run_would() -> None:
     assert played.posts == []
 
 
-def test_only_what_is_not_there_is_built() -> None:
+def test_only_missing_builds_are_started() -> None:
     farm = Farm(looks=9)
     done = {**build(1, values={"VERSION": "1"}), "version": "1"}
     runs = {**build(2, None, values={"VERSION": "2"}), "version": "2", "left": 3}
@@ -265,7 +265,7 @@ def test_a_failed_awaited_build_has_its_log_next_to_new_builds(read_only: bool) 
 
 
 @pytest.mark.parametrize(("read_only", "result"), [(True, None), (False, "SUCCESS")])
-def test_a_running_twin_alone_is_waited_for_but_not_in_check_mode(
+def test_running_equal_build_is_awaited_outside_of_check_mode(
     read_only: bool, result: str | None
 ) -> None:
     farm = Farm()
@@ -280,13 +280,13 @@ def test_a_running_twin_alone_is_waited_for_but_not_in_check_mode(
     assert (played.clock.pauses == []) is read_only
 
 
-def test_without_waiting_the_queue_items_are_returned() -> None:
+def test_queue_items_are_returned_without_wait() -> None:
     values, played = play(Farm(), wish("a", 1), wish("b", 2), wait=False, parallel=1)
     assert column(values, "queue_id") == [1, 2]
     assert played.clock.pauses == []
 
 
-def test_what_waits_is_told_from_what_runs() -> None:
+def test_timeout_distinguishes_queued_from_running_builds() -> None:
     farm = Farm(looks=1, stuck={"2", "3"})
     error, played = failed(
         farm, wish("a", 1), wish("a", 2), wish("a", 3), wait_timeout=30.0, poll_interval=10.0
@@ -300,7 +300,7 @@ def test_what_waits_is_told_from_what_runs() -> None:
     assert any("1 of 3 builds done, 0 running, 2 in the queue (soon)" in x for x in played.lines)
 
 
-def test_what_takes_too_long_is_stopped_where_that_is_wanted() -> None:
+def test_timed_out_builds_are_stopped_on_request() -> None:
     farm = Farm(looks=99, stuck={"2"})
     error, played = failed(
         farm, wish("a", 1), wish("a", 2), wait_timeout=10.0, stop_on_timeout=True, parallel=1
@@ -313,19 +313,19 @@ def test_what_takes_too_long_is_stopped_where_that_is_wanted() -> None:
     assert paths == ["/base/job/a/1/stop", "/base/queue/cancelItem"]
 
 
-def test_a_server_that_is_away_for_a_moment_is_waited_for() -> None:
+def test_temporarily_unavailable_server_is_awaited() -> None:
     values, played = play(Farm(down=["a", "a"]), wish("a", 1))
     assert results(values) == ["SUCCESS"]
     assert "the server does not respond, still waiting" in played.lines
 
 
-def test_what_no_waiting_mends_ends_the_waiting_for_that_job_alone() -> None:
+def test_permanent_error_ends_waiting_for_its_job_only() -> None:
     error, _played = failed(Farm(odd={"a"}), wish("a", 1), wish("b", 1), wish("a", 2))
     kinds = [None if row["ok"] else row["error"]["kind"] for row in error.result["builds"]]
     assert kinds == ["protocol", None, "protocol"]
 
 
-def test_an_interrupt_says_for_each_what_goes_on() -> None:
+def test_interrupt_reports_every_unfinished_build() -> None:
     with Stub(answer=Farm(looks=99)) as stub:
         played = Played(stub, {"job": None, "builds": [wish("a", 1), wish("b", 2)]})
 
@@ -341,7 +341,7 @@ def test_an_interrupt_says_for_each_what_goes_on() -> None:
     assert all("stays in the queue" in row["msg"] for row in caught.value.result["builds"])
 
 
-def test_builds_that_are_alike_are_not_taken_for_each_other() -> None:
+def test_similar_builds_are_not_confused() -> None:
     """Verify this for builds that differ only in number, without named queue items."""
     values, played = play(Farm(folds=False, unnamed=True), *[wish("a", 1)] * 3)
     assert sorted(row["build"]["number"] for row in values["builds"]) == [1, 2, 3]
@@ -350,7 +350,7 @@ def test_builds_that_are_alike_are_not_taken_for_each_other() -> None:
 
 
 @pytest.mark.parametrize("parallel", [1, 4])
-def test_a_lost_answer_is_not_found_in_the_build_of_another_entry(parallel: int) -> None:
+def test_lost_response_is_not_resolved_by_the_build_of_another_entry(parallel: int) -> None:
     farm = Farm(folds=False, lost={2: False})
     error, played = failed(farm, *[wish("a", 1)] * 4, parallel=parallel)
     assert (error.kind, len(played.posts)) == ("network", 4)
@@ -360,20 +360,20 @@ def test_a_lost_answer_is_not_found_in_the_build_of_another_entry(parallel: int)
 
 
 @pytest.mark.parametrize("lost", [{1: True}, {2: True}, {1: True, 3: True}])
-def test_a_lost_answer_is_found_beside_builds_that_are_alike(lost: dict[int, bool]) -> None:
+def test_lost_response_is_resolved_next_to_similar_builds(lost: dict[int, bool]) -> None:
     values, played = play(Farm(folds=False, lost=lost), *[wish("a", 1)] * 4)
     assert sorted(row["build"]["number"] for row in values["builds"]) == [1, 2, 3, 4]
     assert len(played.posts) == 4
 
 
-def test_a_build_that_others_were_folded_into_is_still_found_by_its_own_entry() -> None:
+def test_merged_build_is_found_by_every_entry() -> None:
     values, _played = play(Farm(lost={1: True}), wish("a", 1), wish("a", 1), wish("a", 1))
     assert {row["build"]["number"] for row in values["builds"]} == {1}
     assert column(values, "joined") == [False, True, True]
 
 
 @pytest.mark.parametrize("acted", [True, False])
-def test_a_build_that_was_put_off_is_started_once(acted: bool) -> None:
+def test_rejected_trigger_is_retried_once(acted: bool) -> None:
     farm = Farm(lost={1: acted}, lost_as=Reply(429))
     wishes = [wish("a", 1), wish("a", 2)]
     settings = {"retries": 1, "retry_max_wait": 0}
@@ -383,7 +383,7 @@ def test_a_build_that_was_put_off_is_started_once(acted: bool) -> None:
     assert farm.items == 2
 
 
-def test_twins_that_were_put_off_are_not_taken_for_each_other() -> None:
+def test_equal_rejected_triggers_are_not_confused() -> None:
     farm = Farm(lost={1: False}, lost_as=Reply(429), folds=False)
     error, played = failed(farm, wish("a", 1), wish("a", 1), wait=False)
     assert len(played.posts) == 2
@@ -391,12 +391,12 @@ def test_twins_that_were_put_off_are_not_taken_for_each_other() -> None:
     assert "whether it was done is not known" in error.message
 
 
-def test_an_old_server_folds_without_a_word() -> None:
+def test_old_server_merges_builds_silently() -> None:
     values, _played = play(Farm(old=True), wish("a", 1), wish("a", 1))
     assert [row["build"]["number"] for row in values["builds"]] == [1, 1]
 
 
-def test_a_long_row_of_other_builds_does_not_hide_ours() -> None:
+def test_many_other_builds_do_not_hide_the_started_build() -> None:
     farm = Farm(looks=2)
     values, played = play(farm, wish("a", 1))
     trees = [query(seen)["tree"][0] for seen in played.stub.seen if "tree=" in seen.target]
@@ -410,7 +410,7 @@ def test_parallel_must_be_positive() -> None:
     assert (error.kind, played.stub.seen) == ("invalid", [])
 
 
-def test_twins_are_compared_by_what_the_server_will_know() -> None:
+def test_entries_are_compared_by_the_sent_values() -> None:
     wishes = [wish("a", "0"), wish("a", None), wish("a", 0)]
     values, played = play(Farm(), *wishes, trigger="unless_successful", console_lines=0)
     assert len(played.posts) == 1

@@ -38,7 +38,7 @@ def wanted(
     return parameters.wanted(given, definitions, style, "the job")
 
 
-def test_what_is_left_out_is_not_sent_and_compared_by_its_default() -> None:
+def test_omitted_parameter_is_compared_by_its_default() -> None:
     found = wanted({"CHANNEL": "beta", "VERSION": None})
     assert found.form == [("CHANNEL", "beta")]
     assert found.expected == {
@@ -50,7 +50,7 @@ def test_what_is_left_out_is_not_sent_and_compared_by_its_default() -> None:
     assert found.incomparable == ["PASSWORD", "FILE"]
 
 
-def test_a_password_is_sent_but_not_shown() -> None:
+def test_password_is_sent_but_not_shown() -> None:
     found = wanted({"PASSWORD": "geheim"})
     assert found.form == [("PASSWORD", "geheim")]
     assert found.secrets == ["geheim"]
@@ -73,7 +73,7 @@ def test_a_password_is_sent_but_not_shown() -> None:
         ({"HOSTS": []}, "repeat", [("HOSTS", "")]),
     ],
 )
-def test_values_are_sent_as_the_server_takes_them(
+def test_values_are_sent_in_the_format_of_the_server(
     given: dict[str, Any], style: str, form: list[tuple[str, str]]
 ) -> None:
     assert wanted(given, style).form == form
@@ -87,41 +87,39 @@ def test_values_are_sent_as_the_server_takes_them(
         ({"PUBLISH": "yes"}, "rejected", "true or false"),
     ],
 )
-def test_what_the_server_would_take_for_something_else_is_refused(
-    given: dict[str, Any], kind: str, words: str
-) -> None:
+def test_ambiguous_value_is_rejected(given: dict[str, Any], kind: str, words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
         wanted(given)
     assert caught.value.kind == kind
 
 
-def test_a_repeated_parameter_of_a_type_with_one_value_is_known_as_such() -> None:
+def test_repeated_parameter_with_a_single_value_type_is_detected() -> None:
     given = {"VERSION": [1, 2], "HOSTS": ["a", "b"], "CHANNEL": "beta"}
     assert wanted(given).repeated == ["VERSION"]
     assert wanted(given, "comma").repeated == []
     assert wanted(given, job={}).repeated == ["VERSION", "HOSTS"]
 
 
-def test_the_type_of_a_definition_is_in_its_class_where_it_has_no_other() -> None:
+def test_parameter_type_is_derived_from_the_class() -> None:
     one = {"name": "KEY", "_class": "hudson.model.PasswordParameterDefinition"}
     found = wanted({"KEY": "geheim"}, job={"property": [{"parameterDefinitions": [None, one]}]})
     assert found.secrets == ["geheim"]
 
 
-def test_a_parameter_that_the_job_shows_twice_is_sent_once() -> None:
+def test_parameter_listed_twice_is_sent_once() -> None:
     """[ci-11]: some servers have the property of a job twice."""
     holder = {"parameterDefinitions": [{"name": "A", "type": "StringParameterDefinition"}]}
     assert wanted({"A": 1}, job={"property": [holder, holder]}).form == [("A", "1")]
 
 
-def test_parameters_for_a_job_without_any_are_rejected() -> None:
+def test_parameters_for_job_without_any_are_rejected() -> None:
     with pytest.raises(ToolchainError, match="it has none") as caught:
         wanted({"A": 1}, job={"property": []})
     assert caught.value.kind == "rejected"
     assert wanted({}, job={"property": []}).form == []
 
 
-def test_a_server_that_does_not_tell_parameters_is_given_what_the_task_has() -> None:
+def test_parameters_are_sent_unchecked_if_the_job_lists_none() -> None:
     found = wanted({"A": [1, 2], "B": True}, job={})
     assert found.form == [("A", "1"), ("A", "2"), ("B", "true")]
     assert parameters.equal(found, build(1, values={"A": "1,2", "B": True}))
@@ -140,12 +138,12 @@ def test_a_server_that_does_not_tell_parameters_is_given_what_the_task_has() -> 
         ({"HOSTS": None}, True),
     ],
 )
-def test_builds_are_compared_as_the_server_shows_them(changes: dict[str, Any], equal: bool) -> None:
+def test_builds_are_compared_by_the_values_shown(changes: dict[str, Any], equal: bool) -> None:
     shown = build(1, values={**DEFAULTS, **changes})
     assert parameters.equal(wanted({}), shown) is equal
 
 
-def test_a_build_may_show_each_value_of_a_repeated_parameter() -> None:
+def test_all_values_of_a_repeated_parameter_are_shown() -> None:
     found = wanted({"HOSTS": ["a", "b"]}, job={})
     entries = [None, {"name": "HOSTS", "value": "a"}, {"name": "HOSTS", "value": "b"}]
     shown = {"actions": [None, {"parameters": None}, {"parameters": entries}]}
@@ -155,13 +153,13 @@ def test_a_build_may_show_each_value_of_a_repeated_parameter() -> None:
     assert parameters.displayed(twice) == {"HOSTS": "b"}
 
 
-def test_a_build_that_ran_without_a_parameter_is_another() -> None:
+def test_build_without_a_parameter_differs() -> None:
     values = {name: value for name, value in DEFAULTS.items() if name != "HOSTS"}
     assert not parameters.equal(wanted({}), build(1, values=values))
 
 
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=5) | st.booleans() | st.integers()))
-def test_a_build_with_the_values_that_were_sent_is_equal(values: dict[str, Any]) -> None:
+def test_build_with_the_sent_values_is_equal(values: dict[str, Any]) -> None:
     job = {
         "property": [{"parameterDefinitions": [definition(name, "String", "") for name in values]}]
     }

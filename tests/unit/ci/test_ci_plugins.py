@@ -80,7 +80,7 @@ values: dict[str, Any] = {}
 seen: list[Seen] = []
 
 
-def test_the_list_is_read_in_one_request() -> None:
+def test_list_is_read_in_one_request() -> None:
     run({})
     assert [plugin["short_name"] for plugin in values["plugins"]] == ["ant", "broken", "git"]
     assert values["plugins"][2] == {
@@ -107,7 +107,7 @@ REQUIRED = {"git": "5.3", "ant": "1.13", "broken": "1.0", "matrix-auth": "3.2"}
     "required",
     [REQUIRED, [{"name": name, "version": version} for name, version in REQUIRED.items()]],
 )
-def test_a_baseline_tells_missing_outdated_and_inactive(required: Any) -> None:
+def test_baseline_lists_missing_outdated_and_inactive_plugins(required: Any) -> None:
     run({"required": required})
     assert values["missing"] == ["matrix-auth"]
     assert values["outdated"] == [
@@ -121,7 +121,7 @@ def test_a_baseline_tells_missing_outdated_and_inactive(required: Any) -> None:
 @pytest.mark.parametrize(
     "required", [{"git": None}, {"git": "5.2.2"}, {"git": "latest"}, [{"name": "git"}], [], {}]
 )
-def test_what_is_as_required_is_compliant(required: Any) -> None:
+def test_satisfied_baseline_is_compliant(required: Any) -> None:
     played = run({"required": required})
     assert values["compliant"] is True
     assert played.warnings == []
@@ -143,7 +143,7 @@ def test_what_is_as_required_is_compliant(required: Any) -> None:
         [{"name": "git", "version": "5"}, {"name": "git"}],
     ],
 )
-def test_a_baseline_that_is_none_is_refused_before_any_request(required: Any) -> None:
+def test_invalid_baseline_is_rejected_before_any_request(required: Any) -> None:
     options = options_of(CiPluginInfoOptions, required=required)
     with Stub() as stub:
         with pytest.raises(ToolchainError, match="required") as caught:
@@ -152,7 +152,7 @@ def test_a_baseline_that_is_none_is_refused_before_any_request(required: Any) ->
     assert caught.value.kind == "invalid"
 
 
-def test_a_baseline_tells_what_is_not_to_work() -> None:
+def test_baseline_lists_unwanted_plugins() -> None:
     wanted = [
         {"name": "git", "state": "disabled"},
         {"name": "ant", "state": "disabled"},
@@ -168,7 +168,7 @@ def test_a_baseline_tells_what_is_not_to_work() -> None:
     assert (values["missing"], values["inactive"], values["compliant"]) == (["none"], [], False)
 
 
-def test_a_user_without_rights_is_told_which_one_is_missing() -> None:
+def test_missing_permission_is_named() -> None:
     headers = {
         "X-You-Are-Authenticated-As": "viewer",
         "X-Required-Permission": "hudson.model.Hudson.SystemRead",
@@ -180,13 +180,13 @@ def test_a_user_without_rights_is_told_which_one_is_missing() -> None:
 
 
 @pytest.mark.parametrize("body", ["{}", '{"plugins": null}', "[]", "hello"])
-def test_an_answer_without_plugins_is_no_empty_list(body: str) -> None:
+def test_response_without_plugins_is_not_an_empty_list(body: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         run({"required": {"git": None}}, reply=Reply(body=body))
     assert caught.value.kind == "protocol"
 
 
-def test_a_lock_file_is_written_once(tmp_path: Path) -> None:
+def test_lock_file_is_written_once(tmp_path: Path) -> None:
     file = tmp_path / "plugins.txt"
     options = {"lock_file": str(file), "lock": "write"}
     run(options, read_only=True)
@@ -213,12 +213,12 @@ def test_a_lock_file_is_written_once(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["plugins.txt"]
 
 
-def test_a_lock_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_unwritable_lock_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="nowhere"):
         run({"lock_file": str(tmp_path / "nowhere" / "plugins.txt"), "lock": "write"})
 
 
-def test_a_lock_file_is_checked_in_all_directions(tmp_path: Path) -> None:
+def test_lock_file_is_compared_in_all_directions(tmp_path: Path) -> None:
     file = tmp_path / "plugins.txt"
     options = {"lock_file": str(file), "lock": "check"}
     file.write_text(f"# by hand\n\n{LOCK}  # the end\n", encoding="utf-8")
@@ -245,7 +245,7 @@ def test_a_lock_file_is_checked_in_all_directions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"git 5.2.2\n", b"git:>=5\n", b":1.0\n", b"\xff\n", None])
-def test_a_lock_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_unreadable_lock_file_is_rejected(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "plugins.txt"
     if content is not None:
         file.write_bytes(content)
@@ -254,14 +254,14 @@ def test_a_lock_file_that_cannot_be_read_is_refused(tmp_path: Path, content: byt
     assert caught.value.kind == "invalid"
 
 
-def test_two_baselines_are_refused(tmp_path: Path) -> None:
+def test_two_baselines_are_rejected(tmp_path: Path) -> None:
     file = tmp_path / "plugins.txt"
     file.write_text(LOCK, encoding="utf-8")
     with pytest.raises(ToolchainError, match="give one"):
         run({"lock_file": str(file), "lock": "check", "required": {"git": None}})
 
 
-def test_the_lines_of_list_plugins() -> None:
+def test_output_of_list_plugins_is_parsed() -> None:
     output = (
         "workflow-aggregator Pipeline                        600.vb_57cdd26fdd7\n"
         "git                 Git plugin                      5.2.2 (5.3.0)\r\n"
@@ -296,14 +296,14 @@ def test_the_lines_of_list_plugins() -> None:
         (None, None, None, False),
     ],
 )
-def test_what_waits_for_a_restart(
+def test_plugin_waiting_for_restart_is_detected(
     enabled: bool | None, active: bool | None, deleted: bool | None, waits: bool
 ) -> None:
     plugin = plugin_list.Plugin("x", "X", "1", enabled, active, deleted, False)
     assert plugin.waits is waits
 
 
-def test_a_lock_is_read_as_it_is_written() -> None:
+def test_lock_file_round_trips() -> None:
     found = [plugin_list.Plugin("git", "Git plugin", "5.2.2", True, True, False, False)]
     assert baseline.of_lock(baseline.lock_of(found), "x") == {"git": "5.2.2"}
 
@@ -318,7 +318,7 @@ def test_a_lock_is_read_as_it_is_written() -> None:
         (Reply(body="[]"), ""),
     ],
 )
-def test_who_may_change_plugins_is_told_by_a_rehearsal(reply: Reply, kind: str) -> None:
+def test_permission_to_change_plugins_is_checked_by_a_dry_run(reply: Reply, kind: str) -> None:
     def answer(seen: Seen) -> Reply:
         return Reply(404) if "crumbIssuer" in seen.path else reply
 
@@ -347,7 +347,7 @@ def _installed(name: str, version: str) -> Plugin:
         ([], {"a": "1"}, []),
     ],
 )
-def test_dependencies_are_installed_with_a_plugin(
+def test_dependencies_are_installed_with_the_plugin(
     there: list[Plugin], needs: dict[str, str], expected: list[str]
 ) -> None:
     offers = {"a": Offer("1", needs), "b": Offer("2", {"c": "1"}), "c": Offer("1", {"a": "1"})}
@@ -358,7 +358,7 @@ def test_dependencies_are_installed_with_a_plugin(
     assert all(change.implied for change in found)
 
 
-def test_a_dependency_that_waits_for_a_restart_is_not_installed_again() -> None:
+def test_dependency_waiting_for_restart_is_not_installed_again() -> None:
     offers = {"a": Offer("1", {"b": "2"}), "b": Offer("2", {})}
     waiting = Installation(1, "b", "2", "SuccessButRequiresRestart", "")
     centre = CentreState((waiting,), True)

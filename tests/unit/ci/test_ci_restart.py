@@ -100,7 +100,7 @@ def failed(played: Played) -> ToolchainError:
     return played.error
 
 
-def test_all_phases_are_waited_out() -> None:
+def test_all_restart_phases_are_awaited() -> None:
     checks = [up(), up(quieting=True), DOWN, CUT, GATEWAY, LOADING, up(NEW, version="2.492.1")]
     played = play(Server(checks))
     assert played.values["changed"] is True
@@ -116,7 +116,7 @@ def test_all_phases_are_waited_out() -> None:
     assert played.run.warnings == []
 
 
-def test_a_whole_answer_with_the_old_mark_is_not_the_end() -> None:
+def test_complete_response_with_old_session_is_not_the_end() -> None:
     """Verify this for the first response after the request, and for a server that is up briefly
     between two failures.
     """
@@ -127,17 +127,17 @@ def test_a_whole_answer_with_the_old_mark_is_not_the_end() -> None:
     assert played.values["downtime"] == pytest.approx(2.0)
 
 
-def test_a_restart_that_no_look_fell_into_has_no_downtime() -> None:
+def test_unobserved_restart_has_no_downtime() -> None:
     assert play(Server([up(), up(quieting=True), up(NEW)])).values["downtime"] == 0
 
 
-def test_a_server_without_marks_has_restarted_once_it_was_down() -> None:
+def test_server_without_session_mark_restarted_after_downtime() -> None:
     played = play(Server([up(None), up(None), DOWN, up(None)]))
     assert played.values["changed"] is True
     assert played.values["downtime"] > 0
 
 
-def test_the_written_interface_is_enough() -> None:
+def test_documented_interface_is_sufficient() -> None:
     checks = [up(quieting=None), up(quieting=None), DOWN, up(NEW, quieting=None)]
     played = play(Server(checks, running=Reply(404), written=True))
     assert played.values["version"] == "2.479.3"
@@ -145,7 +145,7 @@ def test_the_written_interface_is_enough() -> None:
     assert len(asked) == 1
 
 
-def test_the_session_mark_counts_whatever_comes_with_it() -> None:
+def test_session_mark_of_any_page_counts() -> None:
     """Server fact [ci-3]: pages have the mark, too. A response without a mark is complete only if
     it is JSON.
     """
@@ -159,7 +159,7 @@ def test_the_session_mark_counts_whatever_comes_with_it() -> None:
     assert failed(play(Server([page(None)]))).kind == "protocol"
 
 
-def test_the_user_sees_the_builds_that_are_waited_for() -> None:
+def test_running_builds_are_shown_while_waiting() -> None:
     def executor(name: str | None) -> dict[str, Any]:
         return {"currentExecutable": None if name is None else {"fullDisplayName": name}}
 
@@ -184,7 +184,7 @@ def test_the_user_sees_the_builds_that_are_waited_for() -> None:
     assert len([line for line in lines if "waits for" in line]) == 1
 
 
-def test_crumb_and_cookie_are_renewed_after_the_restart() -> None:
+def test_crumb_and_cookie_are_renewed_after_restart() -> None:
     server = Server([up(), DOWN, up(NEW)])
     clock = Clock()
     with Stub(answer=server) as stub:
@@ -205,7 +205,7 @@ def test_check_mode_only_reads() -> None:
     assert played.values["diff"] == play(Server([up(), DOWN, up(NEW)])).values["diff"]
 
 
-def test_without_waiting_there_is_no_downtime() -> None:
+def test_downtime_is_unknown_without_wait() -> None:
     played = play(Server([up()]), wait=False)
     assert (played.values["changed"], played.values["downtime"]) == (True, None)
     assert played.server.posts == ["/base/safeRestart"]
@@ -225,7 +225,7 @@ SETTLED = {**PENDING, "active": True}
         ({**SETTLED, "deleted": True}, Reply(404), ["git"]),
     ],
 )
-def test_only_when_a_plugin_waits_for_it(
+def test_restart_only_if_a_plugin_requires_it(
     plugin: dict[str, Any], updates: Reply, pending: list[str]
 ) -> None:
     server = Server([up(), DOWN, up(NEW)], plugins=[plugin], updates=updates)
@@ -253,7 +253,7 @@ def test_only_when_a_plugin_waits_for_it(
         (Reply(503, "overloaded"), "server", "503"),
     ],
 )
-def test_a_refusal_is_said_at_once(answer: Reply, kind: str, words: str) -> None:
+def test_rejection_is_reported_immediately(answer: Reply, kind: str, words: str) -> None:
     played = play(Server([up()], answer))
     error = failed(played)
     assert error.kind == kind
@@ -266,20 +266,20 @@ def test_a_refusal_is_said_at_once(answer: Reply, kind: str, words: str) -> None
 @pytest.mark.parametrize(
     "location", [".", "/base/", "/base", "http://inner:8080/base/", "http://inner:8080/", "/"]
 )
-def test_the_start_page_may_go_by_another_address(location: str) -> None:
+def test_redirect_to_start_page_may_use_another_address(location: str) -> None:
     response = Reply(302, headers={"Location": location})
     assert play(Server([up(), DOWN, up(NEW)], response)).values["changed"] is True
 
 
 @pytest.mark.parametrize("answer", [CUT, GATEWAY, Reply(504)])
-def test_a_lost_answer_of_a_server_that_acts_is_no_failure(answer: Reply) -> None:
+def test_lost_response_of_a_restarting_server_is_not_an_error(answer: Reply) -> None:
     """Verify this also for 502 and 504, which a proxy sends if the server was too slow."""
     played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], answer))
     assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
     assert len(played.server.posts) == 1
 
 
-def test_a_lost_answer_of_a_server_that_does_not_act_is_said_at_once() -> None:
+def test_lost_response_without_restart_is_reported_immediately() -> None:
     played = play(Server([up(), up()], CUT))
     error = failed(played)
     assert (error.kind, error.outcome_unknown) == ("network", True)
@@ -290,7 +290,7 @@ def test_a_lost_answer_of_a_server_that_does_not_act_is_said_at_once() -> None:
     assert failed(behind_proxy).result.get("changed") is None
 
 
-def test_after_a_lost_answer_the_session_mark_decides_where_nothing_else_does() -> None:
+def test_session_mark_decides_after_a_lost_response() -> None:
     checks = [up(quieting=None), CUT, up(quieting=None), DOWN, up(NEW, quieting=None)]
     played = play(Server(checks, CUT, written=True))
     assert played.values["changed"] is True
@@ -302,7 +302,7 @@ def test_after_a_lost_answer_the_session_mark_decides_where_nothing_else_does() 
     assert (failed(at_once).kind, at_once.clock.time) == ("network", 0)
 
 
-def test_waiting_is_bounded() -> None:
+def test_timeout_is_an_error() -> None:
     played = play(Server([up(), up(quieting=True)]), wait_timeout=60.0)
     error = failed(played)
     assert error.kind == "timeout"
@@ -312,14 +312,14 @@ def test_waiting_is_bounded() -> None:
     assert played.clock.time == pytest.approx(60, abs=2)
 
 
-def test_a_restart_that_somebody_calls_off_is_a_failure() -> None:
+def test_cancelled_restart_is_an_error() -> None:
     played = play(Server([up(), up(), up(quieting=True), up()]))
     error = failed(played)
     assert error.kind == "failed"
     assert "cancelled the restart" in error.message
 
 
-def test_who_stops_waiting_is_told_that_the_restart_goes_on(
+def test_interrupt_reports_that_the_restart_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def interrupt(clock: Clock, seconds: float) -> None:
@@ -331,21 +331,21 @@ def test_who_stops_waiting_is_told_that_the_restart_goes_on(
     assert "interrupted; the restart continues" in error.message
 
 
-def test_a_login_that_is_refused_afterwards_ends_the_waiting() -> None:
+def test_rejected_login_after_restart_ends_waiting() -> None:
     """Verify that a wrong password is not sent again, because repeated failures lock accounts."""
     played = play(Server([up(), DOWN, Reply(401)]))
     assert failed(played).kind == "auth"
     assert failed(played).result["changed"] is True
 
 
-def test_an_address_without_a_server_gets_no_request_that_writes() -> None:
+def test_wrong_address_gets_no_write() -> None:
     played = play(Server([Reply(404)]))
     assert failed(played).kind == "not_found"
     assert played.server.posts == []
 
 
 @pytest.mark.parametrize(("name", "value"), [("wait_timeout", -1.0), ("poll_interval", 0.0)])
-def test_numbers_that_make_no_sense_are_refused(name: str, value: float) -> None:
+def test_invalid_numbers_are_rejected(name: str, value: float) -> None:
     options: dict[str, Any] = {name: value}
     played = play(Server([up()]), **options)
     assert failed(played).kind == "invalid"

@@ -105,7 +105,7 @@ def run(
         return values
 
 
-def test_a_script_is_handed_over_as_data() -> None:
+def test_script_is_sent_as_data() -> None:
     console = ok("one\ntwo\n", {"a": [1]}, "[a:[1]]")
     script = "println '''\\u00e9${args}'''\n// é 漢字 😀"
     values = run(console, script=script, arguments={"x": ["'\"$\\", 1, None, True]})
@@ -124,7 +124,7 @@ PAGE = Reply(200, "<!DOCTYPE html><title>Welcome</title>")
 
 @pytest.mark.parametrize("reply", [Reply(429), Reply(502), Reply(500), Reply(cut=True), PAGE])
 @pytest.mark.parametrize("met", [None, True, False])
-def test_a_script_is_sent_once_and_only_unless_can_look(reply: Reply, met: bool | None) -> None:
+def test_script_is_sent_once_and_only_unless_may_be_retried(reply: Reply, met: bool | None) -> None:
     sent: list[str] = []
 
     def unless(call: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
@@ -160,13 +160,11 @@ def test_a_script_is_sent_once_and_only_unless_can_look(reply: Reply, met: bool 
         (None, "hudson.model.Hudson@1", "hudson.model.Hudson@1"),
     ],
 )
-def test_the_value_is_decoded_where_it_is_json(
-    result: Any, text: str | None, expected: Any
-) -> None:
+def test_json_result_is_decoded(result: Any, text: str | None, expected: Any) -> None:
     assert run(ok("", result, text))["result"] == expected
 
 
-def test_in_check_mode_the_script_is_not_sent_but_unless_is() -> None:
+def test_check_mode_sends_only_unless() -> None:
     console = ok("", False, "false")
     values = run(console, read_only=True, unless="question")
     assert values["changed"] is True
@@ -186,7 +184,7 @@ def test_in_check_mode_the_script_is_not_sent_but_unless_is() -> None:
         ("false\n", "false", False),
     ],
 )
-def test_unless_is_met_by_its_value_or_its_last_line(printed: str, result: Any, met: bool) -> None:
+def test_unless_is_satisfied_by_value_or_last_line(printed: str, result: Any, met: bool) -> None:
     console = ok(printed, result, None)
     assert run(console, unless="question")["changed"] is not met
     assert len(console.calls) == (1 if met else 2)
@@ -204,15 +202,13 @@ def test_unless_is_met_by_its_value_or_its_last_line(printed: str, result: Any, 
         (False, "false", True),
     ],
 )
-def test_a_script_may_say_itself_whether_it_changed_something(
-    result: Any, text: str | None, changed: bool
-) -> None:
+def test_script_may_return_changed(result: Any, text: str | None, changed: bool) -> None:
     values = run(ok("printed\n", result, text))
     assert values["changed"] is changed
     assert isinstance(values["result"], type(json.loads(text) if text else result))
 
 
-def test_the_pattern_of_the_task_counts_before_the_word_of_the_script() -> None:
+def test_changed_when_output_precedes_the_result() -> None:
     console = ok("set the name\n", {"changed": False})
     assert run(console, changed_when_output="^set")["changed"] is True
     assert run(console, changed_when_output="^lost")["changed"] is False
@@ -220,9 +216,7 @@ def test_the_pattern_of_the_task_counts_before_the_word_of_the_script() -> None:
 
 @pytest.mark.parametrize("read_only", [True, False])
 @pytest.mark.parametrize("differs", [True, False])
-def test_a_script_that_has_dry_run_tells_first_what_it_would_change(
-    differs: bool, read_only: bool
-) -> None:
+def test_dry_run_of_script_predicts_changes(differs: bool, read_only: bool) -> None:
     console = Console(
         lambda call: (f"{call['check_mode']}\n", "OK", {"result": {"changed": differs}})
     )
@@ -234,7 +228,7 @@ def test_a_script_that_has_dry_run_tells_first_what_it_would_change(
     assert values["diff"] == ("", "println 1" if differs else "")
 
 
-def test_a_script_that_throws_in_check_mode_has_changed_nothing() -> None:
+def test_exception_in_check_mode_changes_nothing() -> None:
     reported = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
     with pytest.raises(ToolchainError, match="check mode") as caught:
         run(Console(lambda call: ("", "FAIL", reported)), has_dry_run=True)
@@ -244,13 +238,13 @@ def test_a_script_that_throws_in_check_mode_has_changed_nothing() -> None:
 @pytest.mark.parametrize(
     ("pattern", "changed"), [("^set", True), ("^changed$", False), ("name$", True)]
 )
-def test_the_output_tells_a_change(pattern: str, changed: bool) -> None:
+def test_output_pattern_decides_changed(pattern: str, changed: bool) -> None:
     console = ok("looking\nset the name\n")
     assert run(console, changed_when_output=pattern)["changed"] is changed
     assert run(console, changed_when_output=pattern, read_only=True)["changed"] is True
 
 
-def test_a_script_that_throws_fails_with_its_line_and_a_short_trace() -> None:
+def test_exception_is_reported_with_line_and_short_trace() -> None:
     reported = {"exception": "java.lang.IllegalStateException: no", "trace": TRACE, "line": 2}
     with pytest.raises(ToolchainError) as caught:
         run(Console(lambda call: ("before\n", "FAIL", reported)))
@@ -265,7 +259,7 @@ def test_a_script_that_throws_fails_with_its_line_and_a_short_trace() -> None:
     assert error.result["output_lines"] == ["before"]
 
 
-def test_a_long_trace_keeps_its_head_and_the_line_of_the_script() -> None:
+def test_long_trace_keeps_its_start_and_script_line() -> None:
     frames = "".join(f"\tat a.very.long.name.Of.a.frame{n}(Of.java:{n})\n" for n in range(1000))
     cut = cut_trace(f"E: {'x' * 5000}\n{frames}\tat ci_script.run(ci_script.groovy:9)\n", 9)
     assert cut.startswith("E: xxx")
@@ -293,15 +287,13 @@ def plainly(body: str, **options: Any) -> dict[str, Any]:
         ('<html><input name="j_password" type="password"></html>', "auth", "login page"),
     ],
 )
-def test_an_answer_that_does_not_tell_the_end_is_a_failure(
-    body: str, kind: str, words: str
-) -> None:
+def test_response_without_end_marker_is_an_error(body: str, kind: str, words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
         plainly(body)
     assert caught.value.kind == kind
 
 
-def test_what_a_server_prints_before_a_stack_trace_is_output() -> None:
+def test_output_before_a_stack_trace_is_returned() -> None:
     with pytest.raises(ToolchainError) as caught:
         plainly(f"some output\n{TRACE}")
     assert caught.value.result["output_lines"] == ["some output"]
@@ -310,7 +302,7 @@ def test_what_a_server_prints_before_a_stack_trace_is_output() -> None:
     assert caught.value.result == {"changed": False}
 
 
-def test_a_marker_at_another_place_is_an_answer_that_was_altered() -> None:
+def test_misplaced_end_marker_is_an_error() -> None:
     def echo(seen: Seen) -> Reply:
         return Reply(404) if seen.method == "GET" else Reply(body=seen.form["script"])
 
@@ -330,7 +322,7 @@ def test_a_marker_at_another_place_is_an_answer_that_was_altered() -> None:
         ("no Error here\nat last (1)\n", "no Error here\nat last (1)", None),
     ],
 )
-def test_a_server_that_answers_as_its_console_does_is_understood_with_a_warning(
+def test_plain_console_response_is_accepted_with_a_warning(
     body: str, output: str, result: Any
 ) -> None:
     warnings: list[str] = []
@@ -340,11 +332,11 @@ def test_a_server_that_answers_as_its_console_does_is_understood_with_a_warning(
 
 
 @pytest.mark.parametrize("body", ["true\n", "looking\ntrue\n", "Result: true\n"])
-def test_unless_is_met_by_a_plain_answer_too(body: str) -> None:
+def test_unless_is_satisfied_by_a_plain_response(body: str) -> None:
     assert plainly(body, unless="question")["changed"] is False
 
 
-def test_a_file_is_read_and_must_be_text(tmp_path: Path) -> None:
+def test_script_file_is_read_and_must_be_text(tmp_path: Path) -> None:
     script = tmp_path / "script.groovy"
     script.write_text("println 'größe'", encoding="utf-8")
     console = ok()
@@ -357,7 +349,7 @@ def test_a_file_is_read_and_must_be_text(tmp_path: Path) -> None:
         assert caught.value.kind == "invalid"
 
 
-def test_a_pattern_that_is_none_is_refused_before_any_request() -> None:
+def test_invalid_pattern_is_rejected_before_any_request() -> None:
     console = ok()
     with pytest.raises(ToolchainError, match="regular expression") as caught:
         run(console, changed_when_output="(")
@@ -373,7 +365,7 @@ JSON = st.recursive(
 
 
 @given(st.text(), st.dictionaries(st.text(), JSON, max_size=4), st.booleans())
-def test_no_script_and_no_argument_gets_into_the_source(
+def test_script_and_arguments_never_enter_the_source(
     script: str, arguments: dict[str, Any], only_reads: bool
 ) -> None:
     program = script_wrapper.wrapped(script, arguments, "abc123", only_reads=only_reads)
@@ -385,7 +377,7 @@ def test_no_script_and_no_argument_gets_into_the_source(
 
 
 @given(st.text("\\\\u00ab\r\n\x0b\u2028\uffff'*/", max_size=30))
-def test_the_program_shows_the_script_in_comments_only(script: str) -> None:
+def test_program_contains_the_script_only_in_comments(script: str) -> None:
     program = script_wrapper.wrapped(script, {"x": "an argument"}, "abc123", only_reads=False)
     shown = program[: program.index("import groovy.json.JsonOutput")]
     assert all(line.startswith("//") for line in re.split(r"[\r\n]", shown.rstrip("\n")))
@@ -394,13 +386,13 @@ def test_the_program_shows_the_script_in_comments_only(script: str) -> None:
     assert "an argument" not in program
 
 
-def test_the_program_shows_the_script_to_people() -> None:
+def test_program_shows_the_script_to_readers() -> None:
     program = script_wrapper.wrapped("println 'a \\ b'\nx = 1", {}, "abc123", only_reads=False)
     assert "\n// println 'a \\ b'\n// x = 1\n" in program
 
 
 @given(st.text(), JSON)
-def test_what_was_printed_cannot_be_taken_for_the_end(printed: str, result: Any) -> None:
+def test_printed_text_cannot_fake_the_end_marker(printed: str, result: Any) -> None:
     noise = printed + "\n0123456789abcdef:OK:e30=\n"
     text = noise + line("feedfacefeedface", "OK", {"result": result, "text": "x"})
     ended = script_wrapper.ended(text, "feedfacefeedface")

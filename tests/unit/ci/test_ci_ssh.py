@@ -66,7 +66,7 @@ def failure(**options: Any) -> ToolchainError:
     return caught.value
 
 
-def test_the_defaults_come_from_the_connection(client: Client) -> None:
+def test_connection_provides_the_defaults(client: Client) -> None:
     client.says(output="größe\n")
     assert run(given="ein größerer Text") == "größe\n"
     assert (client.folder / "given").read_text(encoding="utf-8") == "ein größerer Text"
@@ -78,7 +78,7 @@ def test_the_defaults_come_from_the_connection(client: Client) -> None:
     assert TOKEN not in "\n".join(client.called)
 
 
-def test_files_are_named_literally(client: Client) -> None:
+def test_file_names_are_passed_literally(client: Client) -> None:
     file = client.folder / "a key 100%"
     file.touch()
     run(ssh_key=str(file), ssh_known_hosts=str(file), ssh_host="ssh.example", ssh_user="u@x")
@@ -89,7 +89,7 @@ def test_files_are_named_literally(client: Client) -> None:
     assert client.called[-4:] == ["u@x", "--", "ssh.example", "groovy ="]
 
 
-def test_a_command_that_writes_is_not_sent_in_check_mode(client: Client) -> None:
+def test_writing_command_is_not_sent_in_check_mode(client: Client) -> None:
     assert failure(reads=False, read_only=True).kind == "invalid"
     assert not (client.folder / "called").exists()
     assert run(reads=True, read_only=True) == ""
@@ -111,7 +111,9 @@ def test_a_command_that_writes_is_not_sent_in_check_mode(client: Client) -> None
         (7, "ERROR: bad credentials", "auth", False),
     ],
 )
-def test_how_a_command_ends(client: Client, code: int, words: str, kind: str, lost: bool) -> None:
+def test_exit_status_decides_kind_and_outcome(
+    client: Client, code: int, words: str, kind: str, lost: bool
+) -> None:
     client.says(code, "", f"{words}\n")
     for reads in (True, False):
         error = failure(reads=reads)
@@ -123,9 +125,7 @@ def test_how_a_command_ends(client: Client, code: int, words: str, kind: str, lo
 
 
 @pytest.mark.parametrize(("code", "begun"), [(0, 1), (1, 1), (2, 0), (6, 0), (7, 0), (255, 0)])
-def test_what_the_server_did_not_begin_has_changed_nothing(
-    client: Client, code: int, begun: int
-) -> None:
+def test_command_that_did_not_start_changed_nothing(client: Client, code: int, begun: int) -> None:
     client.says(code)
     task = Run("https://ci.example").task
     with suppress(ToolchainError):
@@ -133,7 +133,7 @@ def test_what_the_server_did_not_begin_has_changed_nothing(
     assert task.accounting.acknowledged == begun
 
 
-def test_a_secret_in_the_words_is_not_shown(client: Client) -> None:
+def test_secret_in_the_output_is_not_shown(client: Client) -> None:
     client.says(1, "", f"no {TOKEN}\n")
     assert TOKEN not in failure().message
 
@@ -150,12 +150,12 @@ def test_a_secret_in_the_words_is_not_shown(client: Client) -> None:
         {"ssh_known_hosts": "/no/such/file"},
     ],
 )
-def test_options_that_cannot_be_are_refused(client: Client, options: dict[str, Any]) -> None:
+def test_invalid_options_are_rejected(client: Client, options: dict[str, Any]) -> None:
     assert failure(**options).kind == "invalid"
     assert not (client.folder / "called").exists()
 
 
-def test_a_missing_client_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_client_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     error = failure()
     assert error.kind == "invalid"

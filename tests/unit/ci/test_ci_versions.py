@@ -74,25 +74,25 @@ EQUAL = [
 
 
 @pytest.mark.parametrize(("older", "newer"), OLDER_THAN)
-def test_the_older_one(older: str, newer: str) -> None:
+def test_older_version_sorts_first(older: str, newer: str) -> None:
     assert is_older(older, newer)
     assert is_newer(newer, older)
     assert not is_older(newer, older)
 
 
 @pytest.mark.parametrize(("one", "other"), EQUAL)
-def test_equal_ones(one: str, other: str) -> None:
+def test_equal_versions_are_neither_older_nor_newer(one: str, other: str) -> None:
     assert not is_older(one, other)
     assert not is_older(other, one)
 
 
-def test_the_qualifiers_in_their_order() -> None:
+def test_qualifiers_are_ordered() -> None:
     names = ("snapshot", "alpha", "beta", "milestone", "rc", "", "sp", "unheard", "unheard-of")
     versions = [f"1.0-{name}" for name in names]
     assert all(is_older(one, other) for one, other in pairwise(versions))
 
 
 @given(st.text("019.-*abmrcvx_ ", max_size=12), st.text("019.-*abmrcvx_ ", max_size=12))
-def test_any_two_texts_are_compared_and_at_most_one_is_older(one: str, other: str) -> None:
+def test_any_two_strings_have_a_consistent_order(one: str, other: str) -> None:
     assert not (is_older(one, other) and is_older(other, one))
     assert not is_older(one, one)

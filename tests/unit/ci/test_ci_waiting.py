@@ -30,7 +30,7 @@ def failed(ci: Ci, **options: Any) -> tuple[ToolchainError, Played]:
         return caught.value, played
 
 
-def test_the_queue_is_followed_to_the_number_without_guessing() -> None:
+def test_queue_item_leads_to_the_build_number() -> None:
     items = [WAITING, {"id": 14, "why": "Blocked", "stuck": True}, left(None), GONE, left(7)]
     values, played = play(Ci(items=items))
     assert values["build"]["number"] == 7
@@ -40,13 +40,13 @@ def test_the_queue_is_followed_to_the_number_without_guessing() -> None:
     ]
 
 
-def test_a_line_is_said_once_while_only_its_numbers_change() -> None:
+def test_line_differing_only_in_numbers_is_shown_once() -> None:
     items = [{"id": 14, "why": f"Expires in {n}.5 sec"} for n in (3, 2, 1)]
     _ignored, played = play(Ci(items=[*items, left(7)]))
     assert len([line for line in played.lines if "queued" in line]) == 1
 
 
-def test_pauses_begin_short_and_grow_to_the_interval() -> None:
+def test_pauses_start_short_and_grow_to_the_interval() -> None:
     _ignored, played = play(Ci(items=[WAITING] * 9 + [left(7)]), poll_interval=2)
     pauses = played.clock.pauses
     assert pauses[0] == 0.5
@@ -54,20 +54,20 @@ def test_pauses_begin_short_and_grow_to_the_interval() -> None:
     assert max(pauses) == pauses[-1] == 2
 
 
-def test_a_cancelled_item_fails() -> None:
+def test_cancelled_item_is_an_error() -> None:
     error, _ignored = failed(Ci(items=[WAITING, {"id": 14, "cancelled": True, "executable": None}]))
     assert error.kind == "failed"
     assert "queue item 14 was cancelled" in error.message
     assert error.result["changed"] is True
 
 
-def test_a_vanished_item_is_found_by_its_id_among_the_builds() -> None:
+def test_vanished_item_is_found_by_id_among_the_builds() -> None:
     after = {"builds": [build(9), build(8, queueId=14), build(7)]}
     values, _ignored = play(Ci(items=[GONE], after=after, running=[build(8, queueId=14)]))
     assert (values["build"]["number"], values["queue_id"]) == (8, 14)
 
 
-def test_an_item_that_the_server_does_not_show_waits_as_long_as_its_job_does() -> None:
+def test_hidden_item_waits_as_long_as_its_job_is_queued() -> None:
     ci = Ci(items=[GONE], after={"inQueue": True, "queueItem": WAITING})
     error, played = failed(ci, wait_timeout=40.0)
     assert error.kind == "timeout"
@@ -75,20 +75,20 @@ def test_an_item_that_the_server_does_not_show_waits_as_long_as_its_job_does() -
     assert played.clock.time == pytest.approx(40)
 
 
-def test_a_vanished_item_without_a_build_is_given_up_after_a_while() -> None:
+def test_vanished_item_without_build_is_an_error() -> None:
     error, played = failed(Ci(items=[GONE]))
     assert error.kind == "failed"
     assert "gone without a build" in error.message
     assert 15 <= played.clock.time < 30
 
 
-def test_a_build_that_goes_away_is_given_up_after_a_while() -> None:
+def test_vanished_build_is_an_error() -> None:
     error, _ignored = failed(Ci(running=[build(7, None), GONE]))
     assert "build #7 is not on the server any more" in error.message
     assert error.result["build"]["number"] == 7
 
 
-def test_a_restart_is_waited_out() -> None:
+def test_server_restart_is_awaited() -> None:
     away = [Reply(503, "<html><h1>Please wait while Jenkins is restarting</h1>"), Reply(cut=True)]
     ci = Ci(items=[*away, left(7)], running=[build(7, None), *away, Reply(502), build(7)])
     values, played = play(ci)
@@ -98,14 +98,14 @@ def test_a_restart_is_waited_out() -> None:
 
 
 @pytest.mark.parametrize("reply", [Reply(401), Reply(403), Reply(200, "<html>a page</html>")])
-def test_what_no_waiting_mends_ends_the_waiting(reply: Reply) -> None:
+def test_permanent_error_ends_waiting(reply: Reply) -> None:
     error, played = failed(Ci(running=[build(7, None), reply]))
     assert error.kind in ("auth", "permission", "protocol")
     assert error.result["build"]["number"] == 7
     assert len(played.clock.pauses) == 2
 
 
-def test_a_build_is_done_when_it_is_neither_building_nor_in_progress() -> None:
+def test_build_is_complete_if_neither_building_nor_in_progress() -> None:
     running = [
         build(7, None),
         build(7, "SUCCESS", building=True),
@@ -118,14 +118,14 @@ def test_a_build_is_done_when_it_is_neither_building_nor_in_progress() -> None:
     assert len(played.clock.pauses) == 5
 
 
-def test_a_result_that_comes_late_is_read_after_a_long_pause() -> None:
+def test_late_result_is_read_after_a_long_pause() -> None:
     running = [*[build(7, None)] * 9, build(7, None, building=False), build(7, "SUCCESS")]
     values, played = play(Ci(running=running), poll_interval=10, wait_timeout=600)
     assert values["build"]["result"] == "SUCCESS"
     assert played.clock.pauses[-1] > 3
 
 
-def test_a_build_that_ends_without_a_result_is_not_waited_for_without_end() -> None:
+def test_build_that_ends_without_result_is_an_error() -> None:
     error, played = failed(Ci(running=[build(7, None), build(7, None, building=False)]))
     assert (error.kind, error.result["changed"]) == ("failed", True)
     assert "build #7 ended with no result, accepted is SUCCESS" in error.message
@@ -133,13 +133,13 @@ def test_a_build_that_ends_without_a_result_is_not_waited_for_without_end() -> N
     assert played.clock.time < 20
 
 
-def test_a_build_need_not_repeat_its_number() -> None:
+def test_build_may_omit_its_number() -> None:
     running = [{"building": True, "result": None}, {"building": False, "result": "SUCCESS"}]
     values, _ignored = play(Ci(running=list(running)))
     assert (values["build"]["number"], values["build"]["result"]) == (7, "SUCCESS")
 
 
-def test_a_timeout_names_the_build_that_goes_on() -> None:
+def test_timeout_names_the_running_build() -> None:
     error, played = failed(Ci(running=[build(7, None)]), wait_timeout=10.0)
     assert error.kind == "timeout"
     assert "build #7 is running (http://127.0.0.1" in error.message
@@ -148,7 +148,7 @@ def test_a_timeout_names_the_build_that_goes_on() -> None:
     assert played.clock.time == pytest.approx(10)
 
 
-def test_a_running_build_is_shown_with_percent_time_left_and_last_line() -> None:
+def test_progress_shows_percentage_remaining_time_and_last_line() -> None:
     started = 1_700_000_000_000
     at = "Tue, 14 Nov 2023 22:13:24 GMT"
     running = [build(7, None, timestamp=started), build(7)]
@@ -160,7 +160,7 @@ def test_a_running_build_is_shown_with_percent_time_left_and_last_line() -> None
     ]
 
 
-def test_a_running_build_is_not_shown_more_often_than_the_interval() -> None:
+def test_progress_is_not_shown_more_often_than_the_interval() -> None:
     begins = [4_000_000_000_000 + 10_000 * n for n in range(20)]
     running = [build(7, None, timestamp=begin) for begin in begins]
     _ignored, played = play(Ci(running=[*running, build(7)]), wait_timeout=600.0)
@@ -168,7 +168,7 @@ def test_a_running_build_is_not_shown_more_often_than_the_interval() -> None:
     assert 1 < len([line for line in played.lines if "running" in line]) <= times / 5 + 1
 
 
-def test_no_line_of_the_log_is_read_where_none_is_wanted() -> None:
+def test_log_is_not_read_if_no_lines_are_requested() -> None:
     values, played = play(Ci(running=[build(7, None), build(7)]), console_lines=0)
     assert values["console"] == []
     assert not any("logText" in seen.target for seen in played.stub.seen)
@@ -187,7 +187,7 @@ class Log:
         return Reply(body=known, headers={"X-Text-Size": str(len(self.text))})
 
 
-def test_the_log_is_read_piece_by_piece() -> None:
+def test_log_is_read_in_chunks() -> None:
     text = "one\ntwo\r\ngröße\n".encode()
     log = Log(text[:5], text[5:12], text[12:], b"", b"end")
     with Stub(answer=log) as stub:
@@ -199,7 +199,7 @@ def test_the_log_is_read_piece_by_piece() -> None:
     assert console.error is None
 
 
-def test_a_piece_that_was_cut_is_read_again() -> None:
+def test_truncated_chunk_is_read_again() -> None:
     size = {"X-Text-Size": "8"}
     replies = [
         Reply(body=b"one\ntwo\n", headers=size, truncate=6),
@@ -213,7 +213,7 @@ def test_a_piece_that_was_cut_is_read_again() -> None:
     assert console.lines() == ["one", "two"]
 
 
-def test_a_log_that_starts_again_replaces_what_was_read() -> None:
+def test_restarted_log_replaces_the_lines_read() -> None:
     replies = [
         Reply(body=b"old\nold\n", headers={"X-Text-Size": "8"}),
         Reply(body=b"new\n", headers={"X-Text-Size": "4"}),
@@ -226,7 +226,7 @@ def test_a_log_that_starts_again_replaces_what_was_read() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 404, 405, 501])
-def test_a_log_without_pieces_is_read_as_a_whole_at_the_end(status: int) -> None:
+def test_log_without_chunks_is_read_at_the_end(status: int) -> None:
     with Stub(Reply(status), Reply(body=b"a\nb\nc\n")) as stub:
         console = BuildLog(transport_to(stub.url), "job/a/1", 2)
         console.read_to_end()
@@ -234,7 +234,7 @@ def test_a_log_without_pieces_is_read_as_a_whole_at_the_end(status: int) -> None
     assert stub.seen[-1].path == "/base/job/a/1/consoleText"
 
 
-def test_the_whole_log_is_no_news_where_the_offset_is_the_same() -> None:
+def test_complete_log_with_equal_offset_is_not_new() -> None:
     with Stub(*[Reply(body=b"a\nb\n", headers={"X-Text-Size": "4"})] * 2) as stub:
         console = BuildLog(transport_to(stub.url), "job/a/1", 9)
         console.read()
@@ -242,7 +242,7 @@ def test_the_whole_log_is_no_news_where_the_offset_is_the_same() -> None:
     assert console.lines() == ["a", "b"]
 
 
-def test_a_log_that_cannot_be_read_is_a_warning() -> None:
+def test_unreadable_log_gives_a_warning() -> None:
     class Silent(Ci):
         def __call__(self, seen: Seen) -> Reply:
             return Reply(403) if "Text" in seen.path else super().__call__(seen)
@@ -252,14 +252,14 @@ def test_a_log_that_cannot_be_read_is_a_warning() -> None:
     assert "console log is missing" in played.warnings[0]
 
 
-def test_a_long_log_without_line_breaks_does_not_fill_the_memory() -> None:
+def test_long_log_without_line_breaks_is_bounded() -> None:
     with Stub(Reply(body=b"x" * 1_000_000, headers={"X-Text-Size": "1000000"})) as stub:
         console = BuildLog(transport_to(stub.url), "job/a/1", 2)
         console.read()
     assert sum(map(len, console.lines())) <= 1 << 16
 
 
-def test_a_build_is_looked_at_when_its_end_is_expected() -> None:
+def test_build_is_polled_at_its_expected_end() -> None:
     begin, date = 1_700_000_000_000, "Tue, 14 Nov 2023 22:13:{} GMT"
     running: list[Any] = [
         Reply(body=build(7, None, timestamp=begin), headers={"Date": date.format(20 + seconds)})

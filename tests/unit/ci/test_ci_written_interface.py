@@ -78,7 +78,7 @@ def play(server: Written, **options: Any) -> tuple[dict[str, Any], Played]:
 
 @pytest.mark.parametrize("status", [200, 201])
 @pytest.mark.parametrize("given", [{}, {"A": "1"}])
-def test_a_build_is_followed_to_its_end(status: int, given: dict[str, Any]) -> None:
+def test_build_is_followed_to_its_end(status: int, given: dict[str, Any]) -> None:
     values, played = play(Written(status), parameters=given)
     assert (values["changed"], values["build"]["result"]) == (True, "SUCCESS")
     assert (values["build"]["number"], values["build"]["parameters"]) == (1, given)
@@ -86,13 +86,13 @@ def test_a_build_is_followed_to_its_end(status: int, given: dict[str, Any]) -> N
     assert [post.path for post in played.posts] == [f"/base/job/j/{name}"]
 
 
-def test_a_build_that_comes_late_is_waited_for() -> None:
+def test_delayed_build_is_awaited() -> None:
     values, played = play(Written(late=12))
     assert values["build"]["number"] == 1
     assert len(played.posts) == 1
 
 
-def test_no_build_is_started_where_one_was_successful() -> None:
+def test_no_build_is_started_after_a_successful_one() -> None:
     server = Written()
     play(server, parameters={"A": "1"})
     options = {"parameters": {"A": "1"}, "trigger": "unless_successful"}
@@ -100,7 +100,7 @@ def test_no_build_is_started_where_one_was_successful() -> None:
     assert (values["changed"], values["build"]["number"], played.posts) == (False, 1, [])
 
 
-def test_a_server_that_tells_no_result_is_told_at_once() -> None:
+def test_missing_results_are_reported_immediately() -> None:
     with pytest.raises(ToolchainError) as caught:
         play(Written(results=False))
     assert caught.value.kind == "protocol"
@@ -108,7 +108,7 @@ def test_a_server_that_tells_no_result_is_told_at_once() -> None:
     assert caught.value.result["build"]["number"] == 1
 
 
-def test_a_build_that_never_comes_is_not_waited_for_without_end() -> None:
+def test_waiting_for_a_build_that_never_starts_is_bounded() -> None:
     for limit, spent in ((5.0, 5.0), (3600.0, 30.0)):
         with Stub(answer=Written(late=10_000)) as stub:
             played = Played(stub, {"job": "j", "wait_timeout": limit})

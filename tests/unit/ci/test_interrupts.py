@@ -60,7 +60,7 @@ print("worker ended with", worker.exitcode)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_worker_says_its_last_words_and_ends_by_the_handler_of_others(name: str) -> None:
+def test_worker_reports_its_result_and_ends_by_the_previous_handler(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WORKER, name],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -75,7 +75,7 @@ def test_a_worker_says_its_last_words_and_ends_by_the_handler_of_others(name: st
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_process_of_its_own_goes_on_to_tell_its_result(
+def test_separate_process_reports_its_result(
     number: signal.Signals, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = signal.getsignal(number)
@@ -93,7 +93,7 @@ def test_a_process_of_its_own_goes_on_to_tell_its_result(
     assert capfd.readouterr().err == ""
 
 
-def test_what_is_ignored_stays_ignored() -> None:
+def test_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         with interruptible():
@@ -103,7 +103,7 @@ def test_what_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_thread_has_no_signals() -> None:
+def test_thread_installs_no_handlers() -> None:
     done = []
 
     def work() -> None:
