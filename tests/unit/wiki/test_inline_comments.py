@@ -67,14 +67,14 @@ def mark(text: str, ref: str = "1") -> str:
         (f"<p>{mark('a')}</p>", "<p><!-- a -->b a</p>", "<p><!-- a -->b a</p>"),
     ],
 )
-def test_a_marker_goes_to_its_text(before: str, after: str, expected: str) -> None:
+def test_marker_is_moved_to_its_text(before: str, after: str, expected: str) -> None:
     found = with_comments(before, after)
     assert found == expected
     assert without_markers(found) == without_markers(after)
     parse(found)
 
 
-def test_what_is_kept_and_lost_is_counted() -> None:
+def test_kept_and_lost_comments_are_counted() -> None:
     before = f"<p>{mark('a')} {mark('b', '2')} {mark('c', '2')}</p>"
     assert comment_counts(before, with_comments(before, "<p>a</p>")) == (1, 1)
     assert comment_counts(before, with_comments(before, "<p>b a</p>")) == (2, 0)
@@ -101,7 +101,7 @@ _PARTS = st.lists(
 
 
 @given(_PARTS, _PARTS, _PARTS, _PARTS)
-def test_any_body_stays_well_formed_and_is_changed_by_markers_only(
+def test_any_body_stays_well_formed_and_only_markers_are_added(
     first: list[str], marked: list[str], last: list[str], after: list[str]
 ) -> None:
     inline = [one for one in marked if not one.startswith(("<p", "<ul"))]

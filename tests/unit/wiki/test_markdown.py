@@ -189,7 +189,7 @@ def _task(number: int, status: str, text: str) -> str:
         ("", ""),
     ],
 )
-def test_an_element_becomes_that_of_the_storage_format(markdown: str, body: str) -> None:
+def test_markdown_element_becomes_storage_format(markdown: str, body: str) -> None:
     assert storage_format(markdown) == body
     parse(body)
 
@@ -231,25 +231,25 @@ _TEXTS = st.lists(_PIECES, max_size=30).map("".join) | st.text(max_size=60)
 
 # text that starts with dashes may be front matter, which is rejected if it is not YAML
 @given(_TEXTS.filter(lambda text: not text.startswith("---")))
-def test_any_text_becomes_a_well_formed_body(markdown: str) -> None:
+def test_any_markdown_becomes_a_well_formed_body(markdown: str) -> None:
     body = storage_format(markdown)
     tree = parse(body)
     names = {element.name for element in tree.walk()}
     assert not names & {"script", "b", "iframe", "form", "style"}
 
 
-def test_halves_of_surrogate_pairs_are_replaced() -> None:
+def test_unpaired_surrogates_are_replaced() -> None:
     assert storage_format("a\ud800b") == "<p>a\ufffdb</p>"
 
 
-def test_what_is_nested_too_deep_is_refused_and_not_left_out() -> None:
+def test_too_deep_nesting_is_rejected() -> None:
     with pytest.raises(AnsibleFilterError, match="line 1: more than 60 elements"):
         storage_format("> " * 70 + "a")
     assert "<p>a</p>" in storage_format("> [!NOTE]\n" + "> " * 40 + "a")
     parse(storage_format("".join("  " * depth + f"- [ ] {depth}\n" for depth in range(25))))
 
 
-def test_a_text_that_takes_too_long_is_refused() -> None:
+def test_too_long_markdown_is_rejected() -> None:
     """Verify a limit: the library takes tens of seconds for some texts of this length, and hours
     for longer texts.
     """
@@ -259,12 +259,12 @@ def test_a_text_that_takes_too_long_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [1.1, None, ["a"], True])
-def test_what_is_no_text_is_refused(value: object) -> None:
+def test_non_string_is_rejected(value: object) -> None:
     with pytest.raises(AnsibleFilterError, match="Markdown is a text"):
         storage_format(value)
 
 
-def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MARKDOWN_MISSING", "Traceback")
     with pytest.raises(AnsibleFilterError, match="pip install markdown-it-py"):
         storage_format("a")
@@ -283,17 +283,17 @@ def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ("a: [b", "line 3: the front matter cannot be read"),
     ],
 )
-def test_front_matter_that_cannot_be_meant_is_refused(text: str, words: str) -> None:
+def test_invalid_front_matter_is_rejected(text: str, words: str) -> None:
     with pytest.raises(AnsibleFilterError, match=words):
         storage_format(f"---\n{text}\n---\n")
 
 
-def test_front_matter_is_read_and_lines_stay_where_they_are() -> None:
+def test_front_matter_is_read_and_line_numbers_are_kept() -> None:
     found = front_matter.split_front_matter("---\ntitle: 2026\nlabels: a, b\ndate: x\n---\ntext")
     assert (found.title, found.labels, found.text) == ("2026", ["a", "b"], "\n\n\n\n\ntext")
 
 
-def test_footnotes_may_refer_to_each_other_and_have_several_paragraphs() -> None:
+def test_footnotes_may_be_nested_and_have_several_paragraphs() -> None:
     body = storage_format("a[^x]\n\n[^x]: b[^y]\n\n    c\n\n[^y]: # d[^x]\n\nend")
     assert "<p>c</p>" in body
     assert body.count("<li>") == 2
@@ -324,5 +324,5 @@ def test_footnotes_may_refer_to_each_other_and_have_several_paragraphs() -> None
         )
     )
 )
-def test_any_mixture_of_notes_and_tags_becomes_a_body(parts: list[str]) -> None:
+def test_any_mixture_of_footnotes_and_tags_becomes_a_body(parts: list[str]) -> None:
     parse(storage_format("".join(parts)))

@@ -24,7 +24,7 @@ CHANCES = st.integers(0, 2**32).map(random.Random)
 
 
 @given(BODIES, CHANCES)
-def test_what_a_server_rewrites_is_no_difference(blocks: list[Any], chance: random.Random) -> None:
+def test_server_rewrites_are_not_a_difference(blocks: list[Any], chance: random.Random) -> None:
     current, wanted = saved(blocks, chance), Writer(chance).body(blocks)
     verdict = compare(current, wanted, SPACE)
     assert verdict.same, (current, wanted)
@@ -34,9 +34,7 @@ def test_what_a_server_rewrites_is_no_difference(blocks: list[Any], chance: rand
 
 
 @given(BODIES, CHANCES)
-def test_what_the_sandbox_rewrites_is_no_difference(
-    blocks: list[Any], chance: random.Random
-) -> None:
+def test_sandbox_rewrites_are_not_a_difference(blocks: list[Any], chance: random.Random) -> None:
     wanted = Writer(chance).body(blocks)
     assert compare(rewrite(wanted, SPACE), wanted, SPACE).same
 
@@ -107,7 +105,7 @@ def test_every_edit_is_a_difference(blocks: list[Any], chance: random.Random) ->
         ),
     ],
 )
-def test_what_is_ignored_is_named(current: str, wanted: str, ignored: str) -> None:
+def test_ignored_differences_are_named(current: str, wanted: str, ignored: str) -> None:
     verdict = compare(current, wanted, SPACE)
     assert verdict.same
     assert ignored in verdict.ignored
@@ -148,7 +146,7 @@ def test_what_is_ignored_is_named(current: str, wanted: str, ignored: str) -> No
         ("<p>a", "<p>a</p>"),
     ],
 )
-def test_what_is_a_difference(current: str, wanted: str) -> None:
+def test_real_difference_is_found(current: str, wanted: str) -> None:
     verdict = compare(current, wanted, SPACE)
     assert not verdict.same
     assert verdict.ignored == ()
@@ -156,11 +154,11 @@ def test_what_is_a_difference(current: str, wanted: str) -> None:
     assert before != after
 
 
-def test_a_body_that_cannot_be_parsed_is_the_same_as_itself() -> None:
+def test_malformed_body_equals_itself() -> None:
     assert compare("<p>", "<p>", SPACE).same
 
 
-def test_the_diff_has_a_line_for_each_block() -> None:
+def test_diff_has_a_line_per_block() -> None:
     body = (
         "<h1>A &amp; B</h1><p>one<br/>two</p><ul><li>x</li></ul>"
         '<ac:structured-macro ac:name="code"><ac:parameter ac:name="language">sh</ac:parameter>'
@@ -185,7 +183,7 @@ def test_the_diff_has_a_line_for_each_block() -> None:
     assert changed == ["<p>one<br />Two</p>"]
 
 
-def test_the_diff_is_free_of_what_the_server_added() -> None:
+def test_diff_omits_additions_of_the_server() -> None:
     row = "<tbody><tr><td>{}</td></tr></tbody>"
     current = f"<table data-layout='default'><colgroup><col /></colgroup>{row.format('a')}</table>"
     before, after = readable(current, f"<table>{row.format('b')}</table>", SPACE)
@@ -193,6 +191,6 @@ def test_the_diff_is_free_of_what_the_server_added() -> None:
 
 
 @given(BODIES, CHANCES)
-def test_what_the_diff_shows_is_well_formed(blocks: list[Any], chance: random.Random) -> None:
+def test_diff_sides_are_well_formed(blocks: list[Any], chance: random.Random) -> None:
     for shown in readable(saved(blocks, chance), plain(blocks), SPACE):
         parse(shown)

@@ -73,7 +73,7 @@ def layout(pages: list[Page]) -> tuple[dict[str, Any], list[str]]:
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_what_is_written_is_read_again(tmp_path: Path, body: str) -> None:
+def test_exported_pages_can_be_read_again(tmp_path: Path, body: str) -> None:
     pages = [page(n, title, None if n == 0 else n // 3, body) for n, title in enumerate(TITLES)]
     files, left_out = layout(pages)
     assert left_out == []
@@ -103,7 +103,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, body: str) -> None:
         page(2, "Odd", 1, "<p>\ud800</p>"),
     ],
 )
-def test_a_page_that_cannot_be_a_file_goes_with_what_is_below(odd: Page) -> None:
+def test_unexportable_page_is_omitted_with_its_children(odd: Page) -> None:
     pages = [page(1, "Home"), odd, page(3, "Below", 2), page(4, "Beside", 1)]
     files, left_out = layout(pages)
     assert sorted(files) == ["wiki/home/Beside.xml", "wiki/home/index.xml"]
@@ -111,7 +111,7 @@ def test_a_page_that_cannot_be_a_file_goes_with_what_is_below(odd: Page) -> None
     assert "Below" in left_out
 
 
-def test_labels_that_are_not_told_are_not_managed() -> None:
+def test_hidden_labels_are_not_managed() -> None:
     state = ServiceState()
     assert page_file(page(1, "Home"), None, state) == "---\ntitle: Home\n---\n<p>x</p>"
     assert [one["kind"] for one in state.left_out] == ["labels"]
@@ -127,7 +127,7 @@ def test_labels_that_are_not_told_are_not_managed() -> None:
         (ExportedTree(page_id="1", title="A"), r"trees\[0\]\.title requires space"),
     ],
 )
-def test_trees_that_name_no_page_are_refused(tree: ExportedTree, said: str) -> None:
+def test_trees_without_a_page_are_rejected(tree: ExportedTree, said: str) -> None:
     with pytest.raises(ToolchainError, match=said):
         WikiExportOptions(dest="x", trees=[tree]).require_sense()
 
@@ -139,7 +139,7 @@ NAMES = [
 ]
 
 
-def test_files_of_a_page_have_names_of_their_own_and_none_of_a_page() -> None:
+def test_attachment_names_differ_from_each_other_and_from_pages() -> None:
     names = FileNames()
     files = [file_name(names, "1003", name) for name in NAMES]
     assert len({file.casefold() for file in files}) == len(NAMES)
@@ -180,7 +180,7 @@ def export(stub: Stub, dest: Path, **options: Any) -> tuple[dict[str, Any], bool
     return dict(plan.result), plan.changed
 
 
-def test_attachments_lie_beside_their_page_and_come_back_under_their_names(tmp_path: Path) -> None:
+def test_attachments_are_exported_next_to_their_page_and_restored(tmp_path: Path) -> None:
     dest = tmp_path / "a" / "b"
     wiki = server.Wiki(server.page(BODY, files=dict(FILES)))
     with Stub(answer=wiki) as stub:
@@ -228,9 +228,7 @@ class Broken(server.Wiki):
         (Reply(500, "broken"), "server"),
     ],
 )
-def test_a_download_that_is_not_whole_leaves_everything_as_it_is(
-    tmp_path: Path, reply: Reply, kind: str
-) -> None:
+def test_truncated_download_changes_nothing(tmp_path: Path, reply: Reply, kind: str) -> None:
     dest = tmp_path / "desired"
     with Stub(answer=Broken(reply)) as stub, pytest.raises(ToolchainError) as caught:
         export(stub, dest, max_size=10**6)
@@ -239,7 +237,7 @@ def test_a_download_that_is_not_whole_leaves_everything_as_it_is(
 
 
 @pytest.mark.parametrize("status", [403, 404])
-def test_an_attachment_that_may_not_be_read_is_named(tmp_path: Path, status: int) -> None:
+def test_unreadable_attachment_is_reported(tmp_path: Path, status: int) -> None:
     with Stub(answer=Broken(Reply(status, "no"))) as stub:
         result, _changed = export(stub, tmp_path, max_size=10**6)
     ((name, reason),) = [(one["name"], one["reason"]) for one in result["left_out"]]
@@ -247,7 +245,7 @@ def test_an_attachment_that_may_not_be_read_is_named(tmp_path: Path, status: int
     assert str(status) in reason
 
 
-def test_attachments_can_be_left_on_the_wiki(tmp_path: Path) -> None:
+def test_attachments_can_be_excluded(tmp_path: Path) -> None:
     with Stub(answer=server.Wiki(server.page(BODY, files=dict(FILES)))) as stub:
         result, _changed = export(stub, tmp_path, attachments=False)
         assert not [seen for seen in stub.seen if "attachment" in seen.target]
@@ -257,14 +255,14 @@ def test_attachments_can_be_left_on_the_wiki(tmp_path: Path) -> None:
     assert tree["attachments"] is False
 
 
-def test_a_negative_limit_is_refused() -> None:
+def test_negative_limit_is_rejected() -> None:
     options = WikiExportOptions(dest="x", trees=[ExportedTree(page_id="1")], max_size=-1)
     with pytest.raises(ToolchainError, match="max_size is -1, but must be at least 0"):
         options.require_sense()
 
 
 @pytest.mark.parametrize("path", ["gone.png", "../out.png", "index.xml"])
-def test_a_listed_file_that_is_not_in_the_folder_is_named(tmp_path: Path, path: str) -> None:
+def test_missing_listed_file_is_reported(tmp_path: Path, path: str) -> None:
     folder = tmp_path / "tree"
     folder.mkdir()
     (tmp_path / "out.png").write_bytes(b"not of the folder")

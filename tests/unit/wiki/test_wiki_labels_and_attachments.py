@@ -31,7 +31,7 @@ def file(path: Path, **fields: Any) -> list[dict[str, Any]]:
 # -- labels ----------------------------------------------------------------------------------------
 
 
-def test_labels_that_are_there_cost_no_request_more(stub: Stub, wiki: Wiki) -> None:
+def test_existing_labels_take_no_further_request(stub: Stub, wiki: Wiki) -> None:
     wiki.pages["7"]["labels"] = ["b", "a"]
     plan, result = Run(stub, page_id="7", body="<p>old</p>", labels=["A", "b", "a"])()
     assert not plan.changed
@@ -43,7 +43,7 @@ def test_labels_that_are_there_cost_no_request_more(stub: Stub, wiki: Wiki) -> N
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_labels_become_exactly_those(stub: Stub, wiki: Wiki, *, shown: bool) -> None:
+def test_labels_are_added_and_removed(stub: Stub, wiki: Wiki, *, shown: bool) -> None:
     wiki.shows_labels = shown
     wiki.pages["7"]["labels"] = ["keep", "old"]
     options: dict[str, Any] = {"page_id": "7", "labels": ["keep", "New", "more"]}
@@ -60,21 +60,21 @@ def test_labels_become_exactly_those(stub: Stub, wiki: Wiki, *, shown: bool) -> 
     assert not Run(stub, **options)()[0].changed
 
 
-def test_no_label_is_an_empty_list(stub: Stub, wiki: Wiki) -> None:
+def test_empty_list_removes_all_labels(stub: Stub, wiki: Wiki) -> None:
     wiki.pages["7"]["labels"] = ["a"]
     plan, _result = Run(stub, page_id="7", labels=[])()
     assert wiki.pages["7"]["labels"] == []
     assert "labels: -\n" in plan.after
 
 
-def test_a_new_page_gets_its_labels(stub: Stub, wiki: Wiki) -> None:
+def test_new_page_gets_its_labels(stub: Stub, wiki: Wiki) -> None:
     plan, result = Run(stub, space="REL", title="New", body="<p>1</p>", labels=["a"])()
     assert plan.action == "create"
     assert wiki.pages[result["page"]["id"]]["labels"] == ["a"]
     assert methods(stub) == ["GET", "GET", "POST", "POST"]
 
 
-def test_a_label_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
+def test_lost_response_to_a_label_is_verified(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     Run(stub, page_id="7", labels=["a"])()
     assert methods(stub) == ["GET", "POST", "GET"]
@@ -88,7 +88,7 @@ def test_a_label_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> N
 @pytest.mark.parametrize(
     "label", ["", "two words", " x", "tab\tbed", *"()!#&*,.:;<>?@[]^", "x,y", "v1.2", "x" * 256]
 )
-def test_what_cannot_be_a_label_is_refused(stub: Stub, label: str) -> None:
+def test_invalid_label_is_rejected(stub: Stub, label: str) -> None:
     error = Run(stub, page_id="7", labels=["fine", label]).fails()
     assert error.kind == "invalid"
     assert error.message.startswith("labels[1]: ")
@@ -97,19 +97,19 @@ def test_what_cannot_be_a_label_is_refused(stub: Stub, label: str) -> None:
 
 @pytest.mark.parametrize("title", ["two\nlines", "a\ttab", "x" * 256, "a\u2028b", "\x1b[2J"])
 @pytest.mark.parametrize("named", [{"page_id": "7"}, {"space": "REL"}])
-def test_what_cannot_be_a_title_is_refused(stub: Stub, title: str, named: dict[str, Any]) -> None:
+def test_invalid_title_is_rejected(stub: Stub, title: str, named: dict[str, Any]) -> None:
     error = Run(stub, **named, title=title, body="<p>x</p>").fails()
     assert error.kind == "invalid"
     assert error.message.startswith("title: the title has ")
     assert stub.seen == []
 
 
-def test_a_line_break_behind_a_title_is_cut_off(stub: Stub, wiki: Wiki) -> None:
+def test_line_break_after_a_title_is_removed(stub: Stub, wiki: Wiki) -> None:
     title = wiki.pages["7"]["title"]
     assert not Run(stub, page_id="7", title=f" {title}\n", body="<p>old</p>")()[0].changed
 
 
-def test_a_page_that_was_saved_before_its_labels_failed_is_told(stub: Stub, wiki: Wiki) -> None:
+def test_failed_labels_report_the_saved_page(stub: Stub, wiki: Wiki) -> None:
     no = Reply(403, {"message": "No"})
     stub.answer = lambda seen: no if seen.method == "POST" else wiki(seen)
     run = Run(stub, page_id="7", body="<p>new</p>", labels=["a"])
@@ -119,7 +119,7 @@ def test_a_page_that_was_saved_before_its_labels_failed_is_told(stub: Stub, wiki
     assert run.task.failure(error)["changed"] is True
 
 
-def test_a_server_without_labels_and_attachments_is_explained(
+def test_server_without_labels_and_attachments_is_reported(
     stub: Stub, wiki: Wiki, source: Path
 ) -> None:
     wiki.shows_labels = False
@@ -133,7 +133,7 @@ def test_a_server_without_labels_and_attachments_is_explained(
     assert set(methods(stub)) == {"GET"}
 
 
-def test_a_list_that_does_not_end_is_given_up(stub: Stub, wiki: Wiki, source: Path) -> None:
+def test_endless_list_is_an_error(stub: Stub, wiki: Wiki, source: Path) -> None:
     again = Reply(body={"results": [{"id": "1", "title": "x"}], "_links": {"next": "/x"}})
     stub.answer = lambda seen: again if "/child/" in seen.path else wiki(seen)
     assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "protocol"
@@ -143,7 +143,7 @@ def test_a_list_that_does_not_end_is_given_up(stub: Stub, wiki: Wiki, source: Pa
 # -- attachments -----------------------------------------------------------------------------------
 
 
-def test_a_file_is_uploaded_once(stub: Stub, wiki: Wiki, source: Path) -> None:
+def test_file_is_uploaded_once(stub: Stub, wiki: Wiki, source: Path) -> None:
     options: dict[str, Any] = {"page_id": "7", "attachments": file(source, comment="Steps")}
     checked, predicted = Run(stub, read_only=True, **options)()
     plan, result = Run(stub, **options)()
@@ -164,7 +164,7 @@ def test_a_file_is_uploaded_once(stub: Stub, wiki: Wiki, source: Path) -> None:
     assert [request.method for request in stub.seen[seen:]] == ["GET", "GET"]
 
 
-def test_another_content_is_a_new_version_of_the_file(stub: Stub, wiki: Wiki, source: Path) -> None:
+def test_different_content_becomes_a_new_version(stub: Stub, wiki: Wiki, source: Path) -> None:
     options: dict[str, Any] = {"page_id": "7", "attachments": file(source, name="x.txt")}
     Run(stub, **options)()
     source.write_bytes(CONTENT.swapcase())
@@ -186,7 +186,7 @@ def test_another_content_is_a_new_version_of_the_file(stub: Stub, wiki: Wiki, so
         (CONTENT, "(sha256 {digest}, version 2)", "unchanged", 0),
     ],
 )
-def test_a_digest_counts_for_the_version_that_it_was_made_for(
+def test_stored_digest_counts_only_for_its_version(
     stub: Stub, wiki: Wiki, source: Path, case: tuple[bytes, str, str, int]
 ) -> None:
     stored, comment, action, downloads = case
@@ -211,7 +211,7 @@ def test_a_digest_counts_for_the_version_that_it_was_made_for(
         Reply(body=CONTENT, headers={"X-Seraph-LoginReason": "AUTHENTICATED_FAILED"}),
     ],
 )
-def test_a_file_that_cannot_be_downloaded_is_uploaded(
+def test_undownloadable_file_is_uploaded(
     stub: Stub, wiki: Wiki, source: Path, reply: Reply
 ) -> None:
     wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_be_downloaded_is_uploaded(
     assert not Run(stub, page_id="7", attachments=file(source))()[0].changed
 
 
-def test_a_download_that_breaks_off_begins_anew(stub: Stub, wiki: Wiki, source: Path) -> None:
+def test_truncated_download_is_restarted(stub: Stub, wiki: Wiki, source: Path) -> None:
     wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
     broken = [Reply(body=CONTENT, truncate=3)]
 
@@ -233,15 +233,13 @@ def test_a_download_that_breaks_off_begins_anew(stub: Stub, wiki: Wiki, source: 
     assert run.task.accounting.as_dict()["retries"] == 1
 
 
-def test_a_server_in_trouble_is_not_taken_for_another_content(
-    stub: Stub, wiki: Wiki, source: Path
-) -> None:
+def test_server_error_is_not_different_content(stub: Stub, wiki: Wiki, source: Path) -> None:
     wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
     stub.answer = lambda seen: Reply(500) if "/download/" in seen.path else wiki(seen)
     assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "server"
 
 
-def test_an_upload_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki, source: Path) -> None:
+def test_lost_response_to_an_upload_is_verified(stub: Stub, wiki: Wiki, source: Path) -> None:
     wiki.lost = 1
     Run(stub, page_id="7", attachments=file(source))()
     assert wiki.pages["7"]["files"]["plan.txt"][0] == 1
@@ -252,7 +250,7 @@ def test_an_upload_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki, so
     assert methods(stub).count("POST") == 2
 
 
-def test_an_upload_that_arrived_in_part_is_a_failure(stub: Stub, wiki: Wiki, source: Path) -> None:
+def test_partial_upload_is_an_error(stub: Stub, wiki: Wiki, source: Path) -> None:
     short = Reply(body={"results": [{"id": "att1", "extensions": {"fileSize": 3}}]})
     stub.answer = lambda seen: short if seen.method == "POST" else wiki(seen)
     error = Run(stub, page_id="7", attachments=file(source)).fails()
@@ -260,16 +258,14 @@ def test_an_upload_that_arrived_in_part_is_a_failure(stub: Stub, wiki: Wiki, sou
     assert f"stored 3 bytes, and {len(CONTENT)} were sent" in error.message
 
 
-def test_a_new_page_gets_its_files_and_no_listing(stub: Stub, wiki: Wiki, source: Path) -> None:
+def test_new_page_gets_its_files_without_a_listing(stub: Stub, wiki: Wiki, source: Path) -> None:
     options: dict[str, Any] = {"space": "REL", "title": "New", "body": "<p>1</p>"}
     _plan, result = Run(stub, attachments=file(source), **options)()
     assert "plan.txt" in wiki.pages[result["page"]["id"]]["files"]
     assert methods(stub) == ["GET", "GET", "POST", "POST"]
 
 
-def test_a_file_that_another_host_has_just_attached_is_no_failure(
-    stub: Stub, wiki: Wiki, source: Path
-) -> None:
+def test_file_attached_concurrently_is_accepted(stub: Stub, wiki: Wiki, source: Path) -> None:
     def answer(seen: Seen) -> Reply:
         reply = wiki(seen)
         if seen.method != "POST":
@@ -299,7 +295,7 @@ def test_a_file_that_another_host_has_just_attached_is_no_failure(
         ({"src": "/tmp"}, "cannot be read"),
     ],
 )
-def test_attachments_that_make_no_sense_are_refused(
+def test_invalid_attachments_are_rejected(
     stub: Stub, source: Path, fields: dict[str, Any], words: str
 ) -> None:
     error = Run(stub, page_id="7", attachments=file(source, **fields)).fails()
@@ -310,12 +306,12 @@ def test_attachments_that_make_no_sense_are_refused(
     assert stub.seen == []
 
 
-def test_a_page_that_is_removed_needs_no_files(stub: Stub, wiki: Wiki) -> None:
+def test_deleted_page_needs_no_files(stub: Stub, wiki: Wiki) -> None:
     gone = [{"src": "/nowhere/x"}]
     Run(stub, page_id="7", state="absent", attachments=gone, labels=["a b"])()
     assert wiki.pages["7"]["status"] == "trashed"
 
 
 @pytest.mark.parametrize("body", [b"", b"OK", b"{}", b'{"results": []}', b"[1]"])
-def test_an_upload_may_be_answered_with_anything(body: bytes) -> None:
+def test_any_response_to_an_upload_is_accepted(body: bytes) -> None:
     assert attachments._size_in(body) is None

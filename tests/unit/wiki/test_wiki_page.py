@@ -16,7 +16,7 @@ from tests.unit.wiki.server import CONTENT, Wiki, page
 LOCK = Reply(409, {"message": "org.x.OptimisticLockException: Row was updated"})
 
 
-def test_an_unchanged_page_takes_one_request(stub: Stub, wiki: Wiki) -> None:
+def test_unchanged_page_takes_one_request(stub: Stub, wiki: Wiki) -> None:
     plan, result = Run(stub, page_id="7", body="<p>old</p>\n", title=" Notes ", parent_id="1")()
     assert not plan.changed
     assert plan.before == plan.after
@@ -31,7 +31,7 @@ def test_an_unchanged_page_takes_one_request(stub: Stub, wiki: Wiki) -> None:
     assert methods(stub) == ["GET"]
 
 
-def test_a_changed_page_takes_two_requests(stub: Stub, wiki: Wiki) -> None:
+def test_changed_page_takes_two_requests(stub: Stub, wiki: Wiki) -> None:
     plan, result = Run(stub, page_id="7", body="<p>new</p>")()
     assert plan.changed
     assert (plan.before, plan.after) == (
@@ -53,7 +53,7 @@ def test_a_changed_page_takes_two_requests(stub: Stub, wiki: Wiki) -> None:
     assert stub.seen[1].headers["Content-Type"] == "application/json"
 
 
-def test_check_mode_says_the_same_and_writes_nothing(stub: Stub, wiki: Wiki) -> None:
+def test_check_mode_predicts_and_writes_nothing(stub: Stub, wiki: Wiki) -> None:
     options: dict[str, Any] = {
         "page_id": "7",
         "body": "<p>new</p>",
@@ -69,12 +69,12 @@ def test_check_mode_says_the_same_and_writes_nothing(stub: Stub, wiki: Wiki) -> 
     assert done.after == "title: Renamed\nparent: 8\n\n<p>new</p>\n"
 
 
-def test_the_note_of_a_version_is_sent_where_it_is_given(stub: Stub, wiki: Wiki) -> None:
+def test_version_comment_is_sent(stub: Stub, wiki: Wiki) -> None:
     Run(stub, page_id="7", body="<p>new</p>", version_comment="why", minor_edit=True)()
     assert wiki.written[0]["version"] == {"number": 4, "message": "why", "minorEdit": True}
 
 
-def test_a_rename_keeps_the_body_as_the_server_has_it(stub: Stub, wiki: Wiki) -> None:
+def test_rename_keeps_the_body_of_the_server(stub: Stub, wiki: Wiki) -> None:
     wiki.pages["7"]["body"] = '<p local-id="1">old<br></br></p>'
     plan, _result = Run(stub, page_id="7", title="Renamed", body="<p>old<br/></p>")()
     assert [change.field for change in plan.changes] == ["title"]
@@ -83,7 +83,7 @@ def test_a_rename_keeps_the_body_as_the_server_has_it(stub: Stub, wiki: Wiki) ->
     assert "ancestors" not in wiki.written[0]
 
 
-def test_exact_comparison_compares_text(stub: Stub, wiki: Wiki) -> None:
+def test_exact_comparison_compares_strings(stub: Stub, wiki: Wiki) -> None:
     wiki.pages["7"]["body"] = "<p>old<br /></p>"
     plan, result = Run(stub, page_id="7", body="<p>old<br/></p>", compare="exact")()
     assert plan.changed
@@ -92,7 +92,7 @@ def test_exact_comparison_compares_text(stub: Stub, wiki: Wiki) -> None:
     assert not Run(stub, page_id="7", body="<p>old<br/></p>", compare="exact")()[0].changed
 
 
-def test_a_body_comes_from_a_file(stub: Stub, wiki: Wiki, tmp_path: Path) -> None:
+def test_body_is_read_from_a_file(stub: Stub, wiki: Wiki, tmp_path: Path) -> None:
     source = tmp_path / "page.xml"
     source.write_bytes("\ufeff<p>ä</p>\r\n".encode())
     Run(stub, page_id="7", src=str(source))()
@@ -105,7 +105,7 @@ def test_a_body_comes_from_a_file(stub: Stub, wiki: Wiki, tmp_path: Path) -> Non
 # -- finding, creating, removing -------------------------------------------------------------------
 
 
-def test_a_page_is_found_by_its_title_in_one_request(stub: Stub, wiki: Wiki) -> None:
+def test_page_is_found_by_title_in_one_request(stub: Stub, wiki: Wiki) -> None:
     plan, result = Run(stub, space="REL", title=" notes", body="<p>old</p>")()
     assert [change.field for change in plan.changes] == ["title"]
     assert result["page"]["title"] == "notes"
@@ -113,7 +113,7 @@ def test_a_page_is_found_by_its_title_in_one_request(stub: Stub, wiki: Wiki) -> 
     assert methods(stub) == ["GET", "PUT", "GET"]
 
 
-def test_a_look_up_without_bodies_is_followed_by_a_read(stub: Stub, wiki: Wiki) -> None:
+def test_title_search_without_bodies_is_followed_by_a_read(stub: Stub, wiki: Wiki) -> None:
     def bare(seen: Any) -> Reply:
         reply = wiki(seen)
         if seen.path.endswith("/content"):
@@ -129,7 +129,7 @@ def test_a_look_up_without_bodies_is_followed_by_a_read(stub: Stub, wiki: Wiki) 
     assert result["page"]["version"] == 3
 
 
-def test_a_missing_page_is_created(stub: Stub, wiki: Wiki) -> None:
+def test_missing_page_is_created(stub: Stub, wiki: Wiki) -> None:
     options: dict[str, Any] = {
         "space": "REL",
         "title": " New ",
@@ -163,7 +163,7 @@ def test_a_missing_page_is_created(stub: Stub, wiki: Wiki) -> None:
     assert methods(stub) == ["GET"] * 4 + ["POST", "GET"]
 
 
-def test_a_page_is_created_once_though_the_answer_got_lost(stub: Stub, wiki: Wiki) -> None:
+def test_page_is_created_once_although_the_response_is_lost(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     _plan, result = Run(stub, space="REL", title="New", body="<p>1</p>")()
     assert result["page"]["id"] == "102"
@@ -181,7 +181,7 @@ def test_a_page_is_created_once_though_the_answer_got_lost(stub: Stub, wiki: Wik
         ({"page_id": "7", "parent_id": "7"}, "rejected", "is the page itself"),
     ],
 )
-def test_a_place_that_is_not_there_is_told_before_any_write(
+def test_missing_parent_or_space_is_reported_before_any_write(
     stub: Stub, read_only: bool, options: dict[str, Any], kind: str, words: str
 ) -> None:
     error = Run(stub, read_only=read_only, body="<p>1</p>", **options).fails()
@@ -192,7 +192,7 @@ def test_a_place_that_is_not_there_is_told_before_any_write(
 
 @pytest.mark.parametrize("there", ["M\u00fcll", "Mu\u0308ll"])
 @pytest.mark.parametrize("given", ["M\u00fcll", "Mu\u0308ll"])
-def test_an_umlaut_of_two_characters_makes_no_second_page(
+def test_decomposed_umlaut_creates_no_second_page(
     stub: Stub, wiki: Wiki, there: str, given: str
 ) -> None:
     wiki.pages["9"] = page("<p>1</p>", id="9", title=there)
@@ -202,7 +202,7 @@ def test_an_umlaut_of_two_characters_makes_no_second_page(
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_parent_below_the_page_itself_is_told_before_any_write(
+def test_parent_below_the_page_is_rejected_before_any_write(
     stub: Stub, wiki: Wiki, read_only: bool
 ) -> None:
     wiki.pages["9"] = page(id="9", title="Below", parent="7")
@@ -213,16 +213,14 @@ def test_a_parent_below_the_page_itself_is_told_before_any_write(
 
 
 @pytest.mark.parametrize("state", ["present", "absent"])
-def test_a_look_up_that_finds_no_pages_but_texts_is_not_taken_for_none(
-    stub: Stub, state: str
-) -> None:
+def test_malformed_title_search_is_not_an_empty_result(stub: Stub, state: str) -> None:
     stub.answer = lambda seen: Reply(body={"results": ["New"], "size": 1})
     error = Run(stub, space="REL", title="New", body="<p>1</p>", state=state).fails()
     assert error.kind == "protocol"
     assert methods(stub) == ["GET"]
 
 
-def test_a_page_that_another_host_has_just_made_is_no_failure(stub: Stub, wiki: Wiki) -> None:
+def test_page_created_concurrently_is_accepted(stub: Stub, wiki: Wiki) -> None:
     options: dict[str, Any] = {"space": "REL", "title": "New", "body": "<p>1</p>"}
     other = page("<p>1</p>", id="50", title="New", parent=None, version=1)
 
@@ -240,7 +238,7 @@ def test_a_page_that_another_host_has_just_made_is_no_failure(stub: Stub, wiki: 
     assert Run(stub, **options).fails().kind == "conflict"
 
 
-def test_a_page_that_another_host_has_just_saved_so_is_no_failure(stub: Stub, wiki: Wiki) -> None:
+def test_equal_concurrent_save_is_accepted(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda found: found.edit(body="<p>new</p>")]
     assert Run(stub, page_id="7", body="<p>new</p>")()[1]["page"]["version"] == 4
     wiki.puts = [lambda found: found.edit(body="<p>other</p>")]
@@ -261,20 +259,20 @@ def test_a_page_that_another_host_has_just_saved_so_is_no_failure(stub: Stub, wi
         ("", False),
     ],
 )
-def test_markdown_as_storage_format_is_a_warning(stub: Stub, body: str, warned: bool) -> None:
+def test_markdown_as_storage_format_gives_a_warning(stub: Stub, body: str, warned: bool) -> None:
     run = Run(stub, page_id="7", body=body)
     run()
     assert any("looks like Markdown" in warning for warning in run.warnings) is warned
 
 
-def test_a_creation_that_did_not_happen_is_not_repeated(stub: Stub, wiki: Wiki) -> None:
+def test_failed_creation_is_not_retried(stub: Stub, wiki: Wiki) -> None:
     stub.answer = lambda seen: Reply(cut=True) if seen.method == "POST" else wiki(seen)
     error = Run(stub, space="REL", title="New", body="<p>1</p>").fails()
     assert error.kind == "network"
     assert methods(stub).count("POST") == 1
 
 
-def test_a_page_goes_to_the_trash_once(stub: Stub, wiki: Wiki) -> None:
+def test_page_is_moved_to_the_trash_once(stub: Stub, wiki: Wiki) -> None:
     plan, result = Run(stub, page_id="7", state="absent")()
     assert (plan.action, plan.after) == ("delete", "")
     assert result["page"]["id"] == "7"
@@ -289,9 +287,7 @@ def test_a_page_goes_to_the_trash_once(stub: Stub, wiki: Wiki) -> None:
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_what_others_would_miss_is_removed_with_force_alone(
-    stub: Stub, wiki: Wiki, shown: bool
-) -> None:
+def test_important_page_is_deleted_only_with_force(stub: Stub, wiki: Wiki, shown: bool) -> None:
     if not shown:
         wiki.expands = frozenset({"body.storage", "version", "space", "ancestors"})
     wiki.home = "7"
@@ -308,7 +304,7 @@ def test_what_others_would_miss_is_removed_with_force_alone(
     assert wiki.pages["7"]["status"] == "trashed"
 
 
-def test_nothing_is_absent_in_an_unknown_space_or_on_another_server(stub: Stub, wiki: Wiki) -> None:
+def test_unknown_space_or_server_is_not_absent(stub: Stub, wiki: Wiki) -> None:
     error = Run(stub, space="TYPO", title="Notes", state="absent").fails()
     assert (error.kind, "no space TYPO" in error.message) == ("not_found", True)
     assert len(stub.seen) == 2
@@ -318,18 +314,18 @@ def test_nothing_is_absent_in_an_unknown_space_or_on_another_server(stub: Stub, 
         assert Run(stub, state="absent", **options).fails().kind == "not_found"
 
 
-def test_a_pattern_is_no_page_that_is_absent(stub: Stub, wiki: Wiki) -> None:
+def test_pattern_as_absent_title_is_rejected(stub: Stub, wiki: Wiki) -> None:
     error = Run(stub, space="REL", title="Notes *", state="absent").fails()
     assert (error.kind, "wildcard" in error.message) == ("invalid", True)
 
 
-def test_a_wiki_that_says_little_of_a_missing_page_still_is_one(stub: Stub, wiki: Wiki) -> None:
+def test_terse_404_of_a_wiki_means_absent(stub: Stub, wiki: Wiki) -> None:
     listed = Reply(body={"results": []})
     stub.answer = lambda seen: Reply(404, {}) if "/content/9" in seen.path else listed
     assert not Run(stub, page_id="9", state="absent")()[0].changed
 
 
-def test_a_removal_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
+def test_lost_response_to_deletion_is_verified(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     Run(stub, page_id="7", state="absent")()
     assert methods(stub) == ["GET", "DELETE", "GET"]
@@ -355,7 +351,7 @@ def test_a_removal_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) ->
         ({"page_id": "7", "body": "", "section": "Nowhere"}, "not_found", "no heading 'Nowhere'"),
     ],
 )
-def test_what_cannot_be_done_is_said_before_any_write(
+def test_impossible_change_is_rejected_before_any_write(
     stub: Stub, options: dict[str, Any], kind: str, words: str
 ) -> None:
     error = Run(stub, **options).fails()
@@ -372,7 +368,7 @@ def test_what_cannot_be_done_is_said_before_any_write(
         ({"page_id": "..", "body": ""}, "page_id is '..', which names nothing"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_any_request(
+def test_invalid_options_are_rejected_before_any_request(
     stub: Stub, options: dict[str, Any], words: str
 ) -> None:
     error = Run(stub, **options).fails()
@@ -382,7 +378,7 @@ def test_what_makes_no_sense_is_refused_before_any_request(
 
 
 @pytest.mark.parametrize("status", ["draft", "trashed"])
-def test_a_page_that_is_not_current_is_left_alone(stub: Stub, wiki: Wiki, status: str) -> None:
+def test_page_that_is_not_current_is_a_conflict(stub: Stub, wiki: Wiki, status: str) -> None:
     content = {
         "id": "7",
         "type": "page",
@@ -399,7 +395,7 @@ def test_a_page_that_is_not_current_is_left_alone(stub: Stub, wiki: Wiki, status
 
 
 @pytest.mark.parametrize("status", [400, 404])
-def test_a_server_that_refuses_expand_is_asked_without_it_and_remembered(
+def test_server_rejecting_expand_is_asked_without_it_from_then_on(
     stub: Stub, wiki: Wiki, status: int
 ) -> None:
     wiki.expands, wiki.refusal = None, Reply(status, "<html><h1>Oh no</h1></html>")
@@ -409,12 +405,12 @@ def test_a_server_that_refuses_expand_is_asked_without_it_and_remembered(
     assert ["expand" in seen.target for seen in stub.seen] == [True, False, False, False]
 
 
-def test_a_page_that_is_missing_is_asked_for_once(stub: Stub, wiki: Wiki) -> None:
+def test_missing_page_is_requested_once(stub: Stub, wiki: Wiki) -> None:
     assert Run(stub, page_id="9", body="").fails().kind == "not_found"
     assert methods(stub) == ["GET"]
 
 
-def test_a_server_that_ignores_expand_gets_no_more_than_is_written(stub: Stub, wiki: Wiki) -> None:
+def test_only_writable_fields_are_sent_if_expand_is_ignored(stub: Stub, wiki: Wiki) -> None:
     wiki.expands = frozenset({"body.storage"})
     Run(stub, page_id="7", body="<p>new</p>")()
     assert [seen.target for seen in stub.seen if seen.method == "PUT"] == [f"{CONTENT}/7"]
@@ -433,14 +429,14 @@ def test_a_server_that_ignores_expand_gets_no_more_than_is_written(stub: Stub, w
 @pytest.mark.parametrize(
     "links", [{"base": 5, "webui": "/x"}, {"base": None, "webui": "/x"}, {"webui": 5}, [], 5]
 )
-def test_links_may_have_any_shape(stub: Stub, wiki: Wiki, links: Any) -> None:
+def test_links_of_any_shape_are_accepted(stub: Stub, wiki: Wiki, links: Any) -> None:
     content = {"id": 7, "title": "Notes", "version": {"number": 3}, "_links": links}
     stub.replies = [Reply(body=content)]
     _plan, result = Run(stub, page_id="7", title="Notes")()
     assert result["page"]["url"].startswith(f"{stub.url}/")
 
 
-def test_a_look_up_may_show_no_more_than_id_and_title(stub: Stub, wiki: Wiki) -> None:
+def test_title_search_may_return_only_id_and_title(stub: Stub, wiki: Wiki) -> None:
     bare = {"id": "7", "type": "page", "status": "current", "title": "Notes"}
     stub.replies = [Reply(body={"results": [bare]})]
     assert Run(stub, space="REL", title="notes", body="<p>new</p>")()[0].changed
@@ -448,7 +444,7 @@ def test_a_look_up_may_show_no_more_than_id_and_title(stub: Stub, wiki: Wiki) ->
     assert wiki.pages["7"]["title"] == "notes"
 
 
-def test_a_version_may_be_text(stub: Stub, wiki: Wiki) -> None:
+def test_version_may_be_a_string(stub: Stub, wiki: Wiki) -> None:
     content = {"id": 7, "title": "Notes", "version": {"number": "3"}}
     stub.replies = [Reply(body=content)]
     _plan, result = Run(stub, page_id="7", space="REL", body="<p>new</p>", expected_version=3)()
@@ -457,14 +453,14 @@ def test_a_version_may_be_text(stub: Stub, wiki: Wiki) -> None:
     assert result["page"]["version"] == 4
 
 
-def test_the_key_of_a_space_has_no_letter_case(stub: Stub, wiki: Wiki) -> None:
+def test_space_key_is_case_insensitive(stub: Stub, wiki: Wiki) -> None:
     assert not Run(stub, page_id="7", space="rel", body="<p>old</p>")()[0].changed
 
 
 LOGIN_PAGE = Reply(body='<html><form><input type="password" name="os_password"></form></html>')
 
 
-def test_a_login_page_is_no_save(stub: Stub, wiki: Wiki) -> None:
+def test_login_page_in_response_to_a_save_is_an_auth_error(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: LOGIN_PAGE]
     error = Run(stub, page_id="7", body="<p>new</p>").fails()
     assert (error.kind, error.status, error.method) == ("auth", 200, "PUT")
@@ -477,14 +473,14 @@ def test_a_login_page_is_no_save(stub: Stub, wiki: Wiki) -> None:
     assert (error.kind, error.method) == ("auth", "GET")
 
 
-def test_a_wiki_without_the_interface_is_told_of_its_successor(stub: Stub, wiki: Wiki) -> None:
+def test_removed_interface_names_its_successor(stub: Stub, wiki: Wiki) -> None:
     stub.answer = lambda seen: Reply(410, {"message": "This deprecated endpoint has been removed"})
     error = Run(stub, page_id="7", body="").fails()
     assert (error.kind, error.status) == ("not_found", 410)
     assert "deprecated endpoint has been removed; its successor is api/v2/pages" in error.message
 
 
-def test_a_body_that_is_not_sent_is_not_an_empty_one(stub: Stub, wiki: Wiki) -> None:
+def test_missing_body_is_not_an_empty_body(stub: Stub, wiki: Wiki) -> None:
     wiki.expands = frozenset({"version", "space"})
     wiki.pages["7"]["body"] = ""
     plan, _result = Run(stub, page_id="7", body="")()
@@ -495,7 +491,7 @@ def test_a_body_that_is_not_sent_is_not_an_empty_one(stub: Stub, wiki: Wiki) -> 
     assert not Run(stub, page_id="7", title="Notes")()[0].changed
 
 
-def test_a_parent_that_is_not_shown_makes_no_version_of_its_own(stub: Stub, wiki: Wiki) -> None:
+def test_hidden_parent_causes_no_new_version(stub: Stub, wiki: Wiki) -> None:
     wiki.expands = frozenset({"body.storage", "version", "space"})
     run = Run(stub, page_id="7", body="<p>old</p>", parent_id="1")
     plan, _result = run()
@@ -507,7 +503,7 @@ def test_a_parent_that_is_not_shown_makes_no_version_of_its_own(stub: Stub, wiki
     assert not Run(stub, page_id="7", body="<p>new</p>", parent_id="1")()[0].changed
 
 
-def test_a_server_that_cannot_look_up_titles_is_explained(stub: Stub, wiki: Wiki) -> None:
+def test_server_without_title_search_is_reported(stub: Stub, wiki: Wiki) -> None:
     wiki.finds = False
     error = Run(stub, space="REL", title="Notes", body="").fails()
     assert error.kind == "not_found"
@@ -515,13 +511,13 @@ def test_a_server_that_cannot_look_up_titles_is_explained(stub: Stub, wiki: Wiki
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b'{"id": "7"}', b"<html><h1>Hello</h1></html>"])
-def test_an_answer_without_a_page_is_no_page(body: bytes) -> None:
+def test_response_without_page_is_an_error(body: bytes) -> None:
     with Stub(Reply(body=body)) as stub:
         assert Run(stub, page_id="7", body="").fails().kind == "protocol"
 
 
 @pytest.mark.parametrize("reply", [Reply(), Reply(body=b"{}"), Reply(body=b"OK"), Reply(204)])
-def test_the_answer_to_a_save_may_have_any_shape(stub: Stub, wiki: Wiki, reply: Reply) -> None:
+def test_response_to_a_save_may_have_any_shape(stub: Stub, wiki: Wiki, reply: Reply) -> None:
     def saved(_wiki: Wiki) -> Reply:
         wiki.store_last()
         return reply
@@ -534,7 +530,7 @@ def test_the_answer_to_a_save_may_have_any_shape(stub: Stub, wiki: Wiki, reply: 
 # -- conflicts -------------------------------------------------------------------------------------
 
 
-def test_another_writers_edit_is_not_written_over(stub: Stub, wiki: Wiki) -> None:
+def test_concurrent_edit_is_not_overwritten(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit(body="<p>theirs</p>")]
     error = Run(stub, page_id="7", body="<p>new</p>").fails()
     assert (error.kind, error.status) == ("conflict", 409)
@@ -544,7 +540,7 @@ def test_another_writers_edit_is_not_written_over(stub: Stub, wiki: Wiki) -> Non
     assert methods(stub) == ["GET", "PUT", "GET"]
 
 
-def test_an_edit_that_left_the_body_alone_is_built_upon_if_wanted(stub: Stub, wiki: Wiki) -> None:
+def test_concurrent_edit_of_the_title_is_merged_on_request(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit(title="Theirs")]
     options: dict[str, Any] = {"page_id": "7", "body": "<p>new</p>"}
     assert Run(stub, **options).fails().kind == "conflict"
@@ -555,25 +551,21 @@ def test_an_edit_that_left_the_body_alone_is_built_upon_if_wanted(stub: Stub, wi
     assert result["page"]["version"] == wiki.pages["7"]["version"] == 7
 
 
-def test_an_edit_of_the_body_is_a_conflict_even_where_retry_is_wanted(
-    stub: Stub, wiki: Wiki
-) -> None:
+def test_concurrent_edit_of_the_body_is_a_conflict(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit(body="<p>theirs</p>")]
     error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
     assert error.kind == "conflict"
     assert wiki.pages["7"]["body"] == "<p>theirs</p>"
 
 
-def test_an_expected_version_is_not_built_upon(stub: Stub, wiki: Wiki) -> None:
+def test_expected_version_disables_merging(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit(title="Theirs")]
     options: dict[str, Any] = {"on_conflict": "retry", "expected_version": 3}
     assert Run(stub, page_id="7", body="<p>n</p>", **options).fails().kind == "conflict"
     assert methods(stub) == ["GET", "PUT", "GET"]
 
 
-def test_a_save_that_took_place_behind_a_gateway_that_gave_up_is_no_conflict(
-    stub: Stub, wiki: Wiki
-) -> None:
+def test_save_completed_behind_a_gateway_timeout_is_not_a_conflict(stub: Stub, wiki: Wiki) -> None:
     def late(wiki: Wiki) -> None:
         wiki.store_last()
 
@@ -583,7 +575,7 @@ def test_a_save_that_took_place_behind_a_gateway_that_gave_up_is_no_conflict(
     assert methods(stub) == ["GET", "PUT", "GET", "GET", "PUT", "GET"]
 
 
-def test_retries_have_a_bound(stub: Stub, wiki: Wiki) -> None:
+def test_retries_are_limited(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.edit()] * 9
     assert Run(stub, page_id="7", body="<p>n</p>", on_conflict="retry").fails().kind == "conflict"
     assert methods(stub).count("PUT") == 4
@@ -601,7 +593,7 @@ def test_retries_have_a_bound(stub: Stub, wiki: Wiki) -> None:
         Reply(501, {"message": "The page is unreconciled"}),
     ],
 )
-def test_a_lock_while_the_page_has_not_changed_is_waited_for(
+def test_lock_on_an_unchanged_page_is_awaited(
     stub: Stub, wiki: Wiki, waits: Waits, reply: Reply
 ) -> None:
     wiki.puts = [lambda wiki: reply] * 2
@@ -615,7 +607,7 @@ def test_a_lock_while_the_page_has_not_changed_is_waited_for(
     assert wiki.pages["7"]["version"] == 4
 
 
-def test_a_lock_behind_which_somebody_wrote_is_a_conflict(stub: Stub, wiki: Wiki) -> None:
+def test_lock_with_a_concurrent_edit_is_a_conflict(stub: Stub, wiki: Wiki) -> None:
     def locked(wiki: Wiki) -> Reply:
         wiki.edit(body="<p>theirs</p>")
         return LOCK
@@ -625,7 +617,7 @@ def test_a_lock_behind_which_somebody_wrote_is_a_conflict(stub: Stub, wiki: Wiki
     assert wiki.pages["7"]["body"] == "<p>theirs</p>"
 
 
-def test_a_refusal_that_is_no_lock_is_not_tried_again(stub: Stub, wiki: Wiki) -> None:
+def test_rejection_other_than_a_lock_is_not_retried(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: Reply(409, {"message": "Content 7 is a draft"})] * 2
     error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
     assert error.kind == "conflict"
@@ -634,9 +626,7 @@ def test_a_refusal_that_is_no_lock_is_not_tried_again(stub: Stub, wiki: Wiki) ->
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504])
-def test_a_save_that_may_yet_take_place_is_not_repeated(
-    stub: Stub, wiki: Wiki, status: int
-) -> None:
+def test_save_that_may_still_complete_is_not_retried(stub: Stub, wiki: Wiki, status: int) -> None:
     wiki.puts = [lambda wiki: Reply(status, "<html><h1>Out of order</h1></html>")] * 2
     error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
     assert (error.kind, error.status) == ("server", status)
@@ -646,7 +636,7 @@ def test_a_save_that_may_yet_take_place_is_not_repeated(
 
 
 @pytest.mark.parametrize("status", [400, 409, 500])
-def test_a_title_that_is_in_use_is_a_conflict(stub: Stub, wiki: Wiki, status: int) -> None:
+def test_title_in_use_is_a_conflict(stub: Stub, wiki: Wiki, status: int) -> None:
     message = "A page with this title already exists: Other in the space with key REL"
     wiki.puts = [lambda wiki: Reply(status, {"message": message})] * 2
     error = Run(stub, page_id="7", title="Other").fails()
@@ -662,14 +652,14 @@ def test_a_title_that_is_in_use_is_a_conflict(stub: Stub, wiki: Wiki, status: in
     assert methods(stub) == ["GET", "GET"] * 2
 
 
-def test_a_save_whose_answer_got_lost_is_looked_up(stub: Stub, wiki: Wiki) -> None:
+def test_lost_response_to_a_save_is_verified(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     _plan, result = Run(stub, page_id="7", body="<p>new</p>")()
     assert result["page"]["version"] == 4
     assert methods(stub) == ["GET", "PUT", "GET"]
 
 
-def test_a_save_that_an_error_answered_may_have_taken_place(stub: Stub, wiki: Wiki) -> None:
+def test_save_with_error_response_is_verified(stub: Stub, wiki: Wiki) -> None:
     def saved(wiki: Wiki) -> Reply:
         wiki.store_last()
         return Reply(502, "<html><h1>Bad gateway</h1></html>")
@@ -680,7 +670,7 @@ def test_a_save_that_an_error_answered_may_have_taken_place(stub: Stub, wiki: Wi
     assert methods(stub) == ["GET", "PUT", "GET"]
 
 
-def test_a_lost_save_is_never_repeated(stub: Stub, wiki: Wiki) -> None:
+def test_lost_save_is_never_retried(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: Reply(cut=True)] * 2
     error = Run(stub, page_id="7", body="<p>new</p>", on_conflict="retry").fails()
     assert error.kind == "network"
@@ -688,7 +678,7 @@ def test_a_lost_save_is_never_repeated(stub: Stub, wiki: Wiki) -> None:
     assert methods(stub) == ["GET", "PUT", "GET", "GET"]
 
 
-def test_a_page_that_went_away_is_not_brought_back(stub: Stub, wiki: Wiki) -> None:
+def test_deleted_page_is_not_restored(stub: Stub, wiki: Wiki) -> None:
     def trashed(wiki: Wiki) -> Reply:
         wiki.pages["7"]["status"] = "trashed"
         return LOCK
@@ -699,7 +689,7 @@ def test_a_page_that_went_away_is_not_brought_back(stub: Stub, wiki: Wiki) -> No
     assert "removed meanwhile" in error.message
 
 
-def test_a_page_that_moved_to_another_space_is_not_brought_back(stub: Stub, wiki: Wiki) -> None:
+def test_page_moved_to_another_space_is_not_restored(stub: Stub, wiki: Wiki) -> None:
     def moved(wiki: Wiki) -> Reply:
         wiki.pages["7"]["space"] = "OPS"
         return LOCK
@@ -711,7 +701,7 @@ def test_a_page_that_moved_to_another_space_is_not_brought_back(stub: Stub, wiki
     assert methods(stub).count("PUT") == 1
 
 
-def test_a_page_that_may_only_be_read_is_explained(stub: Stub, wiki: Wiki) -> None:
+def test_read_only_page_is_reported(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: Reply(404, {"message": "No content found"})]
     error = Run(stub, page_id="7", body="<p>new</p>").fails()
     assert error.kind == "not_found"
@@ -721,7 +711,7 @@ def test_a_page_that_may_only_be_read_is_explained(stub: Stub, wiki: Wiki) -> No
 # -- after the save --------------------------------------------------------------------------------
 
 
-def test_a_page_that_the_server_moved_is_a_failure(stub: Stub, wiki: Wiki) -> None:
+def test_page_moved_by_the_server_is_an_error(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: wiki.pages["7"].update(parent=None)]
     error = Run(stub, page_id="7", body="<p>new</p>").fails()
     assert error.kind == "failed"
@@ -730,9 +720,7 @@ def test_a_page_that_the_server_moved_is_a_failure(stub: Stub, wiki: Wiki) -> No
     assert "below 1" in error.message
 
 
-def test_the_parent_is_compared_where_the_answer_to_a_save_does_not_show_it(
-    stub: Stub, wiki: Wiki
-) -> None:
+def test_parent_is_verified_if_the_response_omits_it(stub: Stub, wiki: Wiki) -> None:
     def silent(wiki: Wiki) -> Reply:
         wiki.store_last()
         wiki.pages["7"]["parent"] = None
@@ -745,7 +733,7 @@ def test_the_parent_is_compared_where_the_answer_to_a_save_does_not_show_it(
     assert methods(stub) == ["GET", "PUT", "GET"]
 
 
-def test_a_body_that_the_server_changed_beyond_its_habits_is_told(stub: Stub, wiki: Wiki) -> None:
+def test_unexpected_body_change_by_the_server_gives_a_warning(stub: Stub, wiki: Wiki) -> None:
     def robbed(wiki: Wiki) -> None:
         content = wiki.written[-1]["body"]["storage"]
         content["value"] = content["value"].replace(' class="x"', "")
@@ -761,9 +749,7 @@ MARK = '<ac:inline-comment-marker ac:ref="{}">{}</ac:inline-comment-marker>'
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_readers_comments_do_not_lose_their_place(
-    stub: Stub, wiki: Wiki, *, read_only: bool
-) -> None:
+def test_inline_comments_keep_their_place(stub: Stub, wiki: Wiki, *, read_only: bool) -> None:
     marks = MARK.format("1", "a") + MARK.format("1", "b") + MARK.format("2", "c")
     wiki.pages["7"]["body"] = f"<p>{marks}</p>"
     assert not Run(stub, page_id="7", body="<p>abc</p>")()[0].changed
@@ -779,14 +765,14 @@ def test_readers_comments_do_not_lose_their_place(
     assert ["2 inline comments" in line for line in run.warnings] == [True]
 
 
-def test_comments_whose_marks_are_in_the_new_body_stay(stub: Stub, wiki: Wiki) -> None:
+def test_comments_marked_in_the_new_body_are_kept(stub: Stub, wiki: Wiki) -> None:
     wiki.pages["7"]["body"] = f"<p>{MARK.format('1', 'a')}</p>"
     run = Run(stub, page_id="7", body=f"<p>{MARK.format('1', 'a')} and more</p>")
     assert run()[0].changed
     assert run.warnings == []
 
 
-def test_comments_outside_of_the_section_and_beside_a_rename_stay(stub: Stub, wiki: Wiki) -> None:
+def test_comments_outside_of_the_section_and_with_a_rename_are_kept(stub: Stub, wiki: Wiki) -> None:
     body = f"<h2>A</h2><p>a</p><h2>B</h2><p>{MARK.format('1', 'b')}</p>"
     wiki.pages["7"]["body"] = body
     assert Run(stub, page_id="7", section="A", body="<p>new</p>")()[0].changed
@@ -795,7 +781,7 @@ def test_comments_outside_of_the_section_and_beside_a_rename_stay(stub: Stub, wi
     assert Run(stub, page_id="7", section="B", body="<p>c</p>").fails().kind == "conflict"
 
 
-def test_one_section_is_managed_and_the_rest_left_alone(stub: Stub, wiki: Wiki) -> None:
+def test_section_is_managed_and_the_rest_kept(stub: Stub, wiki: Wiki) -> None:
     head, tail = "<p>a&nbsp;&ndash;</p>\r\n<h2 >Log</h2>", "<h2>End</h2><p>b<br></br></p>"
     wiki.pages["7"]["body"] = f"{head}\n<p>old</p>{tail}"
     options: dict[str, Any] = {"page_id": "7", "section": "Log"}
@@ -827,7 +813,7 @@ def test_one_section_is_managed_and_the_rest_left_alone(stub: Stub, wiki: Wiki) 
         ),
     ],
 )
-def test_what_the_server_says_is_said(
+def test_error_message_of_the_server_is_shown(
     stub: Stub, wiki: Wiki, reply: Reply, kind: str, words: str
 ) -> None:
     wiki.puts = [lambda wiki: reply]

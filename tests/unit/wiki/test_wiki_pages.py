@@ -24,7 +24,7 @@ THREE = [
 ]
 
 
-def test_each_page_is_brought_into_its_state(stub: Stub, wiki: Wiki) -> None:
+def test_every_page_gets_its_state(stub: Stub, wiki: Wiki) -> None:
     options: dict[str, Any] = {"space": "REL", "labels": ["a"], "pages": THREE}
     wiki.pages["7"]["labels"] = ["a"]
     checked, predicted = Run(stub, read_only=True, **options)()
@@ -43,7 +43,7 @@ def test_each_page_is_brought_into_its_state(stub: Stub, wiki: Wiki) -> None:
     assert [each["changed"] for each in result["pages"]] == [False] * 3
 
 
-def test_unchanged_pages_take_a_request_each_and_changed_ones_two(stub: Stub) -> None:
+def test_unchanged_pages_take_one_request_and_changed_pages_two(stub: Stub) -> None:
     run = Run(stub, pages=THREE[:2])
     run()
     assert sorted(methods(stub)) == ["GET", "GET", "PUT"]
@@ -51,13 +51,13 @@ def test_unchanged_pages_take_a_request_each_and_changed_ones_two(stub: Stub) ->
     assert run.task.accounting.writes == 1
 
 
-def test_a_server_that_refuses_expand_does_so_once_for_all_pages(stub: Stub, wiki: Wiki) -> None:
+def test_server_rejects_expand_once_for_all_pages(stub: Stub, wiki: Wiki) -> None:
     wiki.expands = None
     Run(stub, pages=[{"page_id": "7", "title": "Notes"}, {"page_id": "8", "title": "X"}])()
     assert methods(stub) == ["GET", "GET", "GET", "PUT"]
 
 
-def test_the_diff_names_the_pages_that_differ(stub: Stub, wiki: Wiki) -> None:
+def test_diff_names_the_different_pages(stub: Stub, wiki: Wiki) -> None:
     old, new = (
         "".join(f"<p>{line}</p>" for line in ("a", "b", word, "d", "e")) for word in ("c", "C")
     )
@@ -71,9 +71,7 @@ def test_the_diff_names_the_pages_that_differ(stub: Stub, wiki: Wiki) -> None:
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_page_that_fails_does_not_stop_the_others(
-    stub: Stub, wiki: Wiki, *, read_only: bool
-) -> None:
+def test_failed_page_does_not_stop_the_others(stub: Stub, wiki: Wiki, *, read_only: bool) -> None:
     wiki.pages["9"] = page(id="9", title="Third")
     listed = [
         {"page_id": "99", "body": "<p>x</p>"},
@@ -93,7 +91,7 @@ def test_a_page_that_fails_does_not_stop_the_others(
     assert wiki.pages["7"]["body"] == ("<p>old</p>" if read_only else "<p>new</p>")
 
 
-def test_a_write_that_fails_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> None:
+def test_failed_write_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> None:
     def answer(seen: Any) -> Reply:
         forbidden = seen.method == "PUT" and seen.path.endswith("/7")
         return Reply(403, {"message": "No"}) if forbidden else wiki(seen)
@@ -106,7 +104,7 @@ def test_a_write_that_fails_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> 
     assert wiki.pages["8"]["body"] == "<p>new</p>"
 
 
-def test_a_write_that_is_put_off_for_good_stops_the_others(stub: Stub, wiki: Wiki) -> None:
+def test_finally_rejected_write_stops_the_others(stub: Stub, wiki: Wiki) -> None:
     stub.answer = lambda seen: Reply(429) if seen.method == "PUT" else wiki(seen)
     listed = [*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8"))]
     error = Run(stub, pages=listed, parallel=1).fails()
@@ -116,7 +114,7 @@ def test_a_write_that_is_put_off_for_good_stops_the_others(stub: Stub, wiki: Wik
 
 
 @pytest.mark.parametrize(("reply", "kind"), [(Reply(401), "auth"), (Reply(cut=True), "network")])
-def test_a_server_that_answers_nobody_is_asked_once(reply: Reply, kind: str) -> None:
+def test_unavailable_server_is_asked_once(reply: Reply, kind: str) -> None:
     with Stub(answer=lambda seen: reply) as stub:
         error = Run(stub, pages=THREE[:2]).fails()
     assert error.kind == kind
@@ -138,7 +136,7 @@ def test_a_server_that_answers_nobody_is_asked_once(reply: Reply, kind: str) -> 
         ),
     ],
 )
-def test_entries_that_make_no_sense_are_all_named_before_any_request(
+def test_all_invalid_entries_are_reported_before_any_request(
     stub: Stub, given: list[dict[str, Any]], words: str
 ) -> None:
     error = Run(stub, pages=[*given]).fails()
@@ -148,7 +146,7 @@ def test_entries_that_make_no_sense_are_all_named_before_any_request(
     assert stub.seen == []
 
 
-def test_one_page_in_two_entries_is_refused(stub: Stub, wiki: Wiki) -> None:
+def test_duplicate_page_is_rejected(stub: Stub, wiki: Wiki) -> None:
     by_id = {"page_id": "7", "body": "<p>new</p>"}
     by_title = {"space": "REL", "title": "notes", "body": "<p>other</p>"}
     error = Run(stub, pages=[by_id, by_title]).fails()
@@ -157,7 +155,7 @@ def test_one_page_in_two_entries_is_refused(stub: Stub, wiki: Wiki) -> None:
     assert wiki.pages["7"]["body"] == "<p>new</p>"
 
 
-def test_warnings_come_in_the_order_of_the_pages(stub: Stub, wiki: Wiki) -> None:
+def test_warnings_have_the_order_of_the_pages(stub: Stub, wiki: Wiki) -> None:
     for name in ("7", "8"):
         mark = '<ac:inline-comment-marker ac:ref="1">x</ac:inline-comment-marker>'
         wiki.pages[name]["body"] = f"<p>{mark}</p>"
@@ -166,7 +164,7 @@ def test_warnings_come_in_the_order_of_the_pages(stub: Stub, wiki: Wiki) -> None
     assert [line[:10] for line in run.warnings] == ["the page 7", "the page 8"]
 
 
-def test_no_pages_are_nothing_to_do(stub: Stub) -> None:
+def test_empty_list_of_pages_is_unchanged(stub: Stub) -> None:
     plan, result = Run(stub, pages=[])()
     assert (plan.changed, result) == (False, {"pages": []})
     assert stub.seen == []
@@ -184,7 +182,7 @@ def read(stub: Stub, **params: Any) -> dict[str, Any]:
     return shown
 
 
-def test_a_page_is_read_with_its_body_in_one_request(stub: Stub, wiki: Wiki) -> None:
+def test_page_is_read_with_its_body_in_one_request(stub: Stub, wiki: Wiki) -> None:
     expected = {
         "id": "7",
         "title": "Notes",
@@ -208,7 +206,7 @@ def test_a_page_is_read_with_its_body_in_one_request(stub: Stub, wiki: Wiki) -> 
         ({"page_id": "7", "title": "Notes"}, "invalid", "cannot be combined with page_id"),
     ],
 )
-def test_a_page_that_cannot_be_read(
+def test_unreadable_page_is_an_error(
     stub: Stub, params: dict[str, Any], kind: str, words: str
 ) -> None:
     with pytest.raises(ToolchainError) as caught:
@@ -217,7 +215,7 @@ def test_a_page_that_cannot_be_read(
     assert words in caught.value.message
 
 
-def test_what_a_server_cannot_do_is_said(stub: Stub, wiki: Wiki) -> None:
+def test_missing_title_search_is_reported(stub: Stub, wiki: Wiki) -> None:
     wiki.finds = False
     with pytest.raises(ToolchainError, match=r"no look-up by title .* only page_id"):
         read(stub, space="REL", title="Notes")

@@ -48,7 +48,7 @@ REMOVED: dict[str, Any] = {"page_id": "7", "state": "absent"}
         (told("read", target="space"), SAVED, ""),
     ],
 )
-def test_check_mode_says_what_the_page_tells(
+def test_check_mode_checks_the_operations_of_the_page(
     stub: Stub, wiki: Wiki, operations: Any, task: dict[str, Any], denied: str
 ) -> None:
     if operations is not None:
@@ -64,21 +64,19 @@ def test_check_mode_says_what_the_page_tells(
     assert asked(stub)[0] is True
 
 
-def test_files_of_a_page_have_a_permission_of_their_own(
-    stub: Stub, wiki: Wiki, tmp_path: Path
-) -> None:
+def test_attachments_have_a_separate_permission(stub: Stub, wiki: Wiki, tmp_path: Path) -> None:
     wiki.operations = told("read")
     (tmp_path / "a.txt").write_text("a", encoding="utf-8")
     attachments = [{"src": str(tmp_path / "a.txt")}]
     assert Run(stub, read_only=True, page_id="7", attachments=attachments)()[0].changed is True
 
 
-def test_a_run_asks_by_writing(stub: Stub, wiki: Wiki) -> None:
+def test_run_does_not_check_permissions_first(stub: Stub, wiki: Wiki) -> None:
     wiki.operations = told("read")
     assert Run(stub, **SAVED)()[0].changed is True
     assert not any(asked(stub))
 
 
-def test_what_is_as_wanted_needs_no_permission(stub: Stub, wiki: Wiki) -> None:
+def test_unchanged_page_needs_no_permission(stub: Stub, wiki: Wiki) -> None:
     wiki.operations = told("read")
     assert Run(stub, read_only=True, page_id="7", body="<p>old</p>")()[0].changed is False

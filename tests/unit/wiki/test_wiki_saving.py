@@ -16,7 +16,7 @@ from tests.unit.wiki.running import Run
 from tests.unit.wiki.server import Wiki, page
 
 
-def test_a_saved_page_is_unchanged_and_every_edit_of_it_is_saved() -> None:
+def test_saved_page_is_unchanged_and_every_edit_is_saved() -> None:
     wiki = Wiki(page(space=SPACE))
     wiki.saved = lambda body: rewrite(body, SPACE)
     with Stub(answer=wiki) as stub:

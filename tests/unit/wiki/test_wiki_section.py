@@ -36,14 +36,14 @@ PAGE = (
         ("Four", ""),
     ],
 )
-def test_a_section_goes_to_the_next_heading_of_its_level(heading: str, content: str) -> None:
+def test_section_ends_at_the_next_heading_of_its_level(heading: str, content: str) -> None:
     section = find(PAGE, heading)
     assert section.content == content
     assert section.replaced(content) == PAGE
     assert section.before.endswith(("</h1>", "</h2>", "</h3>"))
 
 
-def test_a_section_stays_in_its_cell() -> None:
+def test_section_ends_at_its_cell() -> None:
     page = (
         "<ac:layout><ac:layout-section><ac:layout-cell><h2>A</h2><p>1</p></ac:layout-cell>"
         "<ac:layout-cell><p>2</p></ac:layout-cell></ac:layout-section></ac:layout>"
@@ -51,7 +51,7 @@ def test_a_section_stays_in_its_cell() -> None:
     assert find(page, "A").content == "<p>1</p>"
 
 
-def test_an_anchor_is_not_part_of_the_heading() -> None:
+def test_anchor_is_not_part_of_the_heading() -> None:
     page = (
         '<h1><ac:structured-macro ac:name="anchor"><ac:parameter ac:name="">x</ac:parameter>'
         "</ac:structured-macro>Notes</h1><p>1</p>"
@@ -69,13 +69,13 @@ def test_an_anchor_is_not_part_of_the_heading() -> None:
         ("<h1>A</h1><p>a & b<br>", "A", "protocol"),
     ],
 )
-def test_a_heading_has_to_be_there_once(page: str, heading: str, kind: str) -> None:
+def test_missing_or_repeated_heading_is_an_error(page: str, heading: str, kind: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         find(page, heading)
     assert caught.value.kind == kind
 
 
-def test_a_content_that_would_end_its_own_section_is_refused() -> None:
+def test_content_that_ends_its_section_is_rejected() -> None:
     section = find(PAGE, "Three")
     require_inside("<p>a</p><h3>b</h3><div><h1>c</h1></div>", section)
     for level in (1, 2):
@@ -85,7 +85,7 @@ def test_a_content_that_would_end_its_own_section_is_refused() -> None:
 
 
 @given(BODIES, BODIES, st.integers(0, 2**32).map(random.Random))
-def test_the_rest_of_the_page_stays_byte_for_byte(
+def test_rest_of_the_page_is_kept_exactly(
     before: list[Any], after: list[Any], chance: random.Random
 ) -> None:
     writer = Writer(chance)

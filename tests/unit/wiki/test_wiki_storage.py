@@ -47,9 +47,7 @@ from tests.unit.wiki.documents import BODIES, Writer
         ("<b>" * 201 + "</b>" * 201, 1, 601, "more than 200"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(
-    body: str, line: int, column: int, words: str
-) -> None:
+def test_error_is_reported_with_its_position(body: str, line: int, column: int, words: str) -> None:
     with pytest.raises(Malformed) as caught:
         parse(body)
     assert (caught.value.line, caught.value.column) == (line, column), str(caught.value)
@@ -67,7 +65,7 @@ def test_what_is_wrong_is_said_with_its_place(
         "<p>a</p><!-- c --><?target data?>",
     ],
 )
-def test_what_the_wiki_takes_is_taken(body: str) -> None:
+def test_valid_storage_format_is_accepted(body: str) -> None:
     assert parse(body).end == len(body.encode())
 
 
@@ -79,9 +77,7 @@ def test_entities_and_sections_become_text() -> None:
 
 
 @given(BODIES, st.integers(0, 2**32).map(random.Random))
-def test_every_element_knows_its_place_in_the_source(
-    blocks: list[Any], chance: random.Random
-) -> None:
+def test_every_element_has_its_source_position(blocks: list[Any], chance: random.Random) -> None:
     body = Writer(chance).body(blocks)
     source = body.encode()
     root = parse(body)

@@ -56,7 +56,7 @@ def part(entry: str, following: str | None = None, **headers: str) -> Reply:
         "https://example.atlassian.net/wiki/api/v2/pages/7/labels?cursor=a%2Bb",
     ],
 )
-def test_a_list_goes_on_at_our_own_address(following: str) -> None:
+def test_next_page_is_read_at_the_base_url(following: str) -> None:
     with Stub(part("one", following), part("two")) as stub:
         found = client(stub).labels("reading", "7")
     assert [one["name"] for one in found] == ["one", "two"]
@@ -64,7 +64,7 @@ def test_a_list_goes_on_at_our_own_address(following: str) -> None:
     assert query_of(stub.seen[1]) == {"limit": "250", "cursor": "a+b"}
 
 
-def test_the_link_to_the_next_part_may_be_a_header() -> None:
+def test_next_link_may_be_a_header() -> None:
     link = (
         '</wiki/api/v2/x?cursor=ab>; rel="next", <https://example.atlassian.net/wiki>; rel="base"'
     )
@@ -74,14 +74,14 @@ def test_the_link_to_the_next_part_may_be_a_header() -> None:
 
 
 @pytest.mark.parametrize("following", ["/wiki/api/v2/x?start=25", "/wiki/api/v2/x?cursor=same"])
-def test_a_list_that_cannot_be_read_to_its_end(following: str) -> None:
+def test_incomplete_list_is_an_error(following: str) -> None:
     stub = Stub(answer=lambda seen: part("one", following))
     with stub, pytest.raises(ToolchainError) as caught:
         client(stub).labels("reading", "7")
     assert caught.value.kind == "protocol"
 
 
-def test_a_space_whose_key_is_none_is_not_the_space_of_every_page() -> None:
+def test_space_with_key_none_is_not_used_for_other_pages() -> None:
     named_none = Reply(body={"results": [{"id": "5", "key": "NONE"}]})
     with Stub(named_none, Reply(body=PAGE), SPACES) as stub:
         wiki = client(stub)
@@ -90,7 +90,7 @@ def test_a_space_whose_key_is_none_is_not_the_space_of_every_page() -> None:
     assert query_of(stub.seen[-1]) == {"ids": "9"}
 
 
-def test_a_page_names_its_space_parent_and_address() -> None:
+def test_page_contains_space_parent_and_url() -> None:
     with Stub(Reply(body=PAGE), SPACES, Reply(body=PAGE)) as stub:
         wiki = client(stub)
         page = wiki.require("reading", "7", None)
@@ -101,7 +101,7 @@ def test_a_page_names_its_space_parent_and_address() -> None:
     assert query_of(stub.seen[1]) == {"ids": "9"}
 
 
-def test_lists_in_a_page_count_only_if_they_are_whole() -> None:
+def test_lists_in_a_page_count_only_if_complete() -> None:
     labels = {"results": [{"prefix": "global", "name": "x"}]}
     cut = {**labels, "meta": {"hasMore": True, "cursor": "c"}}
     with Stub(
@@ -113,13 +113,13 @@ def test_lists_in_a_page_count_only_if_they_are_whole() -> None:
     assert query_of(stub.seen[0])["include-labels"] == "true"
 
 
-def test_a_title_of_another_page_is_not_found() -> None:
+def test_page_with_another_title_is_not_found() -> None:
     other = {**PAGE, "title": "Notes 2"}
     with Stub(SPACES, Reply(body={"results": [other]})) as stub:
         assert client(stub).find("looking", "REL", "Notes") is None
 
 
-def test_a_key_that_the_server_gives_for_another_is_not_taken() -> None:
+def test_space_with_another_key_is_not_accepted() -> None:
     with Stub(SPACES, SPACES) as stub:
         wiki = client(stub)
         assert wiki.find("looking", "ARC", "Notes") is None
@@ -127,7 +127,7 @@ def test_a_key_that_the_server_gives_for_another_is_not_taken() -> None:
             wiki.require_space("ARC")
 
 
-def test_an_address_without_a_wiki() -> None:
+def test_address_without_wiki_is_an_error() -> None:
     with Stub(Reply(404, "<h1>none</h1>")) as stub, pytest.raises(ToolchainError) as caught:
         client(stub).find_by_id("reading", "7", None)
     assert "there is no wiki at this address" in str(caught.value)
@@ -144,7 +144,7 @@ def test_an_address_without_a_wiki() -> None:
         (Reply(200, "<html>welcome</html>"), 1),
     ],
 )
-def test_the_cloud_is_asked_once_for_version_2(
+def test_cloud_is_asked_for_version_2_once(
     monkeypatch: pytest.MonkeyPatch, probe: Reply, version: int
 ) -> None:
     page = {**PAGE, "spaceId": None}
@@ -176,7 +176,7 @@ def test_the_cloud_is_asked_once_for_version_2(
         ),
     ],
 )
-def test_an_address_of_the_site_is_read_at_our_own(link: str, path: str) -> None:
+def test_url_of_the_site_is_read_at_the_base_url(link: str, path: str) -> None:
     with Stub(Reply(body=b"bytes")) as stub:
         found = client(stub).download("reading", link, lambda body: b"".join(body.iter_content()))
     assert (found, stub.seen[0].target) == (b"bytes", path)
@@ -190,7 +190,7 @@ def test_an_address_of_the_site_is_read_at_our_own(link: str, path: str) -> None
         ({"status": 400, "code": "INVALID"}, "INVALID"),
     ],
 )
-def test_errors_of_version_2(entry: Mapping[str, Any], text: str) -> None:
+def test_errors_of_version_2_are_parsed(entry: Mapping[str, Any], text: str) -> None:
     assert error_text(json.dumps({"errors": [entry]})) == text
 
 
@@ -204,7 +204,7 @@ def test_errors_of_version_2(entry: Mapping[str, Any], text: str) -> None:
         {**PAGE, "title": 7},
     ],
 )
-def test_what_is_no_page(odd: Any) -> None:
+def test_malformed_page_is_a_protocol_error(odd: Any) -> None:
     def answer(seen: Seen) -> Reply:
         return SPACES if "spaces" in seen.path else Reply(body=json.dumps(odd))
 
@@ -221,18 +221,18 @@ def test_what_is_no_page(odd: Any) -> None:
         {"labels": {"results": None}, "properties": {"results": [{}]}},
     ],
 )
-def test_odd_members_of_a_page_are_left_out(odd: dict[str, Any]) -> None:
+def test_malformed_members_are_ignored(odd: dict[str, Any]) -> None:
     with Stub(Reply(body={**PAGE, **odd}), SPACES) as stub:
         assert client(stub).require("reading", "7", None).id == "7"
 
 
-def test_entries_without_an_id_are_no_pages() -> None:
+def test_entries_without_id_are_ignored() -> None:
     entries = [{"type": "page"}, {"id": "8", "parentId": "7", "type": "page"}]
     with Stub(Reply(body={"results": entries})) as stub:
         assert client(stub).descendants("reading", "7") == [("8", "7")]
 
 
-def test_pages_in_folders_and_in_the_archive() -> None:
+def test_parents_are_resolved_through_folders_and_archive() -> None:
     entries: dict[str, Mapping[str, Any]] = {
         "4": {"parentId": "3", "type": "page"},
         "2": {"parentId": "1", "type": "folder"},
