@@ -109,7 +109,7 @@ def fetched(stub: Stub) -> list[str]:
 TWO = {"a.txt": b"first\n", "größe & maß.csv": b"a;b\n"}
 
 
-def test_what_is_missing_is_downloaded(servers: ExitStack, tmp_path: Path) -> None:
+def test_missing_files_are_downloaded(servers: ExitStack, tmp_path: Path) -> None:
     stub, dest = serve(servers, Tracker(TWO)), tmp_path / "deep" / "er"
     task = run(stub, dest)
     result = task()
@@ -142,7 +142,7 @@ def test_what_is_missing_is_downloaded(servers: ExitStack, tmp_path: Path) -> No
     }
 
 
-def test_check_mode_lists_what_would_come(servers: ExitStack, tmp_path: Path) -> None:
+def test_check_mode_lists_the_downloads(servers: ExitStack, tmp_path: Path) -> None:
     stub, dest = serve(servers, Tracker(TWO)), tmp_path / "dest"
     result = run(stub, dest)(check=True)
     assert result["changed"] is True
@@ -152,7 +152,7 @@ def test_check_mode_lists_what_would_come(servers: ExitStack, tmp_path: Path) ->
     assert fetched(stub) == []
 
 
-def test_a_second_run_asks_for_the_issue_alone(servers: ExitStack, tmp_path: Path) -> None:
+def test_second_run_takes_one_request(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker(TWO))
     run(stub, tmp_path)()
     before = len(stub.seen)
@@ -166,7 +166,7 @@ def test_a_second_run_asks_for_the_issue_alone(servers: ExitStack, tmp_path: Pat
 @pytest.mark.parametrize(
     ("there", "action"), [(b"first\n", "unchanged"), (b"FIRST\n", "downloaded")]
 )
-def test_the_bytes_count_where_the_time_differs(
+def test_file_with_different_time_is_compared_by_content(
     servers: ExitStack, tmp_path: Path, there: bytes, action: str
 ) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n"}))
@@ -178,7 +178,7 @@ def test_the_bytes_count_where_the_time_differs(
     assert files(tmp_path) == {"a.txt": b"first\n"}
 
 
-def test_another_size_is_another_content(servers: ExitStack, tmp_path: Path) -> None:
+def test_different_size_means_different_content(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n"}))
     (tmp_path / "a.txt").write_bytes(b"x")
     task = run(stub, tmp_path)
@@ -189,7 +189,7 @@ def test_another_size_is_another_content(servers: ExitStack, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("created", [None, "yesterday", "2026-01-06T10:14:00", 5])
-def test_without_a_time_the_bytes_of_any_other_file_count(
+def test_file_without_known_time_is_compared_by_content(
     servers: ExitStack, tmp_path: Path, created: Any
 ) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
@@ -204,9 +204,7 @@ def test_without_a_time_the_bytes_of_any_other_file_count(
     assert files(tmp_path) == {"a.txt": b"first\n"}
 
 
-def test_what_was_downloaded_is_known_again_without_a_time(
-    servers: ExitStack, tmp_path: Path
-) -> None:
+def test_downloaded_file_is_recognized_without_time(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.items[0]["created"] = None
     stub = serve(servers, tracker)
@@ -220,14 +218,16 @@ def test_what_was_downloaded_is_known_again_without_a_time(
 
 
 @pytest.mark.parametrize("created", ["2026-01-06T09:14:00Z", "2026-01-06T09:14:00.000000+00:00"])
-def test_times_in_other_spellings(servers: ExitStack, tmp_path: Path, created: str) -> None:
+def test_times_are_parsed_in_other_formats(
+    servers: ExitStack, tmp_path: Path, created: str
+) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.items[0]["created"] = created
     run(serve(servers, tracker), tmp_path)()
     assert (tmp_path / "a.txt").stat().st_mtime == CREATED_SECONDS
 
 
-def test_the_last_moment_of_a_second_is_in_that_second(servers: ExitStack, tmp_path: Path) -> None:
+def test_time_within_the_same_second_is_equal(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.items[0]["created"] = "2026-01-06T09:14:00.999999+00:00"
     stub = serve(servers, tracker)
@@ -239,7 +239,7 @@ def test_the_last_moment_of_a_second_is_in_that_second(servers: ExitStack, tmp_p
 # -- as in the written interface: no name, no size, no time ----------------------------------------
 
 
-def test_an_id_and_an_address_are_enough(servers: ExitStack, tmp_path: Path) -> None:
+def test_id_and_content_url_are_sufficient(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker(TWO, written=True))
     first = run(stub, tmp_path)()
     assert files(tmp_path) == TWO
@@ -254,7 +254,7 @@ def test_an_id_and_an_address_are_enough(servers: ExitStack, tmp_path: Path) -> 
     assert files(tmp_path) == TWO
 
 
-def test_a_size_that_nobody_told_is_counted(servers: ExitStack, tmp_path: Path) -> None:
+def test_unknown_size_is_measured(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a.bin": b"x" * 100, "b.bin": b"y" * 99}, written=True)
     tracker.answers["501"] = [
         Reply(body=b"64\r\n" + b"x" * 100 + b"\r\n0\r\n\r\n", headers=CHUNKED) for _time in "12"
@@ -273,7 +273,7 @@ CHUNKED = {"Transfer-Encoding": "chunked", "Content-Length": ""}
 # -- selection -------------------------------------------------------------------------------------
 
 
-def test_patterns_name_what_comes(servers: ExitStack, tmp_path: Path) -> None:
+def test_patterns_select_attachments(servers: ExitStack, tmp_path: Path) -> None:
     names = ["a.log", "b.LOG", "c.txt", "[d].log"]
     stub = serve(servers, Tracker(dict.fromkeys(names, b"x")))
     result = run(stub, tmp_path, patterns=["*.log", "c*"])()
@@ -282,7 +282,7 @@ def test_patterns_name_what_comes(servers: ExitStack, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("patterns", "said"), [(["*.log", "*.pdf"], "'*.pdf'"), ([], "is empty")])
-def test_a_pattern_that_names_nothing_is_warned_of(
+def test_pattern_without_match_gives_a_warning(
     servers: ExitStack, tmp_path: Path, patterns: list[str], said: str
 ) -> None:
     made = run(serve(servers, Tracker({"a.log": b"x"})), tmp_path, patterns=patterns)
@@ -290,14 +290,14 @@ def test_a_pattern_that_names_nothing_is_warned_of(
     assert [said in warning for warning in made.warnings] == [True]
 
 
-def test_names_do_not_depend_on_the_patterns(servers: ExitStack, tmp_path: Path) -> None:
+def test_local_names_do_not_depend_on_the_patterns(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a.txt": b"1", "A.txt": b"2"})
     stub = serve(servers, tracker)
     run(stub, tmp_path, patterns=["A*"])()
     assert files(tmp_path) == {"A-502.txt": b"2"}
 
 
-def test_what_is_too_large_is_skipped(servers: ExitStack, tmp_path: Path) -> None:
+def test_too_large_attachment_is_skipped(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker({"a": b"12345", "b": b"1234", "c": b""}))
     result = run(stub, tmp_path, max_size=4)()
     assert actions(result) == ["skipped", "downloaded", "downloaded"]
@@ -305,7 +305,7 @@ def test_what_is_too_large_is_skipped(servers: ExitStack, tmp_path: Path) -> Non
     assert result["attachments"][0]["size"] == 5
 
 
-def test_hostile_names_stay_in_the_folder(servers: ExitStack, tmp_path: Path) -> None:
+def test_unsafe_names_stay_in_the_folder(servers: ExitStack, tmp_path: Path) -> None:
     names = ["../../escape.txt", "/etc/passwd", ".bashrc", "a\nb", "", "..", "log", "LOG"]
     tracker = Tracker({name: name.encode() for name in names})
     for item in tracker.items:
@@ -319,7 +319,7 @@ def test_hostile_names_stay_in_the_folder(servers: ExitStack, tmp_path: Path) ->
     assert {Path(entry["path"]).parent for entry in result["attachments"]} == {dest}
 
 
-def test_equal_names_get_the_id(servers: ExitStack, tmp_path: Path) -> None:
+def test_equal_names_get_their_id(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"log.txt": b"1", "other": b"2"})
     tracker.items[1]["filename"] = "log.txt"
     run(serve(servers, tracker), tmp_path)()
@@ -357,7 +357,7 @@ def test_equal_names_get_the_id(servers: ExitStack, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("there", [None, b"older"])
-def test_what_is_not_the_attachment_leaves_nothing(
+def test_invalid_download_leaves_no_file(
     servers: ExitStack,
     tmp_path: Path,
     *,
@@ -387,7 +387,7 @@ def test_what_is_not_the_attachment_leaves_nothing(
     [(Reply(body=LOGIN_PAGE), "auth"), (Reply(body=PAGE), "protocol")],
 )
 @pytest.mark.parametrize("most", [None, 5])
-def test_a_page_is_no_attachment_where_no_size_tells_it(
+def test_html_page_of_unknown_size_is_an_error(
     servers: ExitStack, tmp_path: Path, reply: Reply, kind: str, most: int | None
 ) -> None:
     tracker = Tracker({"a.txt": b"first\n"}, written=True)
@@ -399,7 +399,7 @@ def test_a_page_is_no_attachment_where_no_size_tells_it(
     assert files(tmp_path) == {}
 
 
-def test_a_page_may_be_an_attachment(servers: ExitStack, tmp_path: Path) -> None:
+def test_attachment_may_be_an_html_page(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker({"a.html": PAGE.encode(), "login.txt": LOGIN_PAGE.encode()}))
     assert actions(run(stub, tmp_path)()) == ["downloaded", "downloaded"]
     tracker = Tracker({"b.html": PAGE.encode(), "c.txt": LOGIN_PAGE.encode()}, written=True)
@@ -408,7 +408,7 @@ def test_a_page_may_be_an_attachment(servers: ExitStack, tmp_path: Path) -> None
     assert actions(run(serve(servers, tracker), tmp_path)()) == ["downloaded", "downloaded"]
 
 
-def test_a_connection_that_breaks_midway_is_begun_anew(servers: ExitStack, tmp_path: Path) -> None:
+def test_truncated_download_is_restarted(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.answers["501"] = [Reply(body=b"fi", headers={"Content-Length": "6"}, truncate=2)]
     stub = serve(servers, tracker)
@@ -419,7 +419,7 @@ def test_a_connection_that_breaks_midway_is_begun_anew(servers: ExitStack, tmp_p
     assert task.task.accounting.requests == 3
 
 
-def test_what_came_before_a_failure_is_there_and_said(servers: ExitStack, tmp_path: Path) -> None:
+def test_failure_reports_the_files_already_downloaded(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a": b"1", "b": b"2", "c": b"3", "d": b"4"})
     tracker.answers["503"] = [Reply(403, "no")]
     stub = serve(servers, tracker)
@@ -437,7 +437,7 @@ def test_what_came_before_a_failure_is_there_and_said(servers: ExitStack, tmp_pa
     assert files(tmp_path) == {"a": b"1", "b": b"2", "d": b"4"}
 
 
-def test_a_file_is_not_there_before_it_is_whole(servers: ExitStack, tmp_path: Path) -> None:
+def test_file_appears_only_when_complete(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.answers["501"] = [Reply(hold=True)]
     stub = serve(servers, tracker)
@@ -448,7 +448,7 @@ def test_a_file_is_not_there_before_it_is_whole(servers: ExitStack, tmp_path: Pa
     assert files(tmp_path) == {}
 
 
-def test_permissions_are_those_of_any_new_file(servers: ExitStack, tmp_path: Path) -> None:
+def test_file_permissions_follow_the_umask(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker(TWO))
     before = os.umask(0o027)
     try:
@@ -462,7 +462,7 @@ def test_permissions_are_those_of_any_new_file(servers: ExitStack, tmp_path: Pat
     assert (tmp_path / "dest" / "a.txt").stat().st_mode & 0o777 == 0o604
 
 
-def test_a_link_is_replaced_and_not_followed(servers: ExitStack, tmp_path: Path) -> None:
+def test_link_is_replaced_and_not_followed(servers: ExitStack, tmp_path: Path) -> None:
     stub, dest = serve(servers, Tracker({"a.txt": b"first\n"})), tmp_path / "dest"
     dest.mkdir()
     (tmp_path / "precious").write_bytes(b"PRECIO")
@@ -473,7 +473,7 @@ def test_a_link_is_replaced_and_not_followed(servers: ExitStack, tmp_path: Path)
     assert files(dest) == {"a.txt": b"first\n"}
 
 
-def test_many_come_side_by_side_over_few_connections(servers: ExitStack, tmp_path: Path) -> None:
+def test_downloads_run_in_parallel_over_few_connections(servers: ExitStack, tmp_path: Path) -> None:
     contents = {f"{number}.txt": str(number).encode() for number in range(60)}
     stub = serve(servers, Tracker(contents))
     run(stub, tmp_path, parallel=3)()
@@ -482,7 +482,7 @@ def test_many_come_side_by_side_over_few_connections(servers: ExitStack, tmp_pat
     assert 1 < stub.connections <= 3
 
 
-def test_memory_does_not_grow_with_the_size(servers: ExitStack, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_file_size(servers: ExitStack, tmp_path: Path) -> None:
     size = 32 * 1024 * 1024
     stub = serve(servers, Tracker({"large.bin": bytes(size)}))
     task = run(stub, tmp_path)
@@ -501,7 +501,7 @@ def test_memory_does_not_grow_with_the_size(servers: ExitStack, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_compare_max_bounds_the_comparison(
+def test_compare_max_limits_the_comparison(
     servers: ExitStack, tmp_path: Path, *, written: bool
 ) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n", "b.txt": b"four"}, written=written))
@@ -518,7 +518,7 @@ def test_compare_max_bounds_the_comparison(
     assert not any("501" in path for path in fetched(stub))
 
 
-def test_a_file_of_exactly_compare_max_is_compared(servers: ExitStack, tmp_path: Path) -> None:
+def test_file_of_exactly_compare_max_is_compared(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n"}))
     (tmp_path / "a.txt").write_bytes(b"FIRST\n")
     result = run(stub, tmp_path, compare_max=6)()
@@ -526,7 +526,7 @@ def test_a_file_of_exactly_compare_max_is_compared(servers: ExitStack, tmp_path:
 
 
 @pytest.mark.parametrize("there", [None, b"x"])
-def test_compare_max_does_not_bound_downloads(
+def test_compare_max_does_not_limit_downloads(
     servers: ExitStack, tmp_path: Path, there: bytes | None
 ) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n"}))
@@ -542,7 +542,7 @@ def test_compare_max_does_not_bound_downloads(
 @pytest.mark.parametrize("written", [False, True])
 @pytest.mark.parametrize("there", [b"FIRST\n", b"x", b"first\n and more"])
 @pytest.mark.parametrize("check", [False, True])
-def test_without_replace_a_file_with_other_content_is_kept(
+def test_different_file_is_kept_without_replace(
     servers: ExitStack, tmp_path: Path, *, there: bytes, written: bool, check: bool
 ) -> None:
     stub = serve(servers, Tracker(TWO, written=written))
@@ -560,7 +560,7 @@ def test_without_replace_a_file_with_other_content_is_kept(
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_without_replace_a_file_with_the_content_is_unchanged(
+def test_equal_file_is_unchanged_without_replace(
     servers: ExitStack, tmp_path: Path, *, written: bool
 ) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n"}, written=written))
@@ -569,14 +569,14 @@ def test_without_replace_a_file_with_the_content_is_unchanged(
     assert (actions(task()), task.warnings) == (["unchanged"], [])
 
 
-def test_without_replace_a_link_is_kept(servers: ExitStack, tmp_path: Path) -> None:
+def test_link_is_kept_without_replace(servers: ExitStack, tmp_path: Path) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n"}))
     (tmp_path / "a.txt").symlink_to(tmp_path / "nowhere")
     assert actions(run(stub, tmp_path, replace=False)()) == ["conflict"]
     assert (tmp_path / "a.txt").is_symlink()
 
 
-def test_without_replace_a_file_that_appears_meanwhile_is_kept(
+def test_file_created_during_the_download_is_kept_without_replace(
     servers: ExitStack, tmp_path: Path
 ) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
@@ -599,7 +599,7 @@ def test_without_replace_a_file_that_appears_meanwhile_is_kept(
 # -- host of the address ---------------------------------------------------------------------------
 
 
-def test_another_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) -> None:
+def test_other_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) -> None:
     other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
     tracker = Tracker({"a.txt": b"first\n", "b.txt": b"first\n"})
     signed = f"{other.url}/file/1?token=signed-secret"
@@ -614,9 +614,7 @@ def test_another_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("sign", ["\\@", "\\\\@", "\t@", "#\\@"])
-def test_an_address_that_is_read_in_two_ways_is_not_asked(
-    servers: ExitStack, tmp_path: Path, sign: str
-) -> None:
+def test_ambiguous_address_is_not_requested(servers: ExitStack, tmp_path: Path, sign: str) -> None:
     other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
     tracker = Tracker({"a.txt": b"first\n"})
     stub = serve(servers, tracker)
@@ -628,7 +626,7 @@ def test_an_address_that_is_read_in_two_ways_is_not_asked(
     assert other.seen == []
 
 
-def test_a_signed_address_is_not_shown(servers: ExitStack, tmp_path: Path) -> None:
+def test_signed_address_is_not_shown(servers: ExitStack, tmp_path: Path) -> None:
     other = servers.enter_context(Stub(answer=lambda seen: Reply(403, "expired")))
     tracker = Tracker({"a.txt": b"first\n"})
     location = {"Location": f"{other.url}/file/1?token=signed-secret"}
@@ -639,7 +637,9 @@ def test_a_signed_address_is_not_shown(servers: ExitStack, tmp_path: Path) -> No
     assert "signed-secret" not in str(caught.value) + str(caught.value.as_dict())
 
 
-def test_behind_a_proxy_the_own_address_is_asked(servers: ExitStack, tmp_path: Path) -> None:
+def test_address_behind_a_proxy_is_requested_at_the_base_url(
+    servers: ExitStack, tmp_path: Path
+) -> None:
     tracker = Tracker({"a.txt": b"first\n", "b.txt": b"other\n"})
     inside = "http://inside.invalid/context"
     tracker.changes["501"] = {"content": f"{inside}/secure/attachment/501/a.txt"}
@@ -652,9 +652,7 @@ def test_behind_a_proxy_the_own_address_is_asked(servers: ExitStack, tmp_path: P
     ]
 
 
-def test_an_address_that_our_server_does_not_know_is_asked_as_it_is(
-    servers: ExitStack, tmp_path: Path
-) -> None:
+def test_unknown_address_is_requested_unchanged(servers: ExitStack, tmp_path: Path) -> None:
     other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.changes["501"] = {"content": f"{other.url}/secure/attachment/9/other.txt"}
@@ -671,7 +669,7 @@ def test_an_address_that_our_server_does_not_know_is_asked_as_it_is(
         (BASIC, True, "not on the server in url"),
     ],
 )
-def test_a_login_page_comes_with_advice(
+def test_login_page_suggests_a_solution(
     servers: ExitStack, tmp_path: Path, login: dict[str, Any], elsewhere: bool, words: str
 ) -> None:
     to_login = Reply(302, headers={"Location": "/base/login.jsp"})
@@ -686,7 +684,7 @@ def test_a_login_page_comes_with_advice(
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://host/x", "javascript:1"])
-def test_an_address_of_another_kind_is_refused(
+def test_address_with_another_scheme_is_rejected(
     servers: ExitStack, tmp_path: Path, address: str
 ) -> None:
     tracker = Tracker({"a.txt": b"first\n"})
@@ -700,7 +698,7 @@ def test_an_address_of_another_kind_is_refused(
 
 
 @pytest.mark.parametrize("fields", [{}, {"attachment": None}])
-def test_a_hidden_field_is_warned_of(
+def test_hidden_attachment_field_gives_a_warning(
     servers: ExitStack, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     tracker = Tracker({})
@@ -712,9 +710,7 @@ def test_a_hidden_field_is_warned_of(
 
 
 @pytest.mark.parametrize("items", ["x", [1], [{"id": "1"}], [{"content": "x"}], {"a": 1}])
-def test_attachments_that_are_none_are_an_error(
-    servers: ExitStack, tmp_path: Path, items: Any
-) -> None:
+def test_malformed_attachments_are_an_error(servers: ExitStack, tmp_path: Path, items: Any) -> None:
     tracker = Tracker({})
     tracker.issue = Reply(body={"key": "REL-2", "fields": {"attachment": items}})
     with pytest.raises(ToolchainError) as caught:
@@ -722,7 +718,7 @@ def test_attachments_that_are_none_are_an_error(
     assert caught.value.kind == "protocol"
 
 
-def test_a_missing_issue_is_named(servers: ExitStack, tmp_path: Path) -> None:
+def test_missing_issue_is_named(servers: ExitStack, tmp_path: Path) -> None:
     tracker = Tracker({})
     tracker.issue = Reply(404, {"errorMessages": ["Issue Does Not Exist"]})
     with pytest.raises(ToolchainError, match="REL-2") as caught:
@@ -738,14 +734,14 @@ def test_a_missing_issue_is_named(servers: ExitStack, tmp_path: Path) -> None:
         ({"parallel": 0}, "parallel"),
     ],
 )
-def test_impossible_numbers_are_refused(tmp_path: Path, params: dict[str, Any], words: str) -> None:
+def test_invalid_numbers_are_rejected(tmp_path: Path, params: dict[str, Any], words: str) -> None:
     with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
         run(stub, tmp_path, **params)()
     assert caught.value.kind == "invalid"
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling"])
-def test_a_folder_that_is_none_is_refused_before_any_request(tmp_path: Path, kind: str) -> None:
+def test_invalid_folder_is_rejected_before_any_request(tmp_path: Path, kind: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     with Stub() as stub, pytest.raises(ToolchainError, match="dest") as caught:
@@ -753,7 +749,9 @@ def test_a_folder_that_is_none_is_refused_before_any_request(tmp_path: Path, kin
     assert caught.value.kind == "invalid"
 
 
-def test_a_folder_in_the_place_of_a_file_is_refused(servers: ExitStack, tmp_path: Path) -> None:
+def test_folder_at_the_destination_of_a_file_is_rejected(
+    servers: ExitStack, tmp_path: Path
+) -> None:
     stub = serve(servers, Tracker({"a.txt": b"first\n"}))
     (tmp_path / "a.txt").mkdir()
     with pytest.raises(ToolchainError, match="is a folder") as caught:
@@ -761,7 +759,7 @@ def test_a_folder_in_the_place_of_a_file_is_refused(servers: ExitStack, tmp_path
     assert caught.value.kind == "invalid"
 
 
-def test_a_folder_below_a_file_is_refused(servers: ExitStack, tmp_path: Path) -> None:
+def test_folder_below_a_file_is_rejected(servers: ExitStack, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     stub = serve(servers, Tracker({"a.txt": b"first\n"}))
     with pytest.raises(ToolchainError, match="Not a directory") as caught:
@@ -773,7 +771,7 @@ def test_a_folder_below_a_file_is_refused(servers: ExitStack, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "path", ["secure/attachment/501/a.txt", "rest/api/3/attachment/content/501"]
 )
-def test_the_gateway_of_the_cloud_is_asked_and_not_the_site(tmp_path: Path, path: str) -> None:
+def test_cloud_attachments_are_read_at_the_gateway(tmp_path: Path, path: str) -> None:
     base = "/base/ex/jira/1-2"
 
     def answer(seen: Seen) -> Reply:

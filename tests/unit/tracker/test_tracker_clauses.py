@@ -142,7 +142,7 @@ def test_clauses_become_a_query(clauses: Any, options: dict[str, Any], query: st
         ([{"field": "a", "operator": "=>", "value": 1}], {}, "write '>='"),
     ],
 )
-def test_what_has_no_meaning_is_refused(clauses: Any, options: dict[str, Any], words: str) -> None:
+def test_invalid_clauses_are_rejected(clauses: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(AnsibleFilterError, match=words):
         jql(clauses, **options)
 
@@ -156,7 +156,7 @@ def test_what_has_no_meaning_is_refused(clauses: Any, options: dict[str, Any], w
         min_size=1,
     ).filter(lambda clauses: not {name.lower() for name in clauses} & {"and", "or", "not"})
 )
-def test_any_field_and_value_reach_the_server_whole(clauses: dict[str, str]) -> None:
+def test_any_field_and_value_reach_the_server_unchanged(clauses: dict[str, str]) -> None:
     parsed = server.parse(jql(clauses)).where
     parts = parsed.parts if isinstance(parsed, server.And) else (parsed,)
     assert parts == tuple(
@@ -165,7 +165,7 @@ def test_any_field_and_value_reach_the_server_whole(clauses: dict[str, str]) -> 
     )
 
 
-def test_the_words_that_the_server_reserves_are_quoted_as_fields() -> None:
+def test_reserved_words_are_quoted_as_fields() -> None:
     assert WORDS_OF_THE_SERVER <= RESERVED_WORDS
     for word in WORDS_OF_THE_SERVER - {"and", "or", "not"}:
         assert jql({word.upper(): "x"}) == f'"{word.upper()}" = "x"'
@@ -174,11 +174,11 @@ def test_the_words_that_the_server_reserves_are_quoted_as_fields() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [("a", '"a"'), (5, '"5"'), (True, '"true"'), ("\n\x00", r'"\n\u0000"')]
 )
-def test_one_value_is_quoted(value: Any, text: str) -> None:
+def test_value_is_quoted(value: Any, text: str) -> None:
     assert jql_quote(value) == text
 
 
 @pytest.mark.parametrize("value", [None, ["a"], {"a": 1}, "\udc00"])
-def test_what_is_no_single_value_is_not_quoted(value: Any) -> None:
+def test_non_scalar_is_rejected(value: Any) -> None:
     with pytest.raises(AnsibleFilterError, match="jql_quote"):
         jql_quote(value)

@@ -60,7 +60,7 @@ def export(folder: Path, replies: dict[str, Reply], **options: Any) -> dict[str,
     return dict(plan.result)
 
 
-def test_versions_are_written_as_the_module_takes_them(tmp_path: Path) -> None:
+def test_versions_are_exported_as_module_options(tmp_path: Path) -> None:
     replies = {
         "/project": Reply(body=json.dumps([{"key": "REL"}, {"key": "HID"}])),
         "/project/REL/versions": Reply(body=json.dumps(VERSIONS)),
@@ -115,14 +115,14 @@ def test_versions_are_written_as_the_module_takes_them(tmp_path: Path) -> None:
     ]
 
 
-def test_a_named_project_that_is_refused_writes_nothing(tmp_path: Path) -> None:
+def test_rejected_named_project_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError) as caught:
         export(tmp_path / "desired", {"/versions": Reply(403)}, projects=["HID"])
     assert caught.value.kind == "permission"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_roles_that_the_account_may_not_see_are_left_out(tmp_path: Path) -> None:
+def test_hidden_roles_are_omitted(tmp_path: Path) -> None:
     replies = {
         "/project/REL/versions": Reply(body="[]"),
         "/project/REL/components": Reply(body="[]"),

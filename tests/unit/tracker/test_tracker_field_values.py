@@ -32,14 +32,14 @@ PLACE = Place("fields.x")
 
 
 @given(st.text(st.sampled_from("ab- \n\r\t*é")))
-def test_a_text_is_the_same_as_its_document(text: str) -> None:
+def test_plain_text_equals_its_document(text: str) -> None:
     document = to_document(text)
     assert text_of(to_document(text_of(document))) == text_of(document)
     assert same(document, to_document(plain_lines(text)))
     assert text_of(document).split() == text.split()
 
 
-def test_a_document_of_people_has_its_text() -> None:
+def test_text_is_extracted_from_a_document() -> None:
     def node(kind: str, *content: Any) -> dict[str, Any]:
         return {"type": kind, "content": list(content)}
 
@@ -92,16 +92,16 @@ DIFFERENT: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("current", "wanted"), SAME)
-def test_what_is_the_same(current: Any, wanted: Any) -> None:
+def test_equal_values(current: Any, wanted: Any) -> None:
     assert same(current, wanted)
 
 
 @pytest.mark.parametrize(("current", "wanted"), DIFFERENT)
-def test_what_differs(current: Any, wanted: Any) -> None:
+def test_different_values(current: Any, wanted: Any) -> None:
     assert not same(current, wanted)
 
 
-def test_what_a_list_lacks() -> None:
+def test_missing_list_entries() -> None:
     assert missing([{"name": "A", "id": "1"}], [{"name": "a"}, {"name": "b"}]) == [{"name": "b"}]
     assert missing(None, ["x"]) == ["x"]
 
@@ -125,11 +125,11 @@ SENT: list[tuple[Any, dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("value", "schema", "wanted"), SENT)
-def test_what_is_sent(value: Any, schema: dict[str, Any], wanted: Any) -> None:
+def test_value_sent_to_a_server(value: Any, schema: dict[str, Any], wanted: Any) -> None:
     assert sent(value, schema, PLACE, cloud=False) == wanted
 
 
-def test_what_is_sent_to_the_cloud() -> None:
+def test_value_sent_to_the_cloud() -> None:
     area = {"type": "string", "custom": "com.example:textarea"}
     assert sent("ann", {"type": "user"}, PLACE, cloud=True) == {"accountId": "ann"}
     assert sent("a", area, PLACE, cloud=True) == to_document("a")
@@ -149,17 +149,17 @@ def test_what_is_sent_to_the_cloud() -> None:
         ("nan", {"type": "number"}, "a number is wanted"),
     ],
 )
-def test_a_value_that_cannot_be_meant(value: Any, schema: dict[str, Any], words: str) -> None:
+def test_impossible_value_is_rejected(value: Any, schema: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolchainError, match=words):
         sent(value, schema, PLACE, cloud=False)
 
 
-def test_what_is_shown() -> None:
+def test_value_shown() -> None:
     people = {"accountId": "1", "displayName": "Ann"}
     assert shown([{"name": "a", "id": "1"}, people, {"odd": 1}]) == ["a", "1", {"odd": 1}]
     assert shown(to_document("a\n\nb")) == "a\n\nb"
 
 
-def test_names_of_versions_that_look_alike_are_one() -> None:
+def test_similar_version_names_are_compared() -> None:
     assert project_objects.same_name("Fr\u00fchling ", "fru\u0308hling")
     assert not project_objects.same_name("1.1.0", "1.1.1")

@@ -43,11 +43,11 @@ def one(name: str) -> str:
         (" padded.txt ", "padded.txt"),
     ],
 )
-def test_a_name_is_made_safe(name: str, expected: str) -> None:
+def test_name_is_made_safe(name: str, expected: str) -> None:
     assert one(name) == expected
 
 
-def test_a_long_name_keeps_its_extension() -> None:
+def test_long_name_keeps_its_extension() -> None:
     name = one("日" * 200 + ".txt")
     assert name.endswith("日.txt")
     assert len(name.encode()) <= 255
@@ -55,7 +55,7 @@ def test_a_long_name_keeps_its_extension() -> None:
     assert len(one("a." + "b" * 300).encode()) == 255
 
 
-def test_equal_names_are_kept_apart() -> None:
+def test_equal_names_are_made_unique() -> None:
     assert safe_names({"501": "log.txt", "502": "log.txt", "503": "other.txt"}) == {
         "501": "log-501.txt",
         "502": "log-502.txt",
@@ -67,17 +67,17 @@ def test_equal_names_are_kept_apart() -> None:
     ("first", "second"),
     [("Log.TXT", "log.txt"), ("a/b", "a_b"), ("straße", "STRASSE"), ("u\u0308", "ü")],
 )
-def test_names_that_a_file_system_may_take_for_one_are_kept_apart(first: str, second: str) -> None:
+def test_names_equal_for_a_file_system_are_made_unique(first: str, second: str) -> None:
     names = safe_names({"1": first, "2": second})
     assert {name.rpartition("-")[2].partition(".")[0] for name in names.values()} == {"1", "2"}
 
 
-def test_a_name_that_looks_as_if_it_had_been_kept_apart_is_no_trap() -> None:
+def test_name_with_an_id_suffix_is_made_unique() -> None:
     names = safe_names({"1": "a.txt", "2": "a.txt", "3": "a-1.txt"})
     assert names == {"1": "a-1.txt", "2": "a-2.txt", "3": "a-1-3.txt"}
 
 
-def test_long_equal_names_are_kept_apart() -> None:
+def test_long_equal_names_are_made_unique() -> None:
     names = safe_names({"1": "x" * 300 + "a", "2": "x" * 300 + "b"})
     assert len(set(names.values())) == 2
     assert all(len(name.encode()) <= 255 for name in names.values())
@@ -90,7 +90,7 @@ def test_long_equal_names_are_kept_apart() -> None:
         max_size=8,
     )
 )
-def test_every_name_is_one_file_of_the_folder(filenames: dict[str, str]) -> None:
+def test_every_name_is_a_single_file_of_the_folder(filenames: dict[str, str]) -> None:
     names = safe_names(filenames)
     assert names.keys() == filenames.keys()
     assert len({name.casefold() for name in names.values()}) == len(names)
@@ -102,7 +102,7 @@ def test_every_name_is_one_file_of_the_folder(filenames: dict[str, str]) -> None
         assert all(ord(letter) >= 32 for letter in name)
 
 
-def test_a_safe_name_can_be_written(tmp_path: Path) -> None:
+def test_safe_name_can_be_written(tmp_path: Path) -> None:
     hostile = ["../x", "a/b", "\x00", "\ud800", "日" * 200, ".", "-rf", "~", "$HOME"]
     for name in safe_names({str(n): name for n, name in enumerate(hostile)}).values():
         (tmp_path / name).write_bytes(b"")

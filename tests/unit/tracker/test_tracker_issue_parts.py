@@ -51,12 +51,12 @@ def run(fields: dict[str, Any], options: tracker_issue.TrackerIssueOptions) -> d
 
 
 @pytest.mark.parametrize("name", ["Close", "Close ", " close"])
-def test_a_name_of_a_transition_counts_without_its_blanks(name: str) -> None:
+def test_blanks_around_a_transition_name_are_ignored(name: str) -> None:
     options = tracker_issue.TrackerIssueOptions(issue="APP-1", status="Closed", transition=name)
     assert run({}, options)["changed"] is True
 
 
-def test_comments_that_are_shown_from_the_middle_are_read_from_the_first() -> None:
+def test_partial_comments_are_read_from_the_first() -> None:
     shown = {"startAt": 2, "total": 5, "comments": [comment(2), comment(3)]}
     options = tracker_issue.TrackerIssueOptions(issue="APP-1", comment="Word 0")
     assert run({"comment": shown}, options)["changed"] is False

@@ -47,7 +47,7 @@ def by_key(seen: Seen) -> Reply:
     return Reply(body={"id": str(number), "key": key.replace("OLD", "REL"), "fields": {}})
 
 
-def test_an_issue_is_read_by_its_key() -> None:
+def test_issue_is_read_by_key() -> None:
     with Stub(answer=by_key) as stub:
         found = read_issues(stub, {"accept_language": "en"}, issue="REL-1")
         (seen,) = stub.seen
@@ -59,7 +59,7 @@ def test_an_issue_is_read_by_its_key() -> None:
     assert "X-Atlassian-Token" not in seen.headers
 
 
-def test_fields_and_expansions_are_lists() -> None:
+def test_fields_and_expand_are_sent_as_lists() -> None:
     with Stub(answer=by_key) as stub:
         read_issues(stub, issue="REL-1", fields=["summary", "-comment"], expand=["names", "schema"])
         read_issues(stub, issue="REL-1", fields=[], expand=[])
@@ -68,7 +68,7 @@ def test_fields_and_expansions_are_lists() -> None:
     assert second == {"fields": ["key"]}
 
 
-def test_issues_come_in_the_order_in_which_they_were_asked_for() -> None:
+def test_issues_keep_the_requested_order() -> None:
     keys = [f"REL-{number}" for number in (7, 3, 300, 7, 1, 299)] + ["OLD-2"]
     with Stub(answer=by_key) as stub:
         found = read_issues(stub, issues=keys, parallel=3)
@@ -78,7 +78,7 @@ def test_issues_come_in_the_order_in_which_they_were_asked_for() -> None:
     assert [issue["key"] for issue in found] == expected
 
 
-def test_no_issue_is_no_request() -> None:
+def test_empty_list_of_issues_takes_no_request() -> None:
     with Stub() as stub:
         assert read_issues(stub, issues=[]) == []
 
@@ -92,7 +92,7 @@ def test_every_missing_issue_is_named() -> None:
     assert "REL-2" not in str(caught.value)
 
 
-def test_hundreds_of_missing_issues_still_make_a_sentence() -> None:
+def test_error_for_hundreds_of_missing_issues_is_short() -> None:
     keys = [f"REL-{number}" for number in range(900, 1100)]
     with Stub(answer=by_key) as stub, pytest.raises(ToolchainError, match="150 more") as caught:
         read_issues(stub, issues=keys)
@@ -100,13 +100,13 @@ def test_hundreds_of_missing_issues_still_make_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("key", ["..", "", "."])
-def test_a_key_that_would_lead_elsewhere_is_refused(key: str) -> None:
+def test_unsafe_key_is_rejected(key: str) -> None:
     with Stub() as stub, pytest.raises(ToolchainError) as caught:
         read_issues(stub, issue=key)
     assert caught.value.kind == "invalid"
 
 
-def test_a_key_stays_in_its_segment() -> None:
+def test_key_stays_in_its_path_segment() -> None:
     with Stub(GONE) as stub:
         with pytest.raises(ToolchainError):
             read_issues(stub, issue="A/../B?x#y")
@@ -139,7 +139,7 @@ def test_parallel_must_be_positive() -> None:
         (TrackerProjectInfoOperation, TrackerProjectInfoOptions("REL")),
     ],
 )
-def test_a_refused_login_is_said_and_not_tried_again(
+def test_rejected_login_is_not_retried(
     make: Callable[[Task, Any], Operation], options: Any, reply: Reply, words: str
 ) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError, match=words) as caught:
@@ -149,7 +149,7 @@ def test_a_refused_login_is_said_and_not_tried_again(
 
 
 @pytest.mark.parametrize("body", ["", "[]", "<html><h1>Welcome</h1></html>", '{"fields": 1}', "{}"])
-def test_what_is_no_issue_is_not_taken_for_one(body: str) -> None:
+def test_malformed_issue_is_an_error(body: str) -> None:
     with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
         read_issues(stub, issue="REL-1")
     assert caught.value.kind == "protocol"
@@ -158,32 +158,32 @@ def test_what_is_no_issue_is_not_taken_for_one(body: str) -> None:
 PROJECTS = [{"id": "1", "key": "OPS", "name": " Operations"}, {"id": "2", "key": "REL"}]
 
 
-def test_all_projects_are_one_request() -> None:
+def test_all_projects_take_one_request() -> None:
     with Stub(Reply(body=b'[{"key": "OPS", "name": " Operations"}, {"key": "REL"}]')) as stub:
         found = read_projects(stub)
         assert [seen.target for seen in stub.seen] == ["/base/rest/api/2/project"]
     assert found == [{"key": "OPS", "name": " Operations"}, {"key": "REL"}]
 
 
-def test_no_project_is_an_empty_list() -> None:
+def test_no_projects_are_an_empty_list() -> None:
     with Stub(Reply(body=b"[]")) as stub:
         assert read_projects(stub) == []
 
 
-def test_a_project_is_read_by_its_own_address() -> None:
+def test_project_is_read_by_key() -> None:
     with Stub(Reply(body={"key": "REL", "versions": []})) as stub:
         assert read_projects(stub, "REL") == [{"key": "REL", "versions": []}]
         assert [seen.target for seen in stub.seen] == ["/base/rest/api/2/project/REL"]
 
 
 @pytest.mark.parametrize("key", ["REL", "2"])
-def test_a_server_that_has_the_list_alone_is_asked_for_that(key: str) -> None:
+def test_single_project_falls_back_to_the_list(key: str) -> None:
     body = b'[{"id": 1, "key": "OPS"}, {"id": 2, "key": "REL"}]'
     with Stub(Reply(404), Reply(body=body)) as stub:
         assert read_projects(stub, key) == [{"id": 2, "key": "REL"}]
 
 
-def test_a_missing_project_is_named() -> None:
+def test_missing_project_is_named() -> None:
     missing = Reply(404, {"errorMessages": ["No project could be found"], "errors": {}})
     with Stub(missing, Reply(body=b"[]")) as stub, pytest.raises(ToolchainError) as caught:
         read_projects(stub, "NOPE")
@@ -192,7 +192,7 @@ def test_a_missing_project_is_named() -> None:
     assert "No project could be found" in str(caught.value)
 
 
-def test_a_list_that_was_removed_is_read_by_page() -> None:
+def test_projects_are_read_page_by_page_if_the_list_was_removed() -> None:
     def cloud(seen: Seen) -> Reply:
         if not seen.path.endswith("/project/search"):
             return Reply(410, {"errorMessages": ["removed"]})
@@ -206,13 +206,13 @@ def test_a_list_that_was_removed_is_read_by_page() -> None:
 
 
 @pytest.mark.parametrize("body", [b'{"values": 1}', b"[]", b'{"values": ["a"]}'])
-def test_pages_that_are_none_are_an_error(body: bytes) -> None:
+def test_malformed_pages_are_an_error(body: bytes) -> None:
     with Stub(Reply(410), Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
         read_projects(stub)
     assert caught.value.kind == "protocol"
 
 
-def test_a_list_of_projects_that_stays_short_is_an_error() -> None:
+def test_incomplete_list_of_projects_is_an_error() -> None:
     page = {"startAt": 0, "total": 2, "values": [PROJECTS[0], PROJECTS[0]]}
     with Stub(Reply(410), Reply(body=page)) as stub, pytest.raises(ToolchainError) as caught:
         read_projects(stub)
@@ -221,13 +221,13 @@ def test_a_list_of_projects_that_stays_short_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("body", [b"{}", b'["REL"]', b"null"])
-def test_what_is_no_list_of_projects_is_an_error(body: bytes) -> None:
+def test_malformed_list_of_projects_is_an_error(body: bytes) -> None:
     with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError) as caught:
         read_projects(stub)
     assert caught.value.kind == "protocol"
 
 
-def test_a_login_that_is_refused_is_sent_once_for_many_issues() -> None:
+def test_rejected_login_is_sent_once_for_many_issues() -> None:
     with Stub(answer=lambda _seen: Reply(401)) as stub:
         with pytest.raises(ToolchainError) as caught:
             read_issues(stub, issues=[f"REL-{number}" for number in range(1, 9)])

@@ -35,12 +35,12 @@ def read_string(text: str) -> tuple[str, str]:
 
 
 @given(TEXTS)
-def test_a_quoted_value_is_read_back_as_it_was(value: str) -> None:
+def test_quoted_value_is_decoded_unchanged(value: str) -> None:
     assert read_string(quote(value)) == (value, "")
 
 
 @given(TEXTS, TEXTS)
-def test_a_value_cannot_leave_its_quotes(first: str, second: str) -> None:
+def test_value_cannot_leave_its_quotes(first: str, second: str) -> None:
     query = f"summary ~ {quote(first)} AND labels = {quote(second)}"
     parsed = server.parse(query).where
     assert parsed == server.And(
@@ -52,12 +52,12 @@ def test_a_value_cannot_leave_its_quotes(first: str, second: str) -> None:
 
 
 @given(TEXTS)
-def test_an_order_inside_of_a_value_is_no_order(value: str) -> None:
+def test_order_inside_a_value_is_ignored(value: str) -> None:
     query = f"summary ~ {quote(value + ' ORDER BY key')}"
     assert with_unique_order(query) == f"{query} ORDER BY key"
 
 
-def test_half_a_surrogate_pair_is_refused() -> None:
+def test_unpaired_surrogate_is_rejected() -> None:
     with pytest.raises(ToolchainError, match="surrogate"):
         quote("\ud83d")
 
@@ -77,7 +77,7 @@ def test_half_a_surrogate_pair_is_refused() -> None:
         ("text ~ reorder ORDER BY cf[10001] DESC", "text ~ reorder ORDER BY cf[10001] DESC, key"),
     ],
 )
-def test_a_query_without_a_unique_order_gets_the_key_last(query: str, sent: str) -> None:
+def test_query_without_unique_order_is_ordered_by_key(query: str, sent: str) -> None:
     assert with_unique_order(query) == sent
 
 
@@ -95,5 +95,5 @@ def test_a_query_without_a_unique_order_gets_the_key_last(query: str, sent: str)
         "summary ~ 'it\\",
     ],
 )
-def test_other_queries_stay_as_they_are(query: str) -> None:
+def test_uniquely_ordered_query_is_unchanged(query: str) -> None:
     assert with_unique_order(query) == query

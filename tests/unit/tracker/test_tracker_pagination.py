@@ -82,7 +82,7 @@ def read_pages(
     parallel=st.integers(1, 5),
     totals=st.booleans(),
 )
-def test_every_search_returns_what_was_asked_for_in_order(
+def test_every_search_returns_the_requested_range_in_order(
     *,
     count: int,
     cap: int,
@@ -111,7 +111,7 @@ def test_every_search_returns_what_was_asked_for_in_order(
 
 
 @pytest.mark.parametrize(("page_size", "cap"), [(100, 1000), (1000, 100), (1000, 1000)])
-def test_fifty_thousand_issues_cost_as_many_requests_as_pages(page_size: int, cap: int) -> None:
+def test_fifty_thousand_issues_take_one_request_per_page(page_size: int, cap: int) -> None:
     server = Server(50_000, cap=cap)
     found = read_pages(server, page_size=page_size)
     assert numbers(found) == server.matches
@@ -137,7 +137,7 @@ def test_memory_holds_the_result_and_a_few_pages() -> None:
     assert peak < kept * 1.25  # the marks of known issues, and the pages in transit
 
 
-def test_pages_are_read_in_parallel_by_the_size_that_the_server_returned() -> None:
+def test_parallel_pages_have_the_size_of_the_first_response() -> None:
     server = Server(250, cap=40)
     found = read_pages(server, page_size=100)
     assert numbers(found) == list(range(1, 251))
@@ -152,7 +152,7 @@ def test_pages_are_read_in_parallel_by_the_size_that_the_server_returned() -> No
     removals=st.lists(st.lists(st.integers(0, 39), max_size=3), min_size=1, max_size=12),
     page_size=st.integers(2, 12),
 )
-def test_what_still_matches_is_there_or_a_warning_says_that_it_may_not_be(
+def test_removed_matches_are_complete_or_give_a_warning(
     removals: list[list[int]], page_size: int
 ) -> None:
     def shrink(number: int, matches: list[int]) -> None:
@@ -167,7 +167,7 @@ def test_what_still_matches_is_there_or_a_warning_says_that_it_may_not_be(
     assert found.complete or found.warnings
 
 
-def test_an_issue_that_slips_over_the_border_of_two_pages_is_read_after_all() -> None:
+def test_issue_shifted_across_a_page_border_is_read() -> None:
     def shrink(number: int, matches: list[int]) -> None:
         if number == 2:
             matches.remove(3)
@@ -180,7 +180,7 @@ def test_an_issue_that_slips_over_the_border_of_two_pages_is_read_after_all() ->
     assert len(server.asked) == 4
 
 
-def test_an_issue_that_comes_while_pages_are_read_is_read_once() -> None:
+def test_issue_created_while_reading_is_read_once() -> None:
     def grow(number: int, matches: list[int]) -> None:
         if number == 3:
             matches.append(26)
@@ -191,7 +191,7 @@ def test_an_issue_that_comes_while_pages_are_read_is_read_once() -> None:
     assert found.complete
 
 
-def test_duplicates_are_removed_and_the_result_is_not_called_complete() -> None:
+def test_duplicates_make_the_result_incomplete() -> None:
     pages = {0: issues_of(1, 2), 2: issues_of(2, 3), 4: issues_of(5)}
     found = read_pages(lambda start, size: {"issues": pages[start], "total": 5}, page_size=2)
     assert numbers(found) == [1, 2, 3, 5]
@@ -200,7 +200,7 @@ def test_duplicates_are_removed_and_the_result_is_not_called_complete() -> None:
 
 
 @pytest.mark.parametrize("start", [0, 2])
-def test_an_empty_page_though_the_server_promised_more_is_an_error(start: int) -> None:
+def test_empty_page_before_the_total_is_an_error(start: int) -> None:
     def ask(start: int, size: int) -> dict[str, Any]:
         return {"issues": issues_of(1, 2)[start:], "total": 10}
 
@@ -209,7 +209,7 @@ def test_an_empty_page_though_the_server_promised_more_is_an_error(start: int) -
     assert caught.value.kind == "protocol"
 
 
-def test_a_total_smaller_than_what_came_ends_nothing() -> None:
+def test_too_small_total_does_not_end_reading() -> None:
     server = Server(130)
 
     def ask(start: int, size: int) -> dict[str, Any]:
@@ -220,26 +220,26 @@ def test_a_total_smaller_than_what_came_ends_nothing() -> None:
     assert (found.total, found.complete) == (None, True)
 
 
-def test_issues_without_an_id_are_told_apart_by_their_keys() -> None:
+def test_issues_without_id_are_distinguished_by_key() -> None:
     page: list[dict[str, Any]] = [{"id": None, "key": key} for key in ("REL-1", "REL-2", "REL-1")]
     found = read_pages(lambda start, size: {"issues": page[start : start + size], "total": 3})
     assert [issue["key"] for issue in found.issues] == ["REL-1", "REL-2"]
 
 
-def test_ids_may_be_numbers_or_nonsense() -> None:
+def test_ids_may_be_numbers_or_malformed() -> None:
     page: list[dict[str, Any]] = [{"id": 1}, {"id": "1"}, {"id": [1]}, {"id": {}, "key": "REL-4"}]
     found = read_pages(lambda start, size: {"issues": page[start : start + size], "total": 4})
     assert found.issues == [{"id": 1}, {"id": [1]}, {"id": {}, "key": "REL-4"}]
 
 
 @pytest.mark.parametrize("totals", [{"total": 9}, {}])
-def test_a_server_that_does_not_page_is_an_error(totals: dict[str, int]) -> None:
+def test_server_without_paging_is_an_error(totals: dict[str, int]) -> None:
     with pytest.raises(ToolchainError, match="the same") as caught:
         read_pages(lambda start, size: {"issues": issues_of(1, 2, 3), **totals}, page_size=3)
     assert caught.value.kind == "protocol"
 
 
-def test_a_short_page_that_repeats_is_given_without_a_claim() -> None:
+def test_repeating_short_page_is_not_complete() -> None:
     found = read_pages(lambda start, size: {"issues": issues_of(1, 2, 3)}, page_size=100)
     assert numbers(found) == [1, 2, 3]
     assert not found.complete
@@ -247,7 +247,7 @@ def test_a_short_page_that_repeats_is_given_without_a_claim() -> None:
 
 
 @pytest.mark.parametrize("totals", [True, False])
-def test_a_server_without_an_end_is_an_error(totals: bool) -> None:
+def test_endless_search_is_an_error(totals: bool) -> None:
     def ask(start: int, size: int) -> dict[str, Any]:
         more = {"total": start + 2 * size} if totals else {}
         return {"issues": issues_of(*range(start, start + size)), **more}
@@ -257,7 +257,7 @@ def test_a_server_without_an_end_is_an_error(totals: bool) -> None:
     assert caught.value.kind == "protocol"
 
 
-def test_a_refusal_to_page_further_is_raised() -> None:
+def test_rejected_page_is_an_error() -> None:
     def ask(start: int, size: int) -> Mapping[str, Any]:
         if start + size > 20:
             raise ToolchainError("server", "Search limit exceeded", status=500)
@@ -296,7 +296,7 @@ THREE_PAGES: dict[str | None, dict[str, Any]] = {
 }
 
 
-def test_pages_by_token_are_read_to_the_last_one() -> None:
+def test_token_pages_are_read_to_the_end() -> None:
     found = by_token(THREE_PAGES)
     assert numbers(found) == [1, 2, 3, 4]
     assert found.complete
@@ -314,7 +314,7 @@ def test_pages_by_token_are_read_to_the_last_one() -> None:
         (9, None, [], True),
     ],
 )
-def test_a_part_of_pages_by_token(
+def test_range_of_token_pages(
     start: int, count: int | None, expected: list[int], complete: bool
 ) -> None:
     found = by_token(THREE_PAGES, start=start, count=count)
@@ -322,13 +322,13 @@ def test_a_part_of_pages_by_token(
     assert found.complete is complete
 
 
-def test_a_page_token_that_comes_again_is_an_error() -> None:
+def test_repeated_page_token_is_an_error() -> None:
     pages = {**THREE_PAGES, "c": {"issues": issues_of(4), "nextPageToken": "b"}}
     with pytest.raises(ToolchainError, match="same page token twice"):
         by_token(pages)
 
 
-def test_a_page_token_may_be_a_number() -> None:
+def test_page_token_may_be_a_number() -> None:
     pages: dict[str | None, dict[str, Any]] = {
         None: {"issues": issues_of(1), "nextPageToken": 2},
         "2": {"issues": issues_of(2)},
@@ -336,7 +336,7 @@ def test_a_page_token_may_be_a_number() -> None:
     assert numbers(by_token(pages)) == [1, 2]
 
 
-def test_empty_pages_are_passed_by_but_not_for_ever() -> None:
+def test_empty_token_pages_are_skipped_up_to_a_limit() -> None:
     pages: dict[str | None, dict[str, Any]] = {
         None: {"issues": issues_of(1), "nextPageToken": "b"},
         "b": {"issues": [], "nextPageToken": "c"},
@@ -352,7 +352,7 @@ def test_empty_pages_are_passed_by_but_not_for_ever() -> None:
         TokenPages(ask, SearchRange(0, None, 2), "searching").read()
 
 
-def test_a_last_page_without_a_token_that_says_it_is_not_the_last_makes_no_claim() -> None:
+def test_last_page_without_token_is_incomplete_if_not_marked_last() -> None:
     found = by_token({None: {"issues": issues_of(1), "isLast": False}})
     assert not found.complete
     assert found.warnings

@@ -47,7 +47,7 @@ def told(**shown: Any) -> Reply:
         (Reply(500), []),
     ],
 )
-def test_what_an_account_lacks(reply: Reply, missing: list[str]) -> None:
+def test_missing_permissions_of_an_account(reply: Reply, missing: list[str]) -> None:
     with Stub(reply) as stub:
         assert lacking(client(stub), ["ADMINISTER_PROJECTS"], projectKey="REL") == missing
     [seen] = stub.seen
@@ -55,7 +55,7 @@ def test_what_an_account_lacks(reply: Reply, missing: list[str]) -> None:
     assert parse_qs(urlsplit(seen.target).query) == query
 
 
-def test_a_refusal_names_each_permission_once() -> None:
+def test_rejection_names_each_permission_once() -> None:
     shown = told(LINK_ISSUES=LACKS, ADD_COMMENTS=LACKS, EDIT_ISSUES=HAS)
     needs = ["EDIT_ISSUES", "LINK_ISSUES", "LINK_ISSUES", "ADD_COMMENTS"]
     with Stub(shown) as stub, pytest.raises(ToolchainError) as caught:
@@ -66,7 +66,7 @@ def test_a_refusal_names_each_permission_once() -> None:
     )
 
 
-def test_what_needs_no_permission_is_not_asked_for() -> None:
+def test_no_request_without_required_permissions() -> None:
     with Stub() as stub:
         require(client(stub), "nothing", [], issueKey="REL-1")
     assert stub.seen == []

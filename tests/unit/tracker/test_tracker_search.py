@@ -51,7 +51,7 @@ def query(seen: Seen) -> dict[str, str]:
     return {name: value for name, (value,) in found.items()}
 
 
-def test_a_search_sends_what_was_set_and_no_more() -> None:
+def test_search_sends_only_the_given_options() -> None:
     with Stub(NO_ISSUES) as stub:
         assert Run(stub)() == {"issues": [], "issue_keys": [], "total": 0, "complete": True}
         (seen,) = stub.seen
@@ -96,7 +96,7 @@ def test_every_option_reaches_the_server() -> None:
     assert run.warnings[0].endswith(": odd")
 
 
-def test_no_fields_at_all_still_give_the_keys() -> None:
+def test_empty_fields_return_the_keys() -> None:
     with Stub(NO_ISSUES) as stub:
         Run(stub, fields=[], expand=[], properties=[])()
         asked = query(stub.seen[0])
@@ -107,7 +107,7 @@ def test_no_fields_at_all_still_give_the_keys() -> None:
 LONG = f"key in ({', '.join(['REL-1'] * 400)})"
 
 
-def test_a_long_query_goes_by_post() -> None:
+def test_long_query_is_sent_by_post() -> None:
     with Stub(NO_ISSUES) as stub:
         Run(stub, jql=LONG, fields=["summary"], validate_query="false")()
         (seen,) = stub.seen
@@ -123,7 +123,7 @@ def test_a_long_query_goes_by_post() -> None:
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_long_query_goes_by_get_where_the_server_has_no_other_search(status: int) -> None:
+def test_long_query_falls_back_to_get(status: int) -> None:
     page = Reply(body={"issues": [{"key": "REL-1"}], "total": 2})
     with Stub(Reply(status), page, Reply(body={"issues": [{"key": "REL-2"}], "total": 2})) as stub:
         assert Run(stub, jql=LONG, page_size=1)()["issue_keys"] == ["REL-1", "REL-2"]
@@ -139,7 +139,7 @@ def cloud(seen: Seen) -> Reply:
     return Reply(body={"issues": [{"id": "1", "key": "REL-1"}], "nextPageToken": "next"})
 
 
-def test_a_server_without_the_old_search_is_asked_its_successor_and_remembered() -> None:
+def test_removed_search_falls_back_to_its_successor_from_then_on() -> None:
     with Stub(answer=cloud) as stub:
         first = Run(stub)()
         assert first["issue_keys"] == ["REL-1", "REL-2"]
@@ -160,7 +160,7 @@ def test_a_server_without_the_old_search_is_asked_its_successor_and_remembered()
     assert any("validate_query" in line for line in again.warnings)
 
 
-def test_the_successor_may_be_known_to_version_3_alone() -> None:
+def test_successor_may_exist_only_in_version_3() -> None:
     def answer(seen: Seen) -> Reply:
         return Reply(404) if "/api/2/" in seen.path else cloud(seen)
 
@@ -176,7 +176,7 @@ def test_the_successor_may_be_known_to_version_3_alone() -> None:
 @pytest.mark.parametrize(
     ("dialect", "others"), [("server", []), ("auto", [REMOVED] * 2), ("auto", [Reply(404)] * 2)]
 )
-def test_a_removed_search_names_its_successor(dialect: str, others: list[Reply]) -> None:
+def test_removed_search_names_its_successor(dialect: str, others: list[Reply]) -> None:
     with Stub(REMOVED, *others) as stub:
         with pytest.raises(ToolchainError, match="search/jql") as caught:
             Run(stub, {"dialect": dialect})()
@@ -186,7 +186,7 @@ def test_a_removed_search_names_its_successor(dialect: str, others: list[Reply])
     assert str(caught.value.url).partition("?")[0].endswith("/rest/api/2/search")
 
 
-def test_a_refusal_of_the_successor_is_said() -> None:
+def test_rejection_by_the_successor_is_reported() -> None:
     refusal = Reply(400, {"errorMessages": ["Unbounded JQL"]})
     with Stub(REMOVED, refusal) as stub, pytest.raises(ToolchainError, match="Unbounded") as caught:
         Run(stub)()
@@ -221,20 +221,20 @@ def test_a_refusal_of_the_successor_is_said() -> None:
         (Reply(302, headers={"Location": "/base/login.jsp"}), "login page"),
     ],
 )
-def test_a_refused_login_is_said_and_never_tried_again(reply: Reply, words: str) -> None:
+def test_rejected_login_is_not_retried(reply: Reply, words: str) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError, match=words) as caught:
         Run(stub)()
     assert caught.value.kind == "auth"
     assert "reporter-password" not in str(caught.value.as_dict()) + caught.value.message
 
 
-def test_a_login_that_was_taken_in_the_end_is_one() -> None:
+def test_finally_accepted_login_is_valid() -> None:
     headers = {"X-Seraph-LoginReason": "OUT, OK", "X-AUSERNAME": "reporter"}
     with Stub(Reply(body={"issues": []}, headers=headers)) as stub:
         assert Run(stub)()["complete"] is True
 
 
-def test_nobody_is_who_was_asked_for_without_credentials() -> None:
+def test_anonymous_user_is_accepted_without_credentials() -> None:
     with Stub(Reply(body={"issues": []}, headers={"X-AUSERNAME": "anonymous"})) as stub:
         run = Run(stub)
         connection = connection_to(stub.url, "tracker", settings={"dialect": "auto"})
@@ -262,7 +262,7 @@ def test_nobody_is_who_was_asked_for_without_credentials() -> None:
         (Reply(404, "<html><h1>Not here</h1></html>"), "not_found", "Not here"),
     ],
 )
-def test_what_the_server_says_is_said(reply: Reply, kind: str, words: str) -> None:
+def test_error_message_of_the_server_is_shown(reply: Reply, kind: str, words: str) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
         Run(stub)()
     assert caught.value.kind == kind
@@ -273,7 +273,7 @@ def test_what_the_server_says_is_said(reply: Reply, kind: str, words: str) -> No
 @pytest.mark.parametrize(
     ("option", "value"), [("start_at", -1), ("max_results", -1), ("page_size", 0), ("parallel", 0)]
 )
-def test_impossible_numbers_are_refused_before_any_request(option: str, value: int) -> None:
+def test_invalid_numbers_are_rejected_before_any_request(option: str, value: int) -> None:
     params: dict[str, Any] = {option: value}
     with Stub() as stub, pytest.raises(ToolchainError, match=option) as caught:
         Run(stub, **params)()
@@ -291,7 +291,7 @@ def pages_of(count: int) -> Callable[[Seen], Reply]:
     return answer
 
 
-def test_pages_come_over_as_many_connections_as_are_allowed() -> None:
+def test_pages_use_the_allowed_number_of_connections() -> None:
     with Stub(answer=pages_of(500)) as stub:
         found = Run(stub, page_size=10, parallel=3)()
         assert found["issue_keys"] == [f"OPS-{number}" for number in range(500)]
@@ -299,7 +299,7 @@ def test_pages_come_over_as_many_connections_as_are_allowed() -> None:
         assert 1 < stub.connections <= 3
 
 
-def test_a_long_search_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_search_reports_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     pages = [Reply(body={"issues": [{"key": f"REL-{n}"}], "total": 2}) for n in (1, 2)]
     reported: list[str] = []
@@ -319,19 +319,19 @@ SEVEN = ", ".join(f"field{number}" for number in range(7))
         (SEVEN, SEVEN),
     ],
 )
-def test_an_order_has_seven_fields_in_the_cloud(order: str, sent: str) -> None:
+def test_cloud_order_has_at_most_seven_fields(order: str, sent: str) -> None:
     with Stub(Reply(body={"issues": [], "isLast": True})) as stub:
         Run(stub, {"dialect": "cloud"}, jql=f"project = REL ORDER BY {order}")()
         assert query(stub.seen[0])["jql"] == f"project = REL ORDER BY {sent}"
 
 
-def test_an_order_on_a_server_has_a_unique_field() -> None:
+def test_server_order_has_a_unique_field() -> None:
     with Stub(NO_ISSUES) as stub:
         Run(stub, {"dialect": "server"}, jql=f"project = REL ORDER BY {SEVEN}")()
         assert query(stub.seen[0])["jql"].endswith(", field6, key")
 
 
-def test_issues_that_were_created_are_named_in_a_search_of_the_cloud() -> None:
+def test_created_issues_are_included_in_a_cloud_search() -> None:
     with Stub(*[Reply(body={"issues": [], "isLast": True})] * 2) as stub:
         run = Run(stub, {"dialect": "cloud"})
         operation = JqlSearchOperation(run.task, run.options)
@@ -358,7 +358,7 @@ def test_issues_that_were_created_are_named_in_a_search_of_the_cloud() -> None:
         ({"fields": {"comment": None}}, ""),
     ],
 )
-def test_lists_that_a_search_cuts_are_told(issue: dict[str, Any], word: str) -> None:
+def test_truncated_lists_give_a_warning(issue: dict[str, Any], word: str) -> None:
     issues = [{"id": str(number), "key": f"REL-{number}", **issue} for number in range(12)]
     with Stub(Reply(body={"issues": issues, "isLast": True})) as stub:
         run = Run(stub, {"dialect": "cloud"})
@@ -373,7 +373,7 @@ def test_lists_that_a_search_cuts_are_told(issue: dict[str, Any], word: str) -> 
 
 
 @pytest.mark.parametrize("headers", [{}, {"Retry-After": "3600"}])
-def test_the_limit_of_a_429_is_told(headers: dict[str, str]) -> None:
+def test_rate_limit_of_a_429_is_reported(headers: dict[str, str]) -> None:
     reply = Reply(429, {}, {"RateLimit-Reason": "jira-burst-based", **headers})
     with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
         Run(stub, {"retries": 0})()
