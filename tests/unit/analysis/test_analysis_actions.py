@@ -156,19 +156,19 @@ def sent_by(kind: str, name: str) -> set[str]:
     return found - NEVER_SENT.get(name, set())
 
 
-def test_the_client_and_the_sandbox_have_the_actions_of_the_interface() -> None:
+def test_client_and_sandbox_have_the_documented_actions() -> None:
     assert len(WRITTEN) == 43
     assert set(WRITTEN) == client.ACTIONS
     assert set(WRITTEN) == set(ACTIONS)
 
 
 @pytest.mark.parametrize("action", WRITTEN)
-def test_the_sandbox_takes_the_parameters_of_the_interface(action: str) -> None:
+def test_sandbox_accepts_the_documented_parameters(action: str) -> None:
     assert ACTIONS[action].written == set(WRITTEN[action].split())
     assert ACTIONS[action].writes is (action in client.WRITING)
 
 
-def test_the_documentation_names_every_action() -> None:
+def test_documentation_names_every_action() -> None:
     assert set(documented()) == set(WRITTEN)
 
 
@@ -181,10 +181,10 @@ def plugins() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("kind", "name"), plugins())
-def test_a_plugin_sends_the_actions_that_the_documentation_says(kind: str, name: str) -> None:
+def test_plugin_sends_its_documented_actions(kind: str, name: str) -> None:
     reported = {action for action, users in documented().items() if (kind, name) in users}
     assert reported == sent_by(kind, name)
 
 
-def test_the_documentation_names_plugins_that_there_are() -> None:
+def test_documentation_names_only_existing_plugins() -> None:
     assert {user for users in documented().values() for user in users} == set(plugins())

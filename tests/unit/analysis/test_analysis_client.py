@@ -30,13 +30,13 @@ def failure(reply: Reply, action: str = "roles") -> ToolchainError:
     return caught.value
 
 
-def test_the_table_has_the_43_actions_each_as_a_read_or_a_write() -> None:
+def test_every_action_is_a_read_or_a_write() -> None:
     assert len(client.READING) + len(client.WRITING) == len(client.ACTIONS) == 43
     writing = re.compile(r"(create|update|delete|import)_(?!status$)|update_status$")
     assert {name for name in client.ACTIONS if writing.match(name)} == client.WRITING
 
 
-def test_a_form_is_sent_with_its_charset_and_every_character_encoded() -> None:
+def test_form_is_sent_as_utf8_and_encoded() -> None:
     parameters = {
         "search": "+C++ & größe=50%",
         "limit": 7,
@@ -67,12 +67,12 @@ def test_a_form_is_sent_with_its_charset_and_every_character_encoded() -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1))
-def test_a_comma_list_can_be_taken_apart_again(values: list[str]) -> None:
+def test_comma_list_can_be_decoded(values: list[str]) -> None:
     parts = re.findall(r"(?:[^\\,]|\\.)+", client.comma_list(values), re.S)
     assert [re.sub(r"\\(.)", r"\1", part, flags=re.S) for part in parts] == values
 
 
-def test_a_read_is_sent_in_check_mode_and_a_write_is_not() -> None:
+def test_check_mode_sends_reads_only() -> None:
     with Stub(lines({"name": "a"})) as stub:
         assert ask(stub, Call("roles"), read_only=True) == [{"name": "a"}]
         for action in sorted(client.WRITING):
@@ -81,13 +81,13 @@ def test_a_read_is_sent_in_check_mode_and_a_write_is_not() -> None:
     assert len(stub.seen) == 1
 
 
-def test_an_action_that_is_not_in_the_table_is_a_write() -> None:
+def test_unknown_action_counts_as_a_write() -> None:
     with Stub() as stub, pytest.raises(ToolchainError, match="check mode"):
         ask(stub, Call("version_of_another_day"), read_only=True)
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204])
-def test_a_write_is_answered_with_nothing(status: int) -> None:
+def test_empty_response_to_a_write_is_accepted(status: int) -> None:
     with Stub(Reply(status)) as stub:
         assert ask(stub, Call("delete_role", {"name": "a"})) == []
 
@@ -113,24 +113,22 @@ def test_a_write_is_answered_with_nothing(status: int) -> None:
     ],
 )
 @pytest.mark.parametrize("same_status", [True, False])
-def test_the_kind_of_an_error_object(
-    status: int, message: str, kind: str, same_status: bool
-) -> None:
+def test_kind_of_error_object(status: int, message: str, kind: str, same_status: bool) -> None:
     error = failure(refusal(status, message, answered=status if same_status and status else 200))
     assert (error.kind, error.status, error.detail) == (kind, status, message)
     assert str(error).startswith(f"doing it: the server returned {status}: {message}")
 
 
-def test_an_error_object_may_come_after_records() -> None:
+def test_error_object_after_records_is_found() -> None:
     reply = Reply(body='{"name": "a"}\n{"status": 500, "message": "lost the database"}\n')
     assert failure(reply).kind == "server"
 
 
-def test_a_refused_login_says_what_to_check() -> None:
+def test_rejected_login_suggests_what_to_check() -> None:
     assert "check username and ltoken" in str(failure(refusal(401, "User authentication failed")))
 
 
-def test_a_write_that_was_refused_with_status_200_is_not_counted_as_done() -> None:
+def test_write_rejected_with_status_200_is_not_counted() -> None:
     with Stub(refusal(400, "Role a already exists", answered=200)) as stub:
         task, _ignored = task_for(stub)
         with pytest.raises(ToolchainError) as caught:
@@ -139,14 +137,14 @@ def test_a_write_that_was_refused_with_status_200_is_not_counted_as_done() -> No
     assert task.accounting.writes == 1
 
 
-def test_search_records_with_status_and_message_are_no_errors() -> None:
+def test_search_records_with_status_and_message_are_not_errors() -> None:
     issue = {"id": 1, "status": "Analyze", "message": "Null pointer"}
     with Stub(lines(issue, {"summary": {"total": 1}})) as stub:
         assert ask(stub, Call("search")) == [issue, {"summary": {"total": 1}}]
 
 
 @pytest.mark.parametrize("status", [200, 302, 401, 403, 404, 500, 502])
-def test_html_is_one_sentence_that_names_the_address(status: int) -> None:
+def test_html_response_names_the_address(status: int) -> None:
     page = "<!DOCTYPE html><html><head><title>Web API Reference</title></head><p>x</p></html>"
     error = failure(Reply(status, page, {"Content-Type": "text/html"}))
     kinds = {200: "protocol", 302: "protocol", 401: "auth", 403: "permission", 404: "not_found"}
@@ -168,7 +166,7 @@ def test_html_is_one_sentence_that_names_the_address(status: int) -> None:
         (Reply(status=201, body="[]"), "returned 201"),
     ],
 )
-def test_an_answer_that_is_none_is_a_protocol_error(reply: Reply, words: str) -> None:
+def test_malformed_response_is_a_protocol_error(reply: Reply, words: str) -> None:
     error = failure(reply)
     assert error.kind == "protocol"
     assert words in str(error)
@@ -187,9 +185,7 @@ def test_an_answer_that_is_none_is_a_protocol_error(reply: Reply, words: str) ->
         (Reply(504, "<html><title>Gateway Timeout</title></html>"), "server"),
     ],
 )
-def test_an_answer_that_does_not_tell_what_became_of_a_write_counts_as_lost(
-    reply: Reply, kind: str
-) -> None:
+def test_ambiguous_response_to_a_write_has_an_unknown_outcome(reply: Reply, kind: str) -> None:
     for call, lost in ((Call("delete_role", {"name": "a"}), True), (Call("roles"), False)):
         with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
             ask(stub, call)
@@ -199,18 +195,18 @@ def test_an_answer_that_does_not_tell_what_became_of_a_write_counts_as_lost(
 @pytest.mark.parametrize(
     "reply", [Reply(501, "no"), Reply(500, '{"status": 500, "message": "x already exists"}')]
 )
-def test_a_write_that_the_server_itself_refused_is_not_lost(reply: Reply) -> None:
+def test_write_rejected_by_the_server_has_a_known_outcome(reply: Reply) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError) as caught:
         ask(stub, Call("delete_role", {"name": "a"}))
     assert not caught.value.outcome_unknown
 
 
-def test_a_body_that_breaks_off_is_a_network_error() -> None:
+def test_truncated_body_is_a_network_error() -> None:
     error = failure(Reply(body='{"name": "a"}\n{"name": "b"}\n', truncate=14))
     assert error.kind == "network"
 
 
-def test_parameters_of_real_servers_are_left_out_once_they_were_refused() -> None:
+def test_rejected_undocumented_parameters_are_omitted_from_then_on() -> None:
     call = Call("groups", {"search": "*"}, {"list_users": True})
     group = {"name": "developers"}
     with Stub(refusal(400, "Unknown parameter: list_users"), lines(group), lines(group)) as stub:
@@ -219,7 +215,7 @@ def test_parameters_of_real_servers_are_left_out_once_they_were_refused() -> Non
     assert [form.get("list_users") for form in sent(stub)] == ["true", None, None]
 
 
-def test_parameters_of_real_servers_stay_where_they_are_known() -> None:
+def test_accepted_undocumented_parameters_are_kept() -> None:
     call = Call("update_group", {"name": "a"}, {"remove_all": True})
     with Stub(Reply(), Reply()) as stub:
         task, _ignored = task_for(stub)
@@ -230,19 +226,19 @@ def test_parameters_of_real_servers_stay_where_they_are_known() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500])
-def test_another_refusal_than_400_says_nothing_about_parameters(status: int) -> None:
+def test_rejection_other_than_400_keeps_the_parameters(status: int) -> None:
     with Stub(refusal(status, "no")) as stub, pytest.raises(ToolchainError):
         ask(stub, Call("groups", {}, {"list_users": True}))
     assert len(stub.seen) == 1
 
 
-def test_a_refusal_without_the_parameters_is_the_one_that_is_told() -> None:
+def test_rejection_without_the_parameters_is_reported() -> None:
     replies = (refusal(400, "Unknown parameter: remove_all"), refusal(400, "No such group"))
     with Stub(*replies) as stub, pytest.raises(ToolchainError, match="No such group"):
         ask(stub, Call("update_group", {"name": "a"}, {"remove_all": True}))
 
 
-def test_both_refusals_are_told_where_none_tells_the_reason_alone() -> None:
+def test_both_rejections_are_reported_if_neither_is_conclusive() -> None:
     replies = (refusal(400, "No such project: p"), refusal(400, "Missing parameter: project"))
     with Stub(*replies) as stub, pytest.raises(ToolchainError) as caught:
         ask(stub, Call("fchurns", {"component": "a"}, {"project": "p"}))
@@ -251,7 +247,7 @@ def test_both_refusals_are_told_where_none_tells_the_reason_alone() -> None:
     assert message.endswith("with project the server returned: No such project: p")
 
 
-def test_the_login_goes_in_the_body_alone() -> None:
+def test_login_is_sent_only_in_the_body() -> None:
     with Stub(Reply()) as stub:
         ask(stub, Call("version"))
     (seen,) = stub.seen

@@ -98,7 +98,7 @@ PLANNED = [
 ]
 
 
-def test_everything_is_written_in_order_and_then_nothing_is_left() -> None:
+def test_everything_is_written_in_order_and_then_unchanged() -> None:
     server = Server()
     ran = configure(server, **EVERYTHING)
     assert ran.planned == PLANNED
@@ -131,7 +131,7 @@ def test_everything_is_written_in_order_and_then_nothing_is_left() -> None:
     }
 
 
-def test_check_mode_shows_the_same_plan_and_difference() -> None:
+def test_check_mode_shows_the_same_plan_and_diff() -> None:
     server = Server()
     predicted = configure(server, predict=True, **EVERYTHING)
     assert server.writes == []
@@ -142,7 +142,7 @@ def test_check_mode_shows_the_same_plan_and_difference() -> None:
     assert "geheim" not in repr((ran.plan, ran.values))
 
 
-def test_the_difference_is_the_plan_object_by_object() -> None:
+def test_diff_is_the_plan_by_object() -> None:
     ran = configure(
         Server(),
         predict=True,
@@ -162,7 +162,7 @@ def test_the_difference_is_the_plan_object_by_object() -> None:
     ]
 
 
-def test_of_permissions_only_those_that_differ_are_planned() -> None:
+def test_only_different_permissions_are_planned() -> None:
     roles = [{"name": "Developer", "permissions": {"create_build": True, "manage_roles": True}}]
     ran = configure(Server(), predict=True, roles=roles)
     assert ran.values["plan"][0]["changes"] == [
@@ -174,7 +174,7 @@ def test_of_permissions_only_those_that_differ_are_planned() -> None:
     ]
 
 
-def test_each_kind_is_read_once_and_only_where_it_is_asked_for() -> None:
+def test_requested_kinds_are_read_once() -> None:
     server = Server()
     configure(server, groups=[{"name": "dev"}, {"name": "admins"}], roles=[])
     assert sorted(server.actions) == ["groups", "roles"]
@@ -190,13 +190,13 @@ def test_each_kind_is_read_once_and_only_where_it_is_asked_for() -> None:
     assert sorted(server.actions) == ["modules", "modules", "projects"]
 
 
-def test_written_objects_are_read_back_once_for_all() -> None:
+def test_written_objects_are_verified_with_one_read() -> None:
     server = Server()
     configure(server, users=[{"name": f"user {n}"} for n in range(20)], parallel=3)
     assert server.actions.count("users") == 2
 
 
-def test_no_list_is_nothing_to_do() -> None:
+def test_missing_lists_are_unchanged() -> None:
     server = Server()
     assert not configure(server).plan.changed
     assert not configure(
@@ -208,12 +208,12 @@ def test_no_list_is_nothing_to_do() -> None:
 # Exact sets
 
 
-def test_a_task_without_a_list_says_that_it_does_nothing() -> None:
+def test_task_without_lists_gives_a_warning() -> None:
     assert configure(Server()).warnings == ["no list is given, so that nothing is managed"]
     assert configure(Server(), users=[]).warnings == []
 
 
-def test_a_purge_deletes_what_no_list_names_and_keeps_what_must_stay() -> None:
+def test_purge_deletes_unlisted_and_keeps_protected_objects() -> None:
     server = Server()
     server.users |= {"eve": False, "ldap": True, "svc-build": False}
     ran = configure(server, users=[{"name": "alice"}], purge=["users", "groups"], protect=["svc-*"])
@@ -222,14 +222,14 @@ def test_a_purge_deletes_what_no_list_names_and_keeps_what_must_stay() -> None:
     assert set(server.groups) == {"dev", "admins"}
 
 
-def test_an_empty_list_may_be_exact_where_that_is_said() -> None:
+def test_empty_list_may_be_exact_on_request() -> None:
     server = Server()
     ran = configure(server, groups=[], purge=["groups"], allow_empty=["groups"])
     assert ran.planned == [("groups", "dev", "delete")]
 
 
 @pytest.mark.parametrize("entries", [[], [{"name": "dev", "state": "absent"}]])
-def test_a_kind_of_which_nothing_is_to_be_there_is_not_purged(entries: list[Any]) -> None:
+def test_purge_of_a_kind_with_only_absent_entries_is_rejected(entries: list[Any]) -> None:
     server = Server()
     error = refused(server, groups=entries, purge=["groups"], allow_empty=["users"])
     assert error.kind == "invalid"
@@ -248,7 +248,7 @@ def test_a_kind_of_which_nothing_is_to_be_there_is_not_purged(entries: list[Any]
         {"projects": [{"name": "q"}, {"name": "p", "state": "absent"}]},
     ],
 )
-def test_a_project_with_something_protected_in_it_stays(
+def test_project_with_protected_content_is_kept(
     lists: dict[str, Any], pattern: str, held: str
 ) -> None:
     server = Server()
@@ -267,14 +267,14 @@ def test_a_project_with_something_protected_in_it_stays(
         ({"projects": [{"name": "p", "state": "absent"}]}, "project 'p'"),
     ],
 )
-def test_what_a_protected_assignment_hangs_on_stays(lists: dict[str, Any], stays: str) -> None:
+def test_objects_of_a_protected_assignment_are_kept(lists: dict[str, Any], stays: str) -> None:
     server = Server()
     ran = configure(server, **lists, protect=["Developer/dev/p"])
     assert (ran.planned, server.writes) == ([], [])
     assert f"The {stays} stays, as the role assignment 'Developer/dev/p'" in ran.warnings[0]
 
 
-def test_a_name_in_protect_that_nothing_has_fails_before_the_first_deletion() -> None:
+def test_unknown_protected_name_fails_before_any_deletion() -> None:
     server = Server()
     lists: dict[str, Any] = {"users": [{"name": "alice"}], "purge": ["users"]}
     error = refused(server, **lists, protect=["bobb"])
@@ -286,7 +286,7 @@ def test_a_name_in_protect_that_nothing_has_fails_before_the_first_deletion() ->
     assert error.kind == "not_found"
 
 
-def test_a_name_in_protect_that_nothing_has_is_fine_where_nothing_is_deleted() -> None:
+def test_unknown_protected_name_is_accepted_without_deletions() -> None:
     lists: dict[str, Any] = {"users": [{"name": "alice"}, {"name": "bob"}], "purge": ["users"]}
     server = Server()
     assert not configure(server, **lists, protect=["bobb"]).plan.changed
@@ -294,7 +294,7 @@ def test_a_name_in_protect_that_nothing_has_is_fine_where_nothing_is_deleted() -
 
 
 @pytest.mark.parametrize("deletes", [False, True])
-def test_a_pattern_in_protect_that_fits_nothing_is_warned_of(deletes: bool) -> None:
+def test_protect_pattern_without_match_gives_a_warning(deletes: bool) -> None:
     users = [{"name": "alice"}] if deletes else [{"name": "alice"}, {"name": "bob"}]
     ran = configure(Server(), users=users, purge=["users"], protect=["svc-*", "al*"])
     assert ran.plan.changed is deletes
@@ -302,7 +302,7 @@ def test_a_pattern_in_protect_that_fits_nothing_is_warned_of(deletes: bool) -> N
     assert len(ran.warnings) == 1
 
 
-def test_what_is_absent_in_a_project_that_nobody_knows_is_warned_of() -> None:
+def test_absent_object_in_an_unknown_project_gives_a_warning() -> None:
     entry = {"project": "typo", "name": "core", "state": "absent"}
     ran = configure(Server(), modules=[entry])
     assert (ran.planned, len(ran.warnings)) == ([], 1)
@@ -311,7 +311,7 @@ def test_what_is_absent_in_a_project_that_nobody_knows_is_warned_of() -> None:
     assert configure(Server(), modules=[entry], projects=gone).warnings == []
 
 
-def test_the_roles_of_the_own_account_and_what_gives_them_stay() -> None:
+def test_roles_of_own_account_and_their_assignments_are_kept() -> None:
     server = Server()
     server.assignments.append(("Developer", "analyst", "q", False))
     ran = configure(
@@ -338,7 +338,7 @@ def test_the_roles_of_the_own_account_and_what_gives_them_stay() -> None:
     )  # the first for the plan, the second for the verification read
 
 
-def test_a_group_without_members_shown_may_give_the_own_account_its_roles() -> None:
+def test_group_with_hidden_members_may_provide_own_roles() -> None:
     server = Server()
     server.hide_members = True
     ran = configure(server, roles=[], purge=["roles"], allow_empty=["roles"])
@@ -348,7 +348,7 @@ def test_a_group_without_members_shown_may_give_the_own_account_its_roles() -> N
 ASSIGNED = {"name": "Owner", "account": "admins", "group": True}
 
 
-def test_with_force_what_an_entry_names_goes_and_a_purge_still_keeps_the_own() -> None:
+def test_force_removes_listed_own_objects_but_purge_keeps_them() -> None:
     server = Server()
     ran = configure(
         server,
@@ -382,7 +382,7 @@ def test_with_force_what_an_entry_names_goes_and_a_purge_still_keeps_the_own() -
         ),
     ],
 )
-def test_what_must_stay_cannot_be_asked_away_either(
+def test_indispensable_objects_are_rejected_as_absent(
     lists: dict[str, Any], kind: str, words: str
 ) -> None:
     server = Server()
@@ -393,7 +393,7 @@ def test_what_must_stay_cannot_be_asked_away_either(
     assert server.writes == []
 
 
-def test_inside_projects_only_those_that_the_lists_name_are_purged() -> None:
+def test_only_listed_projects_are_purged_inside() -> None:
     server = Server()
     server.modules["q"] = {"a": ["a"], "b": ["b"]}
     keep = [{"project": "q", "name": "a"}]
@@ -410,7 +410,7 @@ def test_inside_projects_only_those_that_the_lists_name_are_purged() -> None:
     assert set(server.views["p_1"]) == {"*default*"}
 
 
-def test_every_kind_may_be_named_in_purge_and_counts_where_its_list_is_given() -> None:
+def test_every_kind_can_be_purged_if_its_list_is_given() -> None:
     every = [kind.option for kind in object_kinds.KINDS]
     lists: dict[str, Any] = {
         "users": [{"name": "alice"}, {"name": "bob"}],
@@ -441,7 +441,7 @@ def test_every_kind_may_be_named_in_purge_and_counts_where_its_list_is_given() -
         ("projects", {"modules": [{"project": "q", "name": "a", "paths": ["a"]}]}, "'q' would be"),
     ],
 )
-def test_what_a_list_needs_is_not_purged_by_another(
+def test_purge_of_required_objects_is_rejected(
     purged: str, lists: dict[str, Any], words: str
 ) -> None:
     server = Server()
@@ -451,7 +451,7 @@ def test_what_a_list_needs_is_not_purged_by_another(
     assert server.writes == []
 
 
-def test_a_role_in_a_project_that_is_not_shown_stays_and_is_not_given_anew() -> None:
+def test_hidden_project_role_is_kept_and_not_assigned_again() -> None:
     """The server, and so the export, shows only the id of such a project."""
     server = Server()
     server.assignments.append(("Owner", "alice", "gone_3", False))
@@ -463,7 +463,7 @@ def test_a_role_in_a_project_that_is_not_shown_stays_and_is_not_given_anew() -> 
     assert gone.planned == [("role_assignments", "Owner/alice/gone_3", "delete")]
 
 
-def test_patterns_fit_plan_names_and_own_names() -> None:
+def test_patterns_match_plan_names_and_own_names() -> None:
     server = Server()
     server.modules["p_1"] = {"core": ["a"], "ui": ["b"], "net": ["c"], "db": ["d"]}
     ran = configure(
@@ -476,7 +476,7 @@ def test_patterns_fit_plan_names_and_own_names() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["p*re", "p*"])
-def test_a_protection_that_could_have_been_meant_across_projects_deletes_nothing(
+def test_protection_possibly_meant_across_projects_is_rejected(
     pattern: str,
 ) -> None:
     server = Server()
@@ -487,7 +487,7 @@ def test_a_protection_that_could_have_been_meant_across_projects_deletes_nothing
     assert f"protect: '{pattern}' does not match 'p/core': * ends at a slash" in str(error)
 
 
-def test_more_deletions_than_there_may_be_fail_before_any_write() -> None:
+def test_exceeding_max_deletions_fails_before_any_write() -> None:
     server = Server()
     server.users |= {f"user {n}": False for n in range(3)}
     lists: dict[str, Any] = {
@@ -505,7 +505,7 @@ def test_more_deletions_than_there_may_be_fail_before_any_write() -> None:
 
 
 @pytest.mark.parametrize(("number", "limit"), [(1000, object_kinds.LIMIT), (30, 30)])
-def test_a_list_that_may_have_been_cut_is_not_purged_against(
+def test_possibly_truncated_list_is_not_purged(
     number: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_kinds, "LIMIT", limit)
@@ -519,7 +519,7 @@ def test_a_list_that_may_have_been_cut_is_not_purged_against(
     assert not configure(server, groups=every, purge=["groups"]).plan.changed
 
 
-def test_groups_without_their_members_are_not_purged_against() -> None:
+def test_groups_with_hidden_members_are_not_purged() -> None:
     server = Server()
     server.groups["qa"] = {"users": [], "readonly": False}
     server.hide_members = True
@@ -562,9 +562,7 @@ def test_groups_without_their_members_are_not_purged_against() -> None:
         ({"max_deletions": -1}, "max_deletions must be at least 0"),
     ],
 )
-def test_lists_that_cannot_be_meant_are_refused_before_any_request(
-    lists: dict[str, Any], words: str
-) -> None:
+def test_invalid_lists_are_rejected_before_any_request(lists: dict[str, Any], words: str) -> None:
     server = Server()
     error = refused(server, **lists)
     assert error.kind == "invalid"
@@ -572,7 +570,7 @@ def test_lists_that_cannot_be_meant_are_refused_before_any_request(
     assert server.forms == []
 
 
-def test_equal_names_of_different_objects_are_no_duplicates() -> None:
+def test_equal_names_of_different_kinds_are_not_duplicates() -> None:
     server = Server()
     ran = configure(
         server,
@@ -598,14 +596,14 @@ def test_equal_names_of_different_objects_are_no_duplicates() -> None:
         ({"defect_types": [{"project": "p", "code": "X", "enabled": True}]}, "not_found"),
     ],
 )
-def test_what_cannot_be_done_fails_before_any_write(lists: dict[str, Any], kind: str) -> None:
+def test_impossible_change_fails_before_any_write(lists: dict[str, Any], kind: str) -> None:
     server = Server()
     error = refused(server, users=[{"name": "eve"}], **lists)
     assert error.kind == kind
     assert server.writes == []
 
 
-def test_what_is_to_be_absent_in_a_project_that_is_not_there_is() -> None:
+def test_absent_object_in_an_absent_project_is_unchanged() -> None:
     server = Server()
     lists: dict[str, Any] = {
         "projects": [{"name": "q", "state": "absent"}],
@@ -615,7 +613,7 @@ def test_what_is_to_be_absent_in_a_project_that_is_not_there_is() -> None:
     assert not configure(server, **lists).plan.changed
 
 
-def test_what_a_server_does_not_show_is_warned_of_once_per_field() -> None:
+def test_hidden_fields_give_one_warning_each() -> None:
     modules = [{"project": "p", "name": "core", "allow_all": True}]
     server = Server()
     server.modules["q"]["m"] = ["m"]
@@ -625,7 +623,7 @@ def test_what_a_server_does_not_show_is_warned_of_once_per_field() -> None:
     assert "allow_all of 2 modules" in ran.warnings[0]
 
 
-def test_the_tags_of_a_view_are_compared() -> None:
+def test_tags_of_a_view_are_compared() -> None:
     view = {"project": "p", "name": "v", "query": "state:New", "tags": ["gate"]}
     (entry,) = configure(Server(), predict=True, views=[view]).values["plan"]
     assert [(change["field"], change["after"]) for change in entry["changes"]] == [
@@ -637,7 +635,7 @@ def test_the_tags_of_a_view_are_compared() -> None:
 
 
 @pytest.mark.parametrize("options", [{"wait": False}, {"wait_timeout": 0.02}])
-def test_an_import_is_waited_for_no_longer_than_an_entry_says(options: dict[str, Any]) -> None:
+def test_import_is_awaited_up_to_the_timeout_of_its_entry(options: dict[str, Any]) -> None:
     server = Server()
     server.faults.append(lambda form: Reply() if form["action"] == "import_project" else None)
     entry = {"name": "fw", "import_from": SOURCE, "poll_interval": 0.01, **options}
@@ -648,7 +646,7 @@ def test_an_import_is_waited_for_no_longer_than_an_entry_says(options: dict[str,
         assert refused(server, projects=[entry]).kind in ("failed", "timeout")
 
 
-def test_what_an_import_brings_is_looked_at_before_it_is_written() -> None:
+def test_imported_objects_are_read_before_they_are_written() -> None:
     server = Server()
     server.assignments.append(("Owner", "bob", "fw_7", False))
     lists: dict[str, Any] = {
@@ -687,7 +685,7 @@ def test_what_an_import_brings_is_looked_at_before_it_is_written() -> None:
     assert not configure(server, **lists).plan.changed
 
 
-def test_an_import_that_does_not_bring_what_is_needed_fails_there_alone() -> None:
+def test_missing_import_result_fails_only_its_dependents() -> None:
     server = Server()
     error = refused(
         server,
@@ -699,7 +697,7 @@ def test_an_import_that_does_not_bring_what_is_needed_fails_there_alone() -> Non
     assert [each["ok"] for each in error.result["applied"]] == [True, True, False]
 
 
-def test_the_new_name_of_a_project_counts_for_what_is_inside_it() -> None:
+def test_renamed_project_is_used_for_its_content() -> None:
     server = Server()
     ran = configure(
         server,
@@ -713,7 +711,7 @@ def test_the_new_name_of_a_project_counts_for_what_is_inside_it() -> None:
 # Failures in the middle
 
 
-def test_a_failed_write_stops_what_depends_on_it_and_nothing_else() -> None:
+def test_failed_write_stops_only_its_dependents() -> None:
     server = Server()
     server.faults.append(fail("create_user", "eve", refusal(500, "broken")))
     lists = copy.deepcopy(EVERYTHING)
@@ -736,7 +734,7 @@ def test_a_failed_write_stops_what_depends_on_it_and_nothing_else() -> None:
     assert "mallory" in server.users
 
 
-def test_a_role_stays_where_it_could_not_be_taken_away() -> None:
+def test_role_is_kept_if_its_assignment_remains() -> None:
     server = Server()
     server.faults.append(
         lambda form: refusal(403, "not yours") if form.get("remove") == "true" else None
@@ -761,7 +759,7 @@ def test_a_role_stays_where_it_could_not_be_taken_away() -> None:
 
 
 @pytest.mark.parametrize("arrived", [True, False])
-def test_after_a_lost_answer_the_reading_back_tells(arrived: bool) -> None:
+def test_lost_response_is_resolved_by_the_verification(arrived: bool) -> None:
     server = Server()
 
     def lose(form: Form) -> Reply | None:
@@ -785,7 +783,7 @@ def test_after_a_lost_answer_the_reading_back_tells(arrived: bool) -> None:
     assert server.writes.count("create_user eve") == 1
 
 
-def test_what_the_server_did_not_keep_is_named() -> None:
+def test_dropped_fields_are_reported() -> None:
     server = Server()
     server.faults.append(fail("update_view", "v", Reply()))
     error = refused(server, views=[{"project": "p", "name": "v", "query": "x"}])
@@ -793,7 +791,7 @@ def test_what_the_server_did_not_keep_is_named() -> None:
     assert "did not keep query" in str(error)
 
 
-def test_nothing_is_changed_where_nothing_was_kept() -> None:
+def test_changed_is_false_if_nothing_was_kept() -> None:
     server = Server()
     server.faults = [lambda form: Reply() if form["action"] == "update_view" else None]
     view = {"project": "p", "name": "v", "query": "state:Fixed"}
@@ -802,7 +800,7 @@ def test_nothing_is_changed_where_nothing_was_kept() -> None:
     assert error.result["changed"] is True
 
 
-def test_a_query_that_the_server_refuses_is_none_of_other_views() -> None:
+def test_rejected_query_does_not_affect_other_views() -> None:
     server = Server()
     server.views["p_1"]["w"] = "state:New"
     server.faults = [fail("update_view", "v", refusal(400, "Bad query"))]
@@ -813,7 +811,7 @@ def test_a_query_that_the_server_refuses_is_none_of_other_views() -> None:
     assert server.writes == ["update_view v", "update_view w"]
 
 
-def test_a_view_is_made_anew_where_that_is_wanted() -> None:
+def test_view_is_recreated_on_request() -> None:
     server = Server()
     server.faults.append(fail("update_view", "v", Reply()))
     ran = configure(server, views=[{"project": "p", "name": "v", "query": "x", "recreate": True}])
@@ -821,7 +819,7 @@ def test_a_view_is_made_anew_where_that_is_wanted() -> None:
     assert server.writes == ["update_view v", "delete_view v", "create_view v"]
 
 
-def test_a_reading_back_that_fails_fails_what_was_written() -> None:
+def test_failed_verification_fails_the_written_objects() -> None:
     server = Server()
     server.faults.append(
         lambda form: (
@@ -835,7 +833,7 @@ def test_a_reading_back_that_fails_fails_what_was_written() -> None:
     assert [each["ok"] for each in error.result["applied"]] == [False, True]
 
 
-def test_no_more_requests_are_under_way_than_allowed() -> None:
+def test_concurrent_requests_are_limited() -> None:
     lock, busy, most = threading.Lock(), [0], [0]
 
     class Counting(Server):
@@ -855,7 +853,7 @@ def test_no_more_requests_are_under_way_than_allowed() -> None:
     assert len(server.users) == 43
 
 
-def test_projects_that_cannot_be_read_back_stop_only_what_is_in_them() -> None:
+def test_unreadable_projects_stop_only_their_content() -> None:
     server = Server()
     server.faults.append(
         lambda form: (
@@ -876,7 +874,7 @@ def test_projects_that_cannot_be_read_back_stop_only_what_is_in_them() -> None:
     assert applied == {"q": False, "Tester": True, "Developer/alice/r": False, "bob": True}
 
 
-def test_assignments_in_a_renamed_project_fail_where_its_id_cannot_be_read() -> None:
+def test_assignments_in_a_renamed_project_fail_without_its_id() -> None:
     server = Server()
 
     def fail_late(form: Form) -> Reply | None:
@@ -907,7 +905,7 @@ def without_words(options: Mapping[str, Any], *words: str) -> dict[str, Any]:
     }
 
 
-def test_the_role_takes_what_the_module_takes() -> None:
+def test_role_accepts_the_options_of_the_module() -> None:
     """Verify this except for defaults of entries: the defaults of the module count."""
     file = ROOT / "roles/analysis_config/meta/argument_specs.yml"
     spec = yaml.safe_load(file.read_text("utf-8"))["argument_specs"]["main"]["options"]
@@ -923,7 +921,7 @@ def test_the_role_takes_what_the_module_takes() -> None:
 
 @pytest.mark.parametrize("name", ["co*", "*"])
 @pytest.mark.parametrize("state", ["absent", "present"])
-def test_a_pattern_names_no_group(name: str, state: str) -> None:
+def test_pattern_is_rejected_as_a_group_name(name: str, state: str) -> None:
     """Verify that a missing group with such a name does not count as absent."""
     server = Server()
     with pytest.raises(ToolchainError, match="has a wildcard in its name") as caught:

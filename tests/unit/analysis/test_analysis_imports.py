@@ -71,11 +71,11 @@ def failed(*replies: Reply, **options: Any) -> ToolchainError:
         ({}, "unknown"),
     ],
 )
-def test_other_states_than_the_usual_ones_are_unknown(record: dict[str, Any], state: str) -> None:
+def test_undocumented_states_are_unknown(record: dict[str, Any], state: str) -> None:
     assert import_polling.state_of(record) == state
 
 
-def test_progress_is_told_where_it_is_new() -> None:
+def test_progress_is_shown_when_it_changes() -> None:
     found, actions, said = follow(
         lines(OTHERS),
         DONE,
@@ -92,7 +92,7 @@ def test_progress_is_told_where_it_is_new() -> None:
     ]
 
 
-def test_an_import_that_runs_already_is_joined() -> None:
+def test_running_import_is_joined() -> None:
     earlier = {"project": "fw", "status": "Failed", "message": "long ago"}
     running = {"project": "fw", "status": "Running"}
     _found, actions, _said = follow(
@@ -101,7 +101,7 @@ def test_an_import_that_runs_already_is_joined() -> None:
     assert actions == ["import_status", "import_status"]
 
 
-def test_what_earlier_imports_left_does_not_count() -> None:
+def test_records_of_earlier_imports_are_ignored() -> None:
     earlier = {"project": "fw", "status": "Failed", "message": "long ago"}
     found, _actions, _said = follow(
         lines(earlier), DONE, lines(earlier, {"project": "fw", "status": "Completed"})
@@ -109,7 +109,7 @@ def test_what_earlier_imports_left_does_not_count() -> None:
     assert found == [{"project": "fw", "status": "Completed"}]
 
 
-def test_a_project_that_is_there_and_of_which_nothing_is_told_has_been_imported() -> None:
+def test_existing_project_without_record_is_imported() -> None:
     found, actions, _said = follow(
         lines(), DONE, lines(), lines(), RUNNING, lines(), lines({"name": "fw"})
     )
@@ -123,7 +123,7 @@ def test_a_project_that_is_there_and_of_which_nothing_is_told_has_been_imported(
     ]
 
 
-def test_neither_a_record_nor_a_project_is_a_failure_in_the_end() -> None:
+def test_missing_record_and_project_is_an_error() -> None:
     error = failed(lines(), DONE, *[lines()] * 17)
     assert error.kind == "failed"
     assert "neither the import nor the project" in str(error)
@@ -136,31 +136,31 @@ def test_neither_a_record_nor_a_project_is_a_failure_in_the_end() -> None:
         ({}, "Failed"),
     ],
 )
-def test_a_failed_import_is_told_in_the_servers_words(record: dict[str, Any], words: str) -> None:
+def test_failed_import_has_the_error_of_the_server(record: dict[str, Any], words: str) -> None:
     record = {"project": "fw", "status": "Failed", **record}
     error = failed(lines(), DONE, lines(record), lines())
     assert (error.kind, error.detail) == ("failed", words)
     assert str(error) == f"importing the project 'fw': {words}"
 
 
-def test_a_server_that_does_not_answer_for_a_while_is_waited_for() -> None:
+def test_unavailable_server_is_awaited() -> None:
     _found, _actions, said = follow(
         lines(), DONE, Reply(cut=True), Reply(503), refusal(502, "proxy"), COMPLETED
     )
     assert said == ["importing the project 'fw': the server does not respond, still waiting"]
 
 
-def test_another_trouble_ends_the_waiting() -> None:
+def test_other_error_ends_waiting() -> None:
     assert failed(lines(), DONE, refusal(401, "token expired")).kind == "auth"
 
 
-def test_time_is_up_while_the_import_goes_on() -> None:
+def test_timeout_during_the_import_is_an_error() -> None:
     error = failed(lines(), DONE, *[RUNNING] * 3, timeout=1)
     assert error.kind == "timeout"
     assert "importing the project 'fw': it has not finished (Running)" in str(error)
 
 
-def test_a_lost_answer_is_looked_up() -> None:
+def test_lost_response_is_verified() -> None:
     _found, actions, _said = follow(lines(), Reply(cut=True), RUNNING, COMPLETED)
     assert actions.count("import_project") == 1
     _found, actions, _said = follow(
@@ -170,12 +170,12 @@ def test_a_lost_answer_is_looked_up() -> None:
 
 
 @pytest.mark.parametrize("shown", [(lines(), lines()), (refusal(500, "no"),)])
-def test_a_lost_start_of_which_nothing_is_seen_fails(shown: tuple[Reply, ...]) -> None:
+def test_lost_start_without_trace_is_an_error(shown: tuple[Reply, ...]) -> None:
     error = failed(lines(), Reply(cut=True), *shown)
     assert error.outcome_unknown
 
 
-def test_without_a_project_all_that_is_new_counts() -> None:
+def test_every_new_record_counts_without_project() -> None:
     before = {"project": "old", "status": "Running"}
     found, actions, _said = follow(
         lines(before),
@@ -188,13 +188,13 @@ def test_without_a_project_all_that_is_new_counts() -> None:
     assert actions[1] == "import_server_configuration"
 
 
-def test_settings_of_which_nothing_is_told_for_a_while_have_been_imported() -> None:
+def test_settings_without_record_are_imported_after_a_while() -> None:
     found, actions, _said = follow(lines(), DONE, *[lines()] * 8, wanted=SERVER)
     assert found == []
     assert "projects" not in actions
 
 
-def test_a_project_with_an_unknown_status_is_imported_if_it_exists_and_nothing_changes() -> None:
+def test_project_with_unknown_status_is_imported_once_stable() -> None:
     def unknown(percent: int) -> Reply:
         return lines({"project": "fw", "status": "Phase 3", "progress": percent})
 
@@ -206,13 +206,13 @@ def test_a_project_with_an_unknown_status_is_imported_if_it_exists_and_nothing_c
     assert said[-1] == "importing the project 'fw': Phase 3 99 %"
 
 
-def test_settings_with_an_unknown_status_are_waited_for_until_nothing_changes() -> None:
+def test_settings_with_unknown_status_are_imported_once_stable() -> None:
     unknown = {"name": "server", "status": "Phase 3"}
     found, _actions, _said = follow(lines(), DONE, *[lines(unknown)] * 8, wanted=SERVER)
     assert found == [unknown]
 
 
-def test_settings_may_be_told_of_late() -> None:
+def test_delayed_settings_record_is_awaited() -> None:
     running, done = {"name": "server", "status": "Running"}, {"name": "server", "status": "Done"}
     found, _actions, _said = follow(
         lines(), DONE, lines(), lines(), lines(running), lines(done), wanted=SERVER
@@ -220,7 +220,7 @@ def test_settings_may_be_told_of_late() -> None:
     assert found == [done]
 
 
-def test_nothing_is_waited_for_longer_than_half_of_the_time() -> None:
+def test_missing_record_is_awaited_for_half_of_the_timeout() -> None:
     found, actions, _said = follow(lines(), DONE, *[lines()] * 3, wanted=SERVER, timeout=2)
     assert (found, actions.count("import_status")) == ([], 4)
 
@@ -262,9 +262,7 @@ def run_against(server: Listing, wanted: Import) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("looks", [0, 1, 2])
 @pytest.mark.parametrize("writes_over", [False, True])
-def test_a_second_import_that_ends_as_the_first_one_is_told_apart(
-    writes_over: bool, looks: int
-) -> None:
+def test_second_import_with_equal_result_is_distinguished(writes_over: bool, looks: int) -> None:
     end = {"name": "server", "status": "Completed"}
     server = Listing(end, writes_over=writes_over, looks=looks)
     assert run_against(server, SERVER) == [end]
@@ -280,7 +278,7 @@ def test_a_second_import_that_ends_as_the_first_one_is_told_apart(
         (SERVER, False, 0),
     ],
 )
-def test_an_import_that_fails_as_the_one_before_fails_again(
+def test_second_import_with_equal_failure_fails(
     wanted: Import, writes_over: bool, looks: int
 ) -> None:
     end = {"name": "fw", "status": "Failed", "message": "login refused"}
@@ -291,13 +289,13 @@ def test_an_import_that_fails_as_the_one_before_fails_again(
         assert (caught.value.kind, caught.value.detail) == ("failed", "login refused")
 
 
-def test_the_failure_of_a_project_long_ago_is_none_of_settings() -> None:
+def test_old_failure_of_a_project_does_not_affect_settings() -> None:
     old = lines({"project": "fw", "status": "Failed", "message": "long ago"})
     found, _actions, _said = follow(old, DONE, *[old] * 8, wanted=SERVER)
     assert found == []
 
 
-def test_an_import_of_others_that_ran_before_is_none_of_settings() -> None:
+def test_running_import_of_a_project_does_not_affect_settings() -> None:
     found, _actions, _said = follow(
         lines({"project": "fw", "status": "Running", "progress": 10}),
         DONE,
@@ -311,11 +309,11 @@ def test_an_import_of_others_that_ran_before_is_none_of_settings() -> None:
     assert found == [{"name": "server", "status": "Completed"}]
 
 
-def test_lost_settings_of_which_nothing_is_told_are_not_known() -> None:
+def test_lost_start_of_settings_without_record_has_unknown_outcome() -> None:
     assert failed(lines(), Reply(cut=True), lines(), wanted=SERVER).outcome_unknown
 
 
-def test_the_words_of_a_failed_import_are_short() -> None:
+def test_error_of_a_failed_import_is_short() -> None:
     words = "Stack\n" * 999
     record = {"project": "fw", "status": "Failed", "message": words}
     error = failed(lines(), DONE, lines(record), lines())

@@ -35,7 +35,7 @@ def one_record(seen: Seen) -> Reply:
     return lines({"action": seen.form["action"]})
 
 
-def test_each_part_is_read_once_by_its_own_action() -> None:
+def test_every_topic_is_read_once_by_its_action() -> None:
     with Stub(answer=one_record) as stub:
         result, warnings = gathered(stub, *analysis_info.TOPICS, "roles", project="p", limit=5)
         forms = {form.pop("action"): form for form in sent(stub)}
@@ -48,7 +48,7 @@ def test_each_part_is_read_once_by_its_own_action() -> None:
     assert (forms["projects"], warnings) == ({}, [])
 
 
-def test_the_options_go_to_the_parts_that_have_them() -> None:
+def test_options_are_sent_with_the_topics_that_have_them() -> None:
     options = {"project": "p", "build": "b", "feature": "f", "search": "s", "limit": None}
     names = ("license", "roles", "role_assignments", "users", "project_configuration", "builds")
     with Stub(answer=one_record) as stub:
@@ -66,13 +66,13 @@ def test_the_options_go_to_the_parts_that_have_them() -> None:
     }
 
 
-def test_the_version_is_shown_whole() -> None:
+def test_version_is_complete() -> None:
     with Stub(lines({"majorVersion": "24", "minorVersion": "2.1"})) as stub:
         result, _warnings = gathered(stub, "version")
     assert result["version"] == {"majorVersion": "24", "minorVersion": "2.1", "full": "24.2.1"}
 
 
-def test_a_list_as_long_as_its_limit_is_warned_of() -> None:
+def test_list_as_long_as_its_limit_gives_a_warning() -> None:
     with Stub(lines({"name": "a"}, {"name": "b"})) as stub:
         _result, warnings = gathered(stub, "users", limit=2)
     assert warnings == ["reading users: the list is as long as its limit (2) and may be cut"]
@@ -89,7 +89,7 @@ def test_a_list_as_long_as_its_limit_is_warned_of() -> None:
         (["users"], {"limit": 0}, "limit is 0"),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_the_first_request(
+def test_invalid_options_are_rejected_before_any_request(
     names: list[str], options: dict[str, Any], words: str
 ) -> None:
     with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
@@ -98,7 +98,7 @@ def test_options_that_cannot_be_are_refused_before_the_first_request(
 
 
 @pytest.mark.parametrize("body", ["", '{"majorVersion": "1"}\n{"majorVersion": "2"}\n'])
-def test_one_record_is_wanted_where_there_is_one(body: str) -> None:
+def test_topic_with_a_single_record_rejects_others(body: str) -> None:
     with Stub(Reply(body=body)) as stub, pytest.raises(ToolchainError, match="instead of one"):
         gathered(stub, "version")
 
@@ -139,7 +139,7 @@ def configured(seen: Seen) -> Reply:
     return lines(*CONFIGURED[seen.form["action"]])
 
 
-def test_an_export_has_the_lists_of_analysis_config() -> None:
+def test_export_has_the_lists_of_analysis_config() -> None:
     with Stub(answer=configured) as stub:
         result, warnings = gathered(stub, export=True, project="p")
         actions = [form["action"] for form in sent(stub)]
@@ -157,7 +157,7 @@ def test_an_export_has_the_lists_of_analysis_config() -> None:
     assert (warnings, "password" in json.dumps(config)) == ([], False)
 
 
-def test_an_export_has_the_empty_fields_too() -> None:
+def test_export_contains_empty_fields() -> None:
     """Verify this because later additions to these fields would otherwise never be drift."""
     omitting: dict[str, list[dict[str, Any]]] = {
         **CONFIGURED,
@@ -175,7 +175,7 @@ def test_an_export_has_the_empty_fields_too() -> None:
     assert config["views"][1] == {"project": "p", "name": "any", "query": "", "tags": []}
 
 
-def test_what_no_object_shows_is_not_exported() -> None:
+def test_fields_never_shown_are_not_exported() -> None:
     hiding = {
         **CONFIGURED,
         **{kind: [{"name": "x"}] for kind in ("groups", "roles", "modules", "views")},
@@ -187,7 +187,7 @@ def test_what_no_object_shows_is_not_exported() -> None:
     assert config["views"] == [{"project": "p", "name": "x", "tags": []}]
 
 
-def test_an_export_without_a_project_has_them_all() -> None:
+def test_export_without_project_contains_all_projects() -> None:
     with Stub(answer=configured) as stub:
         result, _warnings = gathered(stub, export=True)
     assert [project["name"] for project in result["config"]["projects"]] == ["p", "q"]
@@ -195,7 +195,7 @@ def test_an_export_without_a_project_has_them_all() -> None:
     assert len(result["config"]["role_assignments"]) == 3
 
 
-def test_a_project_that_is_not_there_cannot_be_exported() -> None:
+def test_missing_project_cannot_be_exported() -> None:
     with Stub(answer=configured) as stub, pytest.raises(ToolchainError, match="x, y") as caught:
         gathered(stub, export=True, project=["x", "p", "y"])
     assert caught.value.kind == "not_found"
@@ -214,7 +214,7 @@ def reported(stub: Stub, kind: str, **options: Any) -> tuple[Any, list[str]]:
 COUNTS = {"rows": [{"id": 1, "name": "C"}], "columns": [], "data": [[]], "warnings": ["hm"]}
 
 
-def test_a_report_over_several_lines_is_one_report() -> None:
+def test_report_over_several_lines_is_parsed() -> None:
     with Stub(Reply(body=json.dumps(COUNTS, indent=4))) as stub:
         found, warnings = reported(
             stub, "report", project="p", build="b", x="State", y="Owner", query="code:X"
@@ -232,7 +232,7 @@ def test_a_report_over_several_lines_is_one_report() -> None:
     ]
 
 
-def test_a_filter_that_a_server_does_not_know_is_not_left_out() -> None:
+def test_unsupported_filter_is_not_dropped() -> None:
     reply = refusal(400, "Unknown parameter: filterQuery")
     with Stub(reply) as stub, pytest.raises(ToolchainError, match="filterQuery") as caught:
         reported(stub, "report", project="p", query="code:X")
@@ -246,14 +246,14 @@ def test_metrics_are_a_list() -> None:
     assert sent(stub) == [{"action": "metrics", "project": "p", "query": "file:a.c"}]
 
 
-def test_metrics_that_may_be_cut_are_warned_of() -> None:
+def test_possibly_truncated_metrics_give_a_warning() -> None:
     with Stub(lines(*[{"metricValue": 7}] * 1000)) as stub:
         found, warnings = reported(stub, "metrics", project="p")
     assert (len(found), len(warnings)) == (1000, 1)
     assert "1000 records and may be cut" in warnings[0]
 
 
-def test_churns_need_their_project_on_real_servers_alone() -> None:
+def test_churns_need_a_project_only_on_real_servers() -> None:
     churns: dict[str, Any] = {"rows": [], "columns": [], "data": []}
     with Stub(refusal(400, "Unknown parameter: project"), lines(churns)) as stub:
         assert reported(stub, "churns", project="p", component="c")[0] == churns
@@ -271,7 +271,9 @@ def test_churns_need_their_project_on_real_servers_alone() -> None:
         ("report", {"project": "p", "component": "c"}, "component cannot be combined with"),
     ],
 )
-def test_a_report_takes_its_own_options(kind: str, options: dict[str, Any], words: str) -> None:
+def test_report_accepts_only_its_own_options(
+    kind: str, options: dict[str, Any], words: str
+) -> None:
     with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
         reported(stub, kind, **options)
     assert caught.value.kind == "invalid"
@@ -305,7 +307,7 @@ RUNNING = {"name": "settings", "status": "Running", "progress": 40}
 OVER = {**RUNNING, "status": "Completed", "progress": 100}
 
 
-def test_settings_are_imported_once_and_waited_for() -> None:
+def test_settings_are_imported_once_and_awaited() -> None:
     with Stub(lines(), Reply(), lines(RUNNING), lines(OVER)) as stub:
         operation = importing(stub)
         planned = operation.plan()
@@ -322,7 +324,7 @@ def test_settings_are_imported_once_and_waited_for() -> None:
     }
 
 
-def test_settings_may_be_imported_without_waiting() -> None:
+def test_settings_are_not_awaited_without_wait() -> None:
     with Stub(lines(), Reply()) as stub:
         operation = importing(stub, wait=False, source_password=None)
         assert operation.apply(operation.plan()) == {"status": []}
@@ -337,7 +339,7 @@ def test_settings_may_be_imported_without_waiting() -> None:
         ((OVER,), None),
     ],
 )
-def test_an_import_whose_result_is_unknown_is_warned_of(
+def test_import_with_unknown_result_gives_a_warning(
     shown: tuple[Any, ...], words: str | None
 ) -> None:
     with Stub(lines(), Reply(), answer=lambda seen: lines(*shown)) as stub:
@@ -349,14 +351,14 @@ def test_an_import_whose_result_is_unknown_is_warned_of(
         assert words in warnings[0]
 
 
-def test_an_import_that_is_not_waited_for_is_not_warned_of() -> None:
+def test_unawaited_import_gives_no_warning() -> None:
     with Stub(lines(), Reply()) as stub:
         operation, warnings = warned(stub, wait=False)
         operation.apply(operation.plan())
     assert warnings == []
 
 
-def test_a_failed_import_fails_with_the_words_of_the_server() -> None:
+def test_failed_import_has_the_error_of_the_server() -> None:
     failed = {**RUNNING, "status": "Failed", "message": "Login to the source failed"}
     with Stub(lines(), Reply(), lines(failed)) as stub:
         operation = importing(stub)
@@ -367,7 +369,7 @@ def test_a_failed_import_fails_with_the_words_of_the_server() -> None:
 
 
 @pytest.mark.parametrize("begun", [True, False])
-def test_an_import_whose_answer_got_lost_is_looked_up(begun: bool) -> None:
+def test_lost_response_to_an_import_is_verified(begun: bool) -> None:
     shown = [lines(OVER), lines(OVER)] if begun else [lines()]
     with Stub(lines(), Reply(cut=True), *shown) as stub:
         operation = importing(stub)
@@ -380,7 +382,7 @@ def test_an_import_whose_answer_got_lost_is_looked_up(begun: bool) -> None:
     assert actions.count("import_server_configuration") == 1
 
 
-def test_user_info_in_the_address_of_the_source_is_not_shown() -> None:
+def test_user_info_of_the_source_url_is_not_shown() -> None:
     with Stub() as stub:
         planned = importing(stub, source_url="https://me:pass-word@old.example.com").plan()
     assert planned.after == {"imported_from": "https://old.example.com"}

@@ -107,7 +107,7 @@ def failure(server: Server, **options: Any) -> ToolchainError:
     return caught.value
 
 
-def test_only_issues_that_differ_are_written_and_read_back() -> None:
+def test_only_different_issues_are_written_and_verified() -> None:
     server = Server(1, 2, 3)
     server.issues[2]["status"] = "fix"  # names of statuses are case-insensitive
     planned, result, writes = run(server, ids=[3, 1, 2, 3], status="Fix")
@@ -120,7 +120,7 @@ def test_only_issues_that_differ_are_written_and_read_back() -> None:
     assert run(server, ids=[3, 1, 2], status="Fix")[0].changed is False
 
 
-def test_the_issues_of_a_query_are_found_by_one_search() -> None:
+def test_issues_of_a_query_take_one_search() -> None:
     server = Server(1, 2)
     server.issues[1]["owner"] = "bob"
     with Stub(answer=server) as stub:
@@ -130,7 +130,7 @@ def test_the_issues_of_a_query_are_found_by_one_search() -> None:
     assert planned.after == {"2": {"owner": "bob"}}
 
 
-def test_issues_are_written_in_batches_of_those_that_differ_alike() -> None:
+def test_issues_with_equal_changes_are_written_in_batches() -> None:
     server = Server(*range(1, 251))
     for number in range(1, 31):
         server.issues[number]["status"] = "Fix"
@@ -145,7 +145,7 @@ def test_issues_are_written_in_batches_of_those_that_differ_alike() -> None:
 # Comments
 
 
-def test_a_comment_goes_along_with_another_change() -> None:
+def test_comment_is_sent_with_another_change() -> None:
     server = Server(1)
     planned, result, writes = run(server, query="x", status="Fix", comment="look")
     assert writes[0]["comment"] == "look"
@@ -155,7 +155,7 @@ def test_a_comment_goes_along_with_another_change() -> None:
 
 
 @pytest.mark.parametrize("how", [{"ids": [1, 2]}, {"query": "x"}])
-def test_a_comment_alone_is_written_unless_it_is_the_newest_one(how: dict[str, Any]) -> None:
+def test_single_comment_is_written_unless_it_is_the_newest(how: dict[str, Any]) -> None:
     server = Server(1, 2)
     # The newest comment by its date, regardless of its position; changes without a comment do not
     # count.
@@ -173,7 +173,7 @@ def test_a_comment_alone_is_written_unless_it_is_the_newest_one(how: dict[str, A
     )
 
 
-def test_without_a_history_a_comment_is_written_each_time() -> None:
+def test_comment_is_always_written_without_history() -> None:
     server = Server(1, shows_history=False)
     for _time in range(2):
         planned, result, writes = run(server, ids=[1], comment="look")
@@ -186,7 +186,7 @@ def test_without_a_history_a_comment_is_written_each_time() -> None:
 
 @pytest.mark.parametrize("place", [lambda old, new: [*old, new], lambda old, new: [new, *old]])
 @pytest.mark.parametrize("dates", ["same", "numbers", "texts"])
-def test_the_newest_comment_is_found_in_either_order(place: Any, dates: str) -> None:
+def test_newest_comment_is_found_in_either_order(place: Any, dates: str) -> None:
     history: list[dict[str, Any]] = []
     for number in range(11):
         date = {"same": 5, "numbers": number, "texts": str(number)}[dates]
@@ -208,13 +208,11 @@ def test_the_newest_comment_is_found_in_either_order(place: Any, dates: str) -> 
         ({"history": [{"comment": 7}, {"comment": None}]}, "7"),
     ],
 )
-def test_a_comment_is_shown_in_one_way_or_another(
-    record: dict[str, Any], comment: str | None
-) -> None:
+def test_comment_is_found_in_any_format(record: dict[str, Any], comment: str | None) -> None:
     assert issue_details.newest_comment(record) == comment
 
 
-def test_members_that_are_no_texts_are_compared_as_texts() -> None:
+def test_non_string_members_are_compared_as_strings() -> None:
     server = Server(1)
     server.issues[1].update(status=4, code=12, owner=None)
     planned, result, _writes = run(server, ids=[1], status="4", owner="bob")
@@ -224,7 +222,7 @@ def test_members_that_are_no_texts_are_compared_as_texts() -> None:
     ]
 
 
-def test_more_issues_than_may_be_changed_stop_it() -> None:
+def test_exceeding_max_issues_is_rejected() -> None:
     server = Server(1, 2, 3)
     error = failure(server, query="state:New", status="Fix", max_issues=2)
     assert (error.kind, server.writes) == ("invalid", 0)
@@ -233,7 +231,7 @@ def test_more_issues_than_may_be_changed_stop_it() -> None:
     assert run(server, query="x", status="Fix", max_issues=3)[0].changed
 
 
-def test_a_query_that_the_server_does_not_understand_stops_it() -> None:
+def test_query_with_server_warnings_is_rejected() -> None:
     # The query would match all issues.
     server = Server(1, warnings=["Unknown keyword: colour"])
     error = failure(server, query="colour:red", status="Fix")
@@ -241,7 +239,7 @@ def test_a_query_that_the_server_does_not_understand_stops_it() -> None:
     assert "Unknown keyword: colour" in str(error)
 
 
-def test_issues_that_are_not_there_are_all_named() -> None:
+def test_all_missing_issues_are_named() -> None:
     server = Server(1)
     error = failure(server, ids=[1, 8, 9], status="Fix")
     assert (error.kind, server.writes) == ("not_found", 0)
@@ -249,7 +247,7 @@ def test_issues_that_are_not_there_are_all_named() -> None:
     assert len(str(failure(server, ids=list(range(1000, 1500)), status="Fix"))) < 1000
 
 
-def test_folded_issues_are_searched_for_one_by_one() -> None:
+def test_folded_issues_are_searched_individually() -> None:
     # A folded issue may have another status than the issue that is shown.
     server = Server(1, 2, 3, folds=True)
     server.issues[2]["status"] = "Fix"
@@ -266,7 +264,7 @@ def test_folded_issues_are_searched_for_one_by_one() -> None:
         ({"query": "build:a build:b", "status": "Fix"}, "one build"),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_the_first_request(
+def test_invalid_options_are_rejected_before_any_request(
     options: dict[str, Any], words: str
 ) -> None:
     with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
@@ -274,7 +272,7 @@ def test_options_that_cannot_be_are_refused_before_the_first_request(
     assert caught.value.kind == "invalid"
 
 
-def test_no_ids_are_no_issues() -> None:
+def test_empty_list_of_ids_is_unchanged() -> None:
     with Stub() as stub:
         assert plan(stub, ids=[], status="Fix")[1].result == {"issues": []}
         task, warnings = task_for(stub)
@@ -298,7 +296,7 @@ def test_no_ids_are_no_issues() -> None:
         ("Waiting", "Analyze", 1, "documented are Analyze, Ignore, "),
     ],
 )
-def test_a_status_that_nothing_shows_is_warned_of(
+def test_unknown_status_gives_a_warning(
     status: str, others: str, searches: int, said: str | None
 ) -> None:
     server = Server(1, 2)
@@ -311,7 +309,7 @@ def test_a_status_that_nothing_shows_is_warned_of(
     assert [str(said) in warning for warning in warnings] == ([] if said is None else [True])
 
 
-def test_a_status_of_issues_that_have_it_is_not_searched_for() -> None:
+def test_current_status_needs_no_search() -> None:
     server = Server(1)
     server.issues[1]["status"] = "Waiting"
     with Stub(answer=server) as stub:
@@ -322,13 +320,13 @@ def test_a_status_of_issues_that_have_it_is_not_searched_for() -> None:
 # Results of a write
 
 
-def test_what_the_server_did_not_keep_is_named() -> None:
+def test_dropped_fields_are_reported() -> None:
     error = failure(Server(1, 2, deaf=True), ids=[1, 2], status="Fix", comment="look")
     assert error.kind == "rejected"
     assert "did not keep status of 2 issues (1, 2)" in str(error)
 
 
-def test_a_refused_batch_leaves_those_before_it_done() -> None:
+def test_rejected_batch_keeps_earlier_batches() -> None:
     server = Server(*range(1, 121), refused_after=1)
     error = failure(server, query="x", status="Fix")
     assert (error.kind, server.writes) == ("permission", 2)
@@ -336,7 +334,7 @@ def test_a_refused_batch_leaves_those_before_it_done() -> None:
     assert "updating 20 issues (101, 102, " in str(error)
 
 
-def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None:
+def test_lost_response_is_verified_and_not_resent() -> None:
     server = Server(1, 2, lost=Reply(cut=True))
     _planned, result, writes = run(server, ids=[1, 2], status="Fix", comment="look")
     assert len(writes) == 1
@@ -344,7 +342,7 @@ def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None
 
 
 @pytest.mark.parametrize("shows_history", [True, False])
-def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(shows_history: bool) -> None:
+def test_unverified_lost_write_is_an_error(shows_history: bool) -> None:
     server = Server(1, lost=Reply(cut=True), deaf=shows_history, shows_history=shows_history)
     error = failure(server, ids=[1], status="Fix", comment="look")
     assert (error.kind, error.outcome_unknown, server.writes) == ("network", True, 1)
@@ -352,7 +350,7 @@ def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(shows_histor
     assert str(error).endswith(f"; {message}")
 
 
-def test_a_refused_write_is_told_as_it_is() -> None:
+def test_rejected_write_is_reported() -> None:
     server = Server(1, lost=refusal(500, "lost the database"))
     assert failure(server, ids=[1], status="Fix").kind == "server"
     assert server.writes == 1

@@ -437,7 +437,7 @@ READS = ("users", "groups", "role_assignments", "projects", "views", "builds", "
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_sent(name: str) -> None:
+def test_expected_forms_are_sent(name: str) -> None:
     case = CASES[name]
     plan, values, forms, warnings = manage(case.noun, *case.replies, **case.params)
     assert plan.action == case.action
@@ -572,7 +572,7 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_what_is_refused(name: str) -> None:
+def test_invalid_request_is_rejected(name: str) -> None:
     noun, params, replies, kind, words = REFUSALS[name]
     error = refused(noun, *replies, **params)
     assert error.kind == kind
@@ -583,7 +583,7 @@ def test_what_is_refused(name: str) -> None:
     ("kept", "changed"),
     [(VIEW, False), ({**VIEW, "query": "state:Fixed", "tags": ["b"]}, True)],
 )
-def test_a_change_that_was_not_kept_counts_where_it_left_something(
+def test_dropped_field_is_an_error_and_partial_change_counts(
     kept: dict[str, Any], changed: bool
 ) -> None:
     params = {"project": "p", "name": "v", "query": "state:Fixed", "tags": ["a"]}
@@ -592,7 +592,7 @@ def test_a_change_that_was_not_kept_counts_where_it_left_something(
 
 
 @pytest.mark.parametrize("refuses", [True, False])
-def test_a_view_that_is_made_anew_keeps_its_tags_where_creating_takes_none(refuses: bool) -> None:
+def test_recreated_view_keeps_its_tags(refuses: bool) -> None:
     anew = {**TAGGED, "query": "state:Fixed"}
     created = (UNKNOWN, DONE) if refuses else (DONE,)
     bare = {name: value for name, value in anew.items() if name != "tags"}
@@ -609,7 +609,7 @@ def test_a_view_that_is_made_anew_keeps_its_tags_where_creating_takes_none(refus
     assert values["view"]["tags"] == ["a", "b"]
 
 
-def test_the_old_view_comes_back_where_the_server_refuses_the_new_one() -> None:
+def test_old_view_is_restored_if_the_new_one_is_rejected() -> None:
     replies = (lines(TAGGED), UNKNOWN, lines(TAGGED), DONE, refusal(422, "Bad query"), DONE)
     with Stub(*replies) as stub:
         params: dict[str, Any] = {"project": "p", "name": "v", "query": "x:", "recreate": True}
@@ -641,14 +641,14 @@ UNNAMED: list[dict[str, Any]] = [{}, *({"name": name} for name in NO_NAMES)]
         ("build", {"project": "p"}),
     ],
 )
-def test_records_without_a_name_are_no_objects(noun: str, inside: dict[str, str]) -> None:
+def test_records_without_name_are_ignored(noun: str, inside: dict[str, str]) -> None:
     plan, _values, _forms, _warnings = manage(
         noun, lines(*UNNAMED), VERSION, name="x", state="absent", **inside
     )
     assert not plan.changed
 
 
-def test_assignments_without_a_name_are_none() -> None:
+def test_assignments_without_name_are_ignored() -> None:
     held = [*UNNAMED, {"name": "dev", "group": True, "projectId": None}]
     records = lines(*UNNAMED, {"name": ["x"], "assignments": held}, {"assignments": held})
     absent = {"name": "x", "account": "dev", "group": True, "state": "absent"}
@@ -656,7 +656,7 @@ def test_assignments_without_a_name_are_none() -> None:
     assert not plan.changed
 
 
-def test_members_that_no_server_shows_are_not_written_alone() -> None:
+def test_hidden_members_are_not_written_alone() -> None:
     shown = {"name": "dev", "readonly": False}
     plan, values, _forms, warnings = manage("group", lines(shown), name="dev", users=["alice"])
     assert not plan.changed
@@ -664,7 +664,7 @@ def test_members_that_no_server_shows_are_not_written_alone() -> None:
     assert "does not show users of the group 'dev'" in warnings[0]
 
 
-def test_members_left_out_beside_a_group_that_shows_them_are_none() -> None:
+def test_omitted_members_count_as_empty_if_another_group_shows_members() -> None:
     empty = {"name": "dev", "readonly": False}
     plan, _values, _forms, warnings = manage(
         "group", lines(OTHER_GROUP, empty), name="dev", users=[]
@@ -673,7 +673,7 @@ def test_members_left_out_beside_a_group_that_shows_them_are_none() -> None:
     assert warnings == []
 
 
-def test_a_server_that_keeps_the_escapes_is_given_the_members_without() -> None:
+def test_members_are_sent_unescaped_if_the_server_keeps_escapes() -> None:
     kept = _group(users=[r"CORP\\alice"])
     done = _group(users=[r"CORP\alice"])
     _plan, values, forms, _warnings = manage(
@@ -684,28 +684,28 @@ def test_a_server_that_keeps_the_escapes_is_given_the_members_without() -> None:
     assert values["group"]["users"] == [r"CORP\alice"]
 
 
-def test_a_server_that_keeps_the_escapes_is_given_the_tags_without() -> None:
+def test_tags_are_sent_unescaped_if_the_server_keeps_escapes() -> None:
     kept, done = lines({**VIEW, "tags": [r"a\\b"]}), lines({**VIEW, "tags": [r"a\b"]})
     view = {"project": "p", "name": "v", "query": "state:New", "tags": [r"a\b"]}
     _plan, _values, forms, _warnings = manage("view", lines(), DONE, kept, DONE, done, **view)
     assert forms[3] == {"action": "update_view", "project": "p", "name": "v", "tags": r"a\b"}
 
 
-def test_a_password_is_in_no_plan() -> None:
+def test_password_is_not_in_the_plan() -> None:
     plan, values, _forms, _warnings = manage(
         "user", lines(), DONE, lines({"name": "eve"}), name="eve", password="geheim"
     )
     assert "geheim" not in repr((plan, values))
 
 
-def test_no_secret_is_in_the_words_for_an_object() -> None:
+def test_secrets_are_not_in_the_options() -> None:
     user = build(analysis_user.AnalysisUserOptions, name="n", password="geheim")
     assert "geheim" not in repr((user, analysis_user.wanted(user)))
     project = build(analysis_project.AnalysisProjectOptions, name="n", import_from=SOURCE)
     assert "secret" not in repr((project, analysis_project.wanted(project)))
 
 
-def test_a_lost_answer_is_looked_up() -> None:
+def test_lost_response_is_verified() -> None:
     _plan, _values, forms, _warnings = manage(
         "group", lines(), Reply(cut=True), *[_group()] * 2, name="dev", users=["alice", "bob"]
     )
@@ -733,7 +733,7 @@ def imported(*replies: Reply, **params: Any) -> list[dict[str, str]]:
     return forms[1:]
 
 
-def test_an_import_is_started_once_and_waited_for() -> None:
+def test_import_is_started_once_and_awaited() -> None:
     running = [status("Queued"), status("Running", progress=40), status("Completed")]
     forms = imported(lines(), DONE, *running, lines({"name": "fw"}))
     assert [form["action"] for form in forms] == [
@@ -752,7 +752,7 @@ def test_an_import_is_started_once_and_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("state", "warned"), [("Cancelled", True), ("Completed", False)])
-def test_an_import_whose_result_is_unknown_is_warned_of(state: str, warned: bool) -> None:
+def test_import_with_unknown_result_gives_a_warning(state: str, warned: bool) -> None:
     options = {"name": "fw", "import_from": SOURCE, **WAIT, "wait_timeout": 0.1}
     answers = {"import_status": [lines()], "projects": [PROJECTS], "import_project": [DONE]}
     later = {"import_status": status(state), "projects": lines({"name": "fw"})}
@@ -769,14 +769,14 @@ def test_an_import_whose_result_is_unknown_is_warned_of(state: str, warned: bool
     assert ["reports an unknown status" in warning for warning in warnings] == [True] * warned
 
 
-def test_an_import_gets_its_new_name_in_the_end() -> None:
+def test_import_is_renamed_at_the_end() -> None:
     forms = imported(
         lines(), DONE, status("Completed"), DONE, lines({"name": "boot"}), new_name="boot"
     )
     assert forms[3] == {"action": "update_project", "name": "fw", "new_name": "boot"}
 
 
-def test_an_import_that_is_not_waited_for_is_only_started() -> None:
+def test_import_is_only_started_without_wait() -> None:
     forms = imported(lines(), lines(), DONE, PROJECTS, wait=False)
     assert [form["action"] for form in forms] == [
         "import_status",
@@ -786,7 +786,7 @@ def test_an_import_that_is_not_waited_for_is_only_started() -> None:
     ]
 
 
-def test_an_import_that_runs_and_is_not_waited_for_is_no_change() -> None:
+def test_running_import_is_unchanged_without_wait() -> None:
     options = {"name": "fw", "import_from": SOURCE, **WAIT, "wait": False}
     plan, values, forms, _warnings = manage("project", PROJECTS, status("Running"), **options)
     assert not plan.changed
@@ -800,9 +800,7 @@ def test_an_import_that_runs_and_is_not_waited_for_is_no_change() -> None:
     [(PROJECTS, False), (lines({"name": "fw"}), True), (Reply(403), None)],
     ids=["nothing", "a project", "not told"],
 )
-def test_an_import_that_failed_fails_the_task_with_the_servers_words(
-    left: Reply, changed: bool | None
-) -> None:
+def test_failed_import_has_the_error_of_the_server(left: Reply, changed: bool | None) -> None:
     """Verify that `changed` matches the read after the failure. If that read fails, `changed` is
     not set: an import was started.
     """
@@ -815,7 +813,7 @@ def test_an_import_that_failed_fails_the_task_with_the_servers_words(
     assert ("it has left a project" in str(error)) is bool(changed)
 
 
-def test_the_password_in_the_address_of_a_source_is_hidden() -> None:
+def test_password_of_the_source_url_is_hidden() -> None:
     hidden: list[str] = []
     with Stub() as stub:
         source = {**SOURCE, "url": "https://admin:in-the-url@old:8080"}
@@ -846,14 +844,14 @@ GUARDED: dict[str, tuple[str, dict[str, Any], tuple[Reply, ...]]] = {
 
 
 @pytest.mark.parametrize("name", GUARDED)
-def test_what_gives_the_account_of_the_task_its_rights_is_not_removed_unasked(name: str) -> None:
+def test_rights_of_own_account_are_not_removed_without_force(name: str) -> None:
     noun, params, replies = GUARDED[name]
     error = refused(noun, *replies, **params, state="absent")
     assert error.kind == "invalid"
     assert "force: true" in str(error)
 
 
-def test_with_force_the_own_account_goes() -> None:
+def test_force_deletes_own_account() -> None:
     there = lines({"name": "analyst"})
     params = {"name": "analyst", "state": "absent", "force": True}
     plan, _values, forms, _warnings = manage("user", there, DONE, lines(), **params)
@@ -861,7 +859,7 @@ def test_with_force_the_own_account_goes() -> None:
     assert forms[1] == {"action": "delete_user", "name": "analyst"}
 
 
-def test_the_account_of_the_task_stays_in_the_group_that_gives_it_a_role() -> None:
+def test_own_account_is_kept_in_the_group_of_its_role() -> None:
     error = refused("group", OWN_GROUP, HELD, name="dev", users=["bob"])
     assert (error.kind, "force: true" in str(error)) == ("invalid", True)
     kept = ["analyst", "eve"]

@@ -42,7 +42,7 @@ BUILDS = [{"id": 1, "name": "build_1"}, {"id": 12, "name": "My Build"}]
         ({"grouping": False}, "grouping:off"),
     ],
 )
-def test_a_search_text_from_data(clauses: dict[str, Any], text: str) -> None:
+def test_search_string_is_built_from_clauses(clauses: dict[str, Any], text: str) -> None:
     assert search_text.build(clauses) == text
 
 
@@ -67,14 +67,14 @@ def test_a_search_text_from_data(clauses: dict[str, Any], text: str) -> None:
         ({"Build": "a", "build": "b"}, "one build"),
     ],
 )
-def test_what_cannot_be_searched_for_is_refused(clauses: Any, words: str) -> None:
+def test_invalid_clauses_are_rejected(clauses: Any, words: str) -> None:
     with pytest.raises(ToolchainError, match=words) as caught:
         search_text.build(clauses)
     assert caught.value.kind == "invalid"
 
 
 @given(VALUES, st.sampled_from(["owner", "file", "build", "build_exact"]))
-def test_a_value_reaches_the_server_whole(value: str, keyword: str) -> None:
+def test_value_reaches_the_server_unchanged(value: str, keyword: str) -> None:
     # Parsed by the sandbox's own implementation of a query.
     text = search_text.build({keyword: value, "state": "New"})
     wanted, warnings = conditions(text)
@@ -88,14 +88,14 @@ def test_a_value_reaches_the_server_whole(value: str, keyword: str) -> None:
 
 
 @given(st.lists(VALUES, min_size=1, max_size=4))
-def test_alternatives_reach_the_server_one_by_one(values: list[str]) -> None:
+def test_alternatives_reach_the_server_separately(values: list[str]) -> None:
     wanted, _warnings = conditions(search_text.build({"owner": values}))
     bare = [each[1:-1] if each[0] in "'\"" else each for each in wanted["owner"]]
     assert sorted(bare) == sorted(values)
 
 
 @given(VALUES)
-def test_a_build_is_found_in_its_own_query(name: str) -> None:
+def test_build_name_is_found_in_its_query(name: str) -> None:
     (value,) = search_text.builds_of(search_text.build({"build_exact": name, "state": "New"}))
     assert search_text.names_build(value, [{"id": 7, "name": name}])
     assert not search_text.names_build(
@@ -116,7 +116,7 @@ def test_a_build_is_found_in_its_own_query(name: str) -> None:
         ("it's build:a", ["a"]),
     ],
 )
-def test_the_builds_of_a_search_text(text: str, found: list[str]) -> None:
+def test_builds_are_extracted_from_a_search_string(text: str, found: list[str]) -> None:
     assert search_text.builds_of(text) == found
 
 
@@ -141,5 +141,5 @@ def test_the_builds_of_a_search_text(text: str, found: list[str]) -> None:
         ("+b*d_1", False),
     ],
 )
-def test_a_build_that_a_project_has(value: str, known: bool) -> None:
+def test_build_of_the_project_is_recognized(value: str, known: bool) -> None:
     assert search_text.names_build(value, BUILDS) is known

@@ -89,7 +89,7 @@ def refused(manage: Any, *replies: Reply, **params: Any) -> ToolchainError:
 # Roles
 
 
-def test_an_unchanged_role_costs_one_request() -> None:
+def test_unchanged_role_takes_one_request() -> None:
     plan, values, forms = manage_role(
         lines({**ROLE, "name": "developers of old"}, ROLE),
         permissions={"webapi_access": True, "Assign roles": False, "brew_coffee": False},
@@ -106,7 +106,7 @@ def test_an_unchanged_role_costs_one_request() -> None:
     assert values["role"]["readonly"] is False
 
 
-def test_a_server_may_write_its_flags_and_lists_as_texts() -> None:
+def test_flags_and_lists_may_be_strings() -> None:
     shown = {
         **ROLE,
         "readonly": "false",
@@ -129,24 +129,24 @@ def test_a_server_may_write_its_flags_and_lists_as_texts() -> None:
     assert error.kind == "permission"
 
 
-def test_what_is_not_given_is_not_managed() -> None:
+def test_omitted_options_are_not_managed() -> None:
     plan, _values, _forms = manage_role(lines(ROLE), permissions={})
     assert not plan.changed
 
 
 @pytest.mark.parametrize("name", ["C++ & größe, 50%", "a+b"])
-def test_any_name_is_searched_for(name: str) -> None:
+def test_any_name_is_searched(name: str) -> None:
     _plan, _values, forms = manage_role(lines({**ROLE, "name": name}), name=name)
     assert forms == [{"action": "roles", "search": name}]
 
 
-def test_a_name_that_begins_with_the_sign_for_exact_is_looked_up_in_the_whole_list() -> None:
+def test_name_starting_with_plus_is_found_in_the_complete_list() -> None:
     plan, _values, forms = manage_role(lines(ROLE, {**ROLE, "name": "+1"}), name="+1")
     assert not plan.changed
     assert forms == [{"action": "roles"}]
 
 
-def test_a_role_is_created_with_everything_that_was_given() -> None:
+def test_role_is_created_with_every_given_option() -> None:
     created = role_with(permissions={"Create project": True})
     plan, values, forms = manage_role(
         lines({**ROLE, "name": "Developers"}),
@@ -172,7 +172,7 @@ def test_a_role_is_created_with_everything_that_was_given() -> None:
     assert values["role"]["permissions"]["create_project"] is True
 
 
-def test_only_what_differs_is_updated() -> None:
+def test_only_differences_are_updated() -> None:
     plan, _values, forms = manage_role(
         lines(ROLE),
         Reply(),
@@ -191,7 +191,7 @@ def test_only_what_differs_is_updated() -> None:
     assert plan.after["permissions"]["assign_role"] is True
 
 
-def test_a_permission_that_only_the_server_knows_is_sent_under_its_name() -> None:
+def test_undocumented_permission_is_sent_by_its_name() -> None:
     _plan, _values, forms = manage_role(
         lines(ROLE),
         Reply(),
@@ -201,7 +201,7 @@ def test_a_permission_that_only_the_server_knows_is_sent_under_its_name() -> Non
     assert forms[1]["brew_coffee"] == "true"
 
 
-def test_an_empty_list_empties() -> None:
+def test_empty_list_empties() -> None:
     _plan, values, forms = manage_role(
         lines(ROLE),
         Reply(),
@@ -212,7 +212,7 @@ def test_an_empty_list_empties() -> None:
     assert values["role"]["allowed_status_transitions"] == []
 
 
-def test_a_list_that_a_server_leaves_out_when_empty_counts_as_empty() -> None:
+def test_omitted_empty_list_counts_as_empty() -> None:
     shown = {name: value for name, value in ROLE.items() if name != "statusPermissions"}
     plan, _values, _forms = manage_role(lines(shown), allowed_status_transitions=[])
     assert not plan.changed
@@ -221,7 +221,7 @@ def test_a_list_that_a_server_leaves_out_when_empty_counts_as_empty() -> None:
 VERSION = lines({"majorVersion": "24", "minorVersion": "2"})
 
 
-def test_a_role_is_deleted_and_its_absence_costs_one_request() -> None:
+def test_role_is_deleted_and_absence_takes_one_request() -> None:
     plan, values, forms = manage_role(lines(ROLE), lines(), Reply(), lines(), state="absent")
     assert plan.action == "delete"
     assert plan.before["name"] == "developers"
@@ -234,7 +234,7 @@ def test_a_role_is_deleted_and_its_absence_costs_one_request() -> None:
     assert len(forms) == 1
 
 
-def test_nothing_at_all_is_called_absent_only_by_a_server_that_is_one() -> None:
+def test_empty_response_means_absent_only_from_a_real_server() -> None:
     plan, _values, forms = manage_role(lines(), VERSION, state="absent")
     assert not plan.changed
     assert forms[1] == {"action": "version"}
@@ -255,7 +255,7 @@ def test_nothing_at_all_is_called_absent_only_by_a_server_that_is_one() -> None:
         ({"name": "other"}, {"create_project": True}, "does not show"),
     ],
 )
-def test_what_the_server_did_not_keep_is_named(
+def test_dropped_fields_are_reported(
     after: dict[str, Any], params: dict[str, Any], words: str
 ) -> None:
     guard = [lines()] if "state" in params else []
@@ -266,7 +266,7 @@ def test_what_the_server_did_not_keep_is_named(
     assert words in str(error)
 
 
-def test_a_server_that_shows_no_permissions_is_asked_for_nothing_and_said_so() -> None:
+def test_hidden_permissions_are_not_written_and_give_a_warning() -> None:
     shown = {"name": "developers"}
     with Stub(lines(shown)) as stub:
         plan, values, warnings = run("role", stub, name="developers", create_project=True)
@@ -277,19 +277,19 @@ def test_a_server_that_shows_no_permissions_is_asked_for_nothing_and_said_so() -
 
 
 @pytest.mark.parametrize("params", [{"create_project": True}, {"state": "absent"}])
-def test_a_read_only_role_is_refused_before_the_write(params: dict[str, Any]) -> None:
+def test_read_only_role_is_rejected_before_any_write(params: dict[str, Any]) -> None:
     error = refused(manage_role, lines({**ROLE, "readonly": True}), **params)
     assert error.kind == "permission"
     assert "the role 'developers': it is read-only" in str(error)
 
 
-def test_a_read_only_role_that_is_as_wanted_is_fine() -> None:
+def test_unchanged_read_only_role_is_accepted() -> None:
     plan, _values, _forms = manage_role(lines({**ROLE, "readonly": True}), create_project=False)
     assert not plan.changed
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_permission_that_nobody_knows_is_refused_with_those_that_there_are(there: bool) -> None:
+def test_unknown_permission_is_rejected_with_a_list(there: bool) -> None:
     replies = [lines(ROLE)] if there else [lines()]
     error = refused(manage_role, *replies, permissions={"create_projects": False})
     assert error.kind == "invalid"
@@ -311,7 +311,7 @@ def test_a_permission_that_nobody_knows_is_refused_with_those_that_there_are(the
         ({"allowed_status_transitions": [{"from": "A", "to": "B;C"}]}, "'B;C'"),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_the_first_request(
+def test_invalid_options_are_rejected_before_any_request(
     params: dict[str, Any], words: str
 ) -> None:
     error = refused(manage_role, **params)
@@ -319,7 +319,7 @@ def test_options_that_cannot_be_are_refused_before_the_first_request(
     assert words in str(error)
 
 
-def test_the_same_permission_twice_is_fine_where_both_agree() -> None:
+def test_repeated_permission_is_accepted_if_both_agree() -> None:
     plan, _values, _forms = manage_role(
         lines(ROLE), create_project=False, permissions={"Create project": "false"}
     )
@@ -340,18 +340,18 @@ def test_every_permission_has_two_names(name: str, shown: str) -> None:
     )
 
 
-def test_a_name_that_was_taken_meanwhile_is_a_conflict() -> None:
+def test_name_taken_concurrently_is_a_conflict() -> None:
     taken = refusal(400, "Role developers already exists")
     error = refused(manage_role, lines(), taken, lines(ROLE), create_project=True)
     assert error.kind == "conflict"
 
 
-def test_a_record_of_another_shape_is_a_protocol_error() -> None:
+def test_malformed_record_is_a_protocol_error() -> None:
     error = refused(manage_role, lines({"name": "developers", "permissions": ["Create project"]}))
     assert error.kind == "protocol"
 
 
-def test_check_mode_plans_the_same_and_sends_no_write() -> None:
+def test_check_mode_plans_and_sends_no_write() -> None:
     with Stub(lines(ROLE), lines(ROLE)) as stub:
         options = build(analysis_role.AnalysisRoleOptions, name="developers", create_project=True)
         task, _warnings = task_for(stub, read_only=True)
@@ -367,7 +367,7 @@ def test_check_mode_plans_the_same_and_sends_no_write() -> None:
 # Lost responses
 
 
-def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None:
+def test_lost_response_is_verified_and_not_resent() -> None:
     _plan, values, forms = manage_role(
         lines(ROLE),
         Reply(cut=True),
@@ -380,7 +380,7 @@ def test_a_write_whose_answer_got_lost_is_looked_up_and_not_sent_again() -> None
 
 
 @pytest.mark.parametrize("answer", [Reply(body="done"), Reply(504, "too slow")])
-def test_a_write_that_was_answered_with_other_words_is_looked_up(answer: Reply) -> None:
+def test_unexpected_response_to_a_write_is_verified(answer: Reply) -> None:
     plan, values, forms = manage_role(lines(), answer, lines(ROLE), lines(ROLE))
     assert plan.changed
     assert values["role"]["name"] == "developers"
@@ -390,7 +390,7 @@ def test_a_write_that_was_answered_with_other_words_is_looked_up(answer: Reply) 
 
 
 @pytest.mark.parametrize("readable", [True, False])
-def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(readable: bool) -> None:
+def test_unverified_lost_write_is_an_error(readable: bool) -> None:
     back = lines(ROLE) if readable else refusal(500, "no")
     error = refused(manage_role, lines(ROLE), Reply(cut=True), back, back, create_project=True)
     assert error.kind == "network"
@@ -400,7 +400,7 @@ def test_a_lost_write_that_cannot_be_found_fails_with_what_was_lost(readable: bo
 # Modules
 
 
-def test_an_unchanged_module_costs_one_request() -> None:
+def test_unchanged_module_takes_one_request() -> None:
     plan, values, forms = manage_module(
         lines({"name": "other"}, MODULE), allow_all=True, paths=["**/b/*", "**/a/*"]
     )
@@ -414,7 +414,7 @@ def test_an_unchanged_module_costs_one_request() -> None:
     }
 
 
-def test_a_module_is_created_updated_and_deleted() -> None:
+def test_module_is_created_updated_and_deleted() -> None:
     plan, values, forms = manage_module(
         lines(), Reply(), lines(MODULE), allow_all=True, paths=["**/a/*", "**/b/*"]
     )
@@ -437,13 +437,13 @@ def test_a_module_is_created_updated_and_deleted() -> None:
     assert "module" not in values
 
 
-def test_a_new_module_needs_paths() -> None:
+def test_new_module_requires_paths() -> None:
     error = refused(manage_module, lines(), allow_all=True)
     assert error.kind == "invalid"
     assert "needs paths" in str(error)
 
 
-def test_a_module_is_renamed_together_with_what_else_differs() -> None:
+def test_module_is_renamed_with_its_other_changes() -> None:
     plan, values, forms = manage_module(
         lines(MODULE),
         Reply(),
@@ -463,14 +463,14 @@ def test_a_module_is_renamed_together_with_what_else_differs() -> None:
     assert values["module"]["name"] == "kernel"
 
 
-def test_a_module_that_has_its_new_name_already_is_unchanged() -> None:
+def test_renamed_module_is_unchanged() -> None:
     plan, values, forms = manage_module(lines({**MODULE, "name": "kernel"}), new_name="kernel")
     assert not plan.changed
     assert len(forms) == 1
     assert values["module"]["name"] == "kernel"
 
 
-def test_a_renamed_module_is_still_managed_under_its_new_name() -> None:
+def test_renamed_module_is_managed_by_its_new_name() -> None:
     renamed = {**MODULE, "name": "kernel"}
     _plan, _values, forms = manage_module(
         lines(renamed), Reply(), lines({**renamed, "paths": ["x"]}), new_name="kernel", paths=["x"]
@@ -478,7 +478,7 @@ def test_a_renamed_module_is_still_managed_under_its_new_name() -> None:
     assert forms[1] == {"action": "update_module", "project": "p", "name": "kernel", "paths": "x"}
 
 
-def test_a_module_that_is_nowhere_is_created_under_its_new_name() -> None:
+def test_missing_module_is_created_with_its_new_name() -> None:
     renamed = {**MODULE, "name": "kernel", "paths": ["x"]}
     _plan, _values, forms = manage_module(
         lines(), Reply(), lines(renamed), new_name="kernel", paths=["x"]
@@ -486,22 +486,22 @@ def test_a_module_that_is_nowhere_is_created_under_its_new_name() -> None:
     assert forms[1] == {"action": "create_module", "project": "p", "name": "kernel", "paths": "x"}
 
 
-def test_the_old_and_the_new_name_in_use_is_a_conflict() -> None:
+def test_old_and_new_name_in_use_are_a_conflict() -> None:
     error = refused(manage_module, lines(MODULE, {**MODULE, "name": "kernel"}), new_name="kernel")
     assert error.kind == "conflict"
     assert "'kernel'" in str(error)
 
 
-def test_the_same_old_and_new_name_is_no_rename() -> None:
+def test_equal_old_and_new_name_is_not_a_rename() -> None:
     plan, _values, _forms = manage_module(lines(MODULE), new_name="core")
     assert not plan.changed
 
 
-def test_new_name_contradicts_absent() -> None:
+def test_new_name_is_rejected_with_absent() -> None:
     assert refused(manage_module, state="absent", new_name="x").kind == "invalid"
 
 
-def test_a_server_that_hides_allow_all_is_never_written_for_it_alone() -> None:
+def test_hidden_allow_all_is_not_written_alone() -> None:
     shown = {"name": "core", "paths": ["a"]}
     with Stub(lines(shown)) as stub:
         plan, _values, warnings = run(
@@ -516,7 +516,7 @@ def test_a_server_that_hides_allow_all_is_never_written_for_it_alone() -> None:
     assert "does not show allow_all of the module 'core'" in warnings[0]
 
 
-def test_what_a_server_hides_goes_along_with_another_change() -> None:
+def test_hidden_field_is_written_with_another_change() -> None:
     plan, _values, forms = manage_module(
         lines({"name": "core", "paths": ["a"]}),
         Reply(),
@@ -537,7 +537,7 @@ def test_paths_with_commas_and_backslashes_are_escaped() -> None:
 
 
 @pytest.mark.parametrize("there", [(), (MODULE,)])
-def test_a_server_that_keeps_the_escapes_is_given_the_paths_without(
+def test_paths_are_sent_unescaped_if_the_server_keeps_escapes(
     there: tuple[dict[str, Any], ...],
 ) -> None:
     kept = lines({**MODULE, "paths": [r"**\\lib\\*", "a"]})
@@ -555,7 +555,7 @@ def test_a_server_that_keeps_the_escapes_is_given_the_paths_without(
     assert values["module"]["paths"] == paths
 
 
-def test_a_path_that_the_server_takes_apart_is_named() -> None:
+def test_path_split_by_the_server_is_reported() -> None:
     error = refused(
         manage_module,
         lines(MODULE),
@@ -567,7 +567,7 @@ def test_a_path_that_the_server_takes_apart_is_named() -> None:
     assert "did not keep paths" in str(error)
 
 
-def test_a_project_that_is_not_there_fails_by_its_name() -> None:
+def test_missing_project_is_named() -> None:
     error = refused(manage_module, refusal(400, "Project p does not exist"), state="absent")
     assert error.kind == "not_found"
     assert "Project p does not exist" in json.dumps(str(error))

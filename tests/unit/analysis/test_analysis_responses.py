@@ -38,7 +38,7 @@ def read(body: bytes) -> list[dict[str, Any]]:
         ('{"name": "größe\u2028\u0085"}\n'.encode(), [{"name": "größe\u2028\u0085"}]),
     ],
 )
-def test_records_are_read_however_their_lines_end(body: bytes, expected: list[Any]) -> None:
+def test_records_are_read_with_any_line_end(body: bytes, expected: list[Any]) -> None:
     assert read(body) == expected
 
 
@@ -58,12 +58,12 @@ def test_records_are_read_however_their_lines_end(body: bytes, expected: list[An
         (b'{"name": "\xff"}\n', "cut"),
     ],
 )
-def test_what_is_not_an_answer_is_refused(body: bytes, words: str) -> None:
+def test_malformed_response_is_rejected(body: bytes, words: str) -> None:
     with pytest.raises(responses.UnreadableResponse, match=words):
         read(body)
 
 
-def test_records_come_as_their_lines_do() -> None:
+def test_records_are_yielded_line_by_line() -> None:
     def lines() -> Any:
         yield b'{"id": 1}'
         raise ConnectionError("the rest never came")
@@ -73,7 +73,7 @@ def test_records_come_as_their_lines_do() -> None:
 
 
 @given(RECORDS, st.sampled_from(["\n", "\r\n", "\n\n", "\r\n \r\n"]), st.booleans())
-def test_any_records_survive_any_line_ends(
+def test_any_records_survive_any_line_end(
     records: list[dict[str, Any]], end: str, trailing: bool
 ) -> None:
     body = end.join(json.dumps(record, ensure_ascii=False) for record in records)
@@ -81,9 +81,7 @@ def test_any_records_survive_any_line_ends(
 
 
 @given(RECORDS.filter(bool), st.integers(1, 10))
-def test_a_cut_last_line_is_never_taken_for_an_answer(
-    records: list[dict[str, Any]], missing: int
-) -> None:
+def test_truncated_last_line_is_never_accepted(records: list[dict[str, Any]], missing: int) -> None:
     body = "\n".join(json.dumps(record) for record in records)
     last = len(json.dumps(records[-1]))
     cut = body[: -min(missing, last - 1)]
@@ -105,7 +103,7 @@ def test_a_cut_last_line_is_never_taken_for_an_answer(
         (ROLE, None),
     ],
 )
-def test_an_error_object_is_told_from_a_record(
+def test_error_object_is_distinguished_from_a_record(
     record: dict[str, Any], expected: responses.Refusal | None
 ) -> None:
     assert responses.refusal_of(record) == expected
@@ -128,7 +126,7 @@ def test_an_error_object_is_told_from_a_record(
         ([], False),
     ],
 )
-def test_a_flag_may_be_a_boolean_a_number_or_a_text(value: Any, expected: bool) -> None:
+def test_flag_may_be_boolean_number_or_string(value: Any, expected: bool) -> None:
     assert responses.flag(value) is expected
 
 
@@ -143,22 +141,22 @@ def test_a_flag_may_be_a_boolean_a_number_or_a_text(value: Any, expected: bool) 
         (r"a\,b, c\\", ["a,b", "c\\"]),
     ],
 )
-def test_texts_may_be_a_list_or_a_comma_list(value: Any, expected: list[str]) -> None:
+def test_strings_may_be_a_list_or_comma_list(value: Any, expected: list[str]) -> None:
     assert responses.texts({"paths": value}, "paths") == expected
 
 
 @pytest.mark.parametrize("value", [5, {"a": 1}, [["a"]], [None]])
-def test_what_is_no_list_of_texts_is_said(value: Any) -> None:
+def test_malformed_list_of_strings_is_reported(value: Any) -> None:
     with pytest.raises(ToolchainError, match="paths") as caught:
         responses.texts({"paths": value}, "paths")
     assert caught.value.kind == "protocol"
 
 
-def test_what_has_no_name_is_no_object_and_a_number_is_one() -> None:
+def test_records_without_name_are_ignored_and_numbers_are_names() -> None:
     unnamed: list[Any] = [None, [], {}, True, 1.5, ""]
     found = responses.named([{}, *({"name": name} for name in unnamed), ROLE, {"name": 7}])
     assert list(found) == [ROLE, {"name": "7"}]
 
 
-def test_another_member_may_be_the_name() -> None:
+def test_name_may_be_another_member() -> None:
     assert list(responses.named([{"code": "ABV"}, {"name": "ABV"}], "code")) == [{"code": "ABV"}]

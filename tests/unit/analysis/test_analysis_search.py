@@ -80,7 +80,7 @@ def gate(*replies: Reply, thresholds: list[dict[str, Any]], **options: Any) -> T
 # Complete and truncated lists
 
 
-def test_the_summary_is_told_from_the_issues() -> None:
+def test_summary_is_separated_from_the_issues() -> None:
     reply = lines(issue(1), issue(2), summary(2))
     with Stub(reply) as stub:
         found, _warnings = searched(stub, query="state:New", view="mine", limit=5)
@@ -98,7 +98,7 @@ def test_the_summary_is_told_from_the_issues() -> None:
     ]
 
 
-def test_what_a_server_left_out_is_asked_for() -> None:
+def test_omitted_issues_are_requested_again() -> None:
     # The server's own limit is not published: the summary shows that the list was truncated.
     with Stub(lines(issue(1), summary(3)), lines(*map(issue, (1, 2, 3)), summary(3))) as stub:
         found, _warnings = searched(stub)
@@ -107,7 +107,7 @@ def test_what_a_server_left_out_is_asked_for() -> None:
     assert [form.get("limit") for form in sent(stub)] == [None, "3"]
 
 
-def test_without_a_total_a_list_is_whole_when_it_is_shorter_than_its_limit() -> None:
+def test_list_shorter_than_its_limit_is_complete_without_total() -> None:
     with Stub(lines(issue(1)), lines(issue(1), issue(2))) as stub:
         found, _warnings = searched(stub)
     assert (len(found.issues), found.total, found.complete) == (2, None, True)
@@ -126,14 +126,14 @@ def test_without_a_total_a_list_is_whole_when_it_is_shorter_than_its_limit() -> 
         ([], 1, True),
     ],
 )
-def test_a_list_as_long_as_its_limit_may_be_cut(
+def test_list_as_long_as_its_limit_may_be_truncated(
     reply: list[dict[str, Any]], limit: int, complete: bool
 ) -> None:
     with Stub(lines(*reply)) as stub:
         assert searched(stub, limit=limit)[0].complete is complete
 
 
-def test_a_cut_list_is_warned_of() -> None:
+def test_truncated_list_gives_a_warning() -> None:
     with Stub(lines(issue(1), summary(9))) as stub:
         result, warnings = info(stub, limit=1)
     assert result["complete"] is False
@@ -142,7 +142,7 @@ def test_a_cut_list_is_warned_of() -> None:
     ]
 
 
-def test_what_the_server_says_about_the_query_is_handed_on() -> None:
+def test_query_warnings_of_the_server_are_returned() -> None:
     with Stub(lines(issue(1), summary(1, warnings=["Unknown keyword: colour"]))) as stub:
         result, warnings = info(stub, query="colour:red")
     assert result["summary"]["warnings"] == ["Unknown keyword: colour"]
@@ -150,7 +150,7 @@ def test_what_the_server_says_about_the_query_is_handed_on() -> None:
     assert warning.endswith("with the query 'colour:red': Unknown keyword: colour")
 
 
-def test_warnings_may_be_one_text() -> None:
+def test_warnings_may_be_a_string() -> None:
     with Stub(lines(issue(1), summary(1, warnings="Unknown keyword: x"))) as stub:
         found, _warnings = searched(stub)
     assert found.warnings == ["Unknown keyword: x"]
@@ -160,21 +160,21 @@ def test_warnings_may_be_one_text() -> None:
     ("total", "limit", "complete"),
     [(3, 3, True), (4, 9, True), (4, 3, False), (5, 9, False)],
 )
-def test_a_total_may_count_folded_issues_one_by_one(total: int, limit: int, complete: bool) -> None:
+def test_total_may_count_folded_issues(total: int, limit: int, complete: bool) -> None:
     records = lines(issue(1, issueIds=[1, 2]), issue(3), issue(4), summary(total))
     with Stub(records) as stub:
         found, _warnings = searched(stub, limit=limit)
     assert found.complete is complete
 
 
-def test_without_summary_none_is_asked_for() -> None:
+def test_summary_is_not_requested_if_disabled() -> None:
     with Stub(lines(issue(1))) as stub:
         result, _warnings = info(stub, summary=False, limit=5)
     assert (result["summary"], result["complete"]) == (None, True)
     assert "summary" not in sent(stub)[0]
 
 
-def test_an_issue_with_a_member_summary_is_an_issue() -> None:
+def test_issue_with_a_member_summary_is_an_issue() -> None:
     with Stub(lines(issue(1, summary={"total": 5}), summary(1))) as stub:
         assert len(searched(stub)[0].issues) == 1
 
@@ -192,7 +192,7 @@ def test_an_issue_with_a_member_summary_is_an_issue() -> None:
         ({"max_offenders": 0}, "max_offenders is 0"),
     ],
 )
-def test_options_that_cannot_be_are_refused_before_the_first_request(
+def test_invalid_options_are_rejected_before_any_request(
     options: dict[str, Any], words: str
 ) -> None:
     with Stub() as stub, pytest.raises(ToolchainError, match=words) as caught:
@@ -210,7 +210,7 @@ BUILDS = lines({"id": 1, "name": "build_1"}, {"id": 2, "name": "my build"})
     "options",
     [{"build": "build_9"}, {"query": "state:New build:9x"}, {"query": "build:+'build'"}],
 )
-def test_a_build_that_is_not_there_is_not_an_empty_list(options: dict[str, Any]) -> None:
+def test_missing_build_is_not_an_empty_list(options: dict[str, Any]) -> None:
     with Stub(lines(summary(0)), BUILDS) as stub, pytest.raises(ToolchainError) as caught:
         info(stub, **options)
     assert caught.value.kind == "not_found"
@@ -220,12 +220,12 @@ def test_a_build_that_is_not_there_is_not_an_empty_list(options: dict[str, Any])
 @pytest.mark.parametrize(
     "options", [{"build": "my build"}, {"query": "build:ild_1"}, {"query": "build:any"}]
 )
-def test_a_build_without_such_issues_is_an_empty_list(options: dict[str, Any]) -> None:
+def test_build_without_matching_issues_is_an_empty_list(options: dict[str, Any]) -> None:
     with Stub(lines(summary(0)), BUILDS) as stub:
         assert info(stub, **options)[0]["issues"] == []
 
 
-def test_a_build_with_issues_is_not_looked_up() -> None:
+def test_build_with_issues_is_not_checked() -> None:
     with Stub(lines(issue(1), summary(1))) as stub:
         info(stub, build="my build", query="state:New")
     assert sent(stub)[0]["query"] == "build:+'my build' state:New"
@@ -249,21 +249,21 @@ def test_a_build_with_issues_is_not_looked_up() -> None:
         (Reply(503), "server", "503"),
     ],
 )
-def test_an_answer_that_is_no_list(reply: Reply, kind: str, words: str) -> None:
+def test_malformed_response_is_an_error(reply: Reply, kind: str, words: str) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError, match=words) as caught:
         searched(stub, limit=10)
     assert caught.value.kind == kind
     assert "<" not in str(caught.value)
 
 
-def test_blank_lines_and_crlf_are_fine() -> None:
+def test_blank_lines_and_crlf_are_accepted() -> None:
     body = "\r\n".join(["", json.dumps(issue(1)), "", json.dumps(summary(1)), ""])
     with Stub(Reply(body=body)) as stub:
         found, _warnings = searched(stub)
     assert ([each["id"] for each in found.issues], found.total) == ([1], 1)
 
 
-def test_a_list_that_breaks_off_is_asked_for_anew() -> None:
+def test_truncated_list_is_requested_again() -> None:
     whole = lines(issue(1), issue(2), summary(2))
     half = Reply(body=whole.body, truncate=len(whole.payload) - 10)
     with Stub(half, whole) as stub:
@@ -273,7 +273,7 @@ def test_a_list_that_breaks_off_is_asked_for_anew() -> None:
     assert [each["id"] for each in found.issues] == [1, 2]
 
 
-def test_a_list_is_not_asked_for_anew_for_ever() -> None:
+def test_repeatedly_truncated_list_is_an_error() -> None:
     half = Reply(body=json.dumps(issue(1)), truncate=20)
     with Stub(half, half, half) as stub:
         task, _warnings = task_for(stub)
@@ -284,7 +284,7 @@ def test_a_list_is_not_asked_for_anew_for_ever() -> None:
     assert (len(stub.seen), task.accounting.retries) == (3, 2)
 
 
-def test_a_message_is_short_however_long_the_query_is() -> None:
+def test_error_for_a_long_query_is_short() -> None:
     query = "code:" + ",".join(["ABV.GENERAL"] * 999)
     with Stub(refusal(400, "no " * 999)) as stub, pytest.raises(ToolchainError) as caught:
         searched(stub, query=query)
@@ -293,7 +293,7 @@ def test_a_message_is_short_however_long_the_query_is() -> None:
     assert len(str(caught.value)) < 1300
 
 
-def test_a_write_cannot_be_streamed() -> None:
+def test_write_cannot_be_streamed() -> None:
     with Stub() as stub:
         task, _warnings = task_for(stub)
         with pytest.raises(AssertionError, match="no read"):
@@ -341,7 +341,7 @@ def test_many_issues_are_read_line_by_line() -> None:
 # A single issue
 
 
-def test_one_issue_is_read_with_its_history() -> None:
+def test_single_issue_is_read_with_its_history() -> None:
     record = {"id": "7", "status": "Fix", "history": [{"date": 1, "comment": "x"}]}
     with Stub(lines(record)) as stub:
         result, _warnings = info(stub, id=7)
@@ -350,13 +350,13 @@ def test_one_issue_is_read_with_its_history() -> None:
 
 
 @pytest.mark.parametrize("reply", [Reply(), refusal(404, "Issue 7 does not exist")])
-def test_an_issue_that_is_not_there(reply: Reply) -> None:
+def test_missing_issue_is_not_found(reply: Reply) -> None:
     with Stub(reply) as stub, pytest.raises(ToolchainError, match="no issue 7") as caught:
         info(stub, id=7)
     assert caught.value.kind == "not_found"
 
 
-def test_a_project_that_is_not_there_is_named_itself() -> None:
+def test_missing_project_is_named() -> None:
     reply = refusal(404, "Project p does not exist")
     with Stub(reply) as stub, pytest.raises(ToolchainError, match="Project p does not exist"):
         info(stub, id=7)
@@ -387,7 +387,7 @@ MIXED = (
         ({"state": ["Fixed"]}, 0),
     ],
 )
-def test_a_threshold_counts_a_kind(threshold: dict[str, Any], count: int) -> None:
+def test_threshold_counts_its_criteria(threshold: dict[str, Any], count: int) -> None:
     at_most = {"max": count, **threshold}
     with Stub(lines(*MIXED, summary(4))) as stub:
         result, warnings = info(stub, thresholds=[at_most])
@@ -400,7 +400,7 @@ def test_a_threshold_counts_a_kind(threshold: dict[str, Any], count: int) -> Non
         assert len(error.result["offenders"]) == count
 
 
-def test_a_gate_that_is_not_passed_names_the_first_with_their_links() -> None:
+def test_failed_gate_names_the_first_issues_with_links() -> None:
     many = [issue(number) for number in range(1, 31)]
     error = gate(
         lines(*many, summary(30)),
@@ -421,18 +421,18 @@ def test_a_gate_that_is_not_passed_names_the_first_with_their_links() -> None:
     assert error.result["complete"] is True
 
 
-def test_a_message_of_a_gate_is_short_however_much_there_is_to_say() -> None:
+def test_error_of_a_gate_is_short() -> None:
     long = issue(1, file="/long" * 500)
     assert len(str(gate(lines(long, summary(1)), thresholds=[{}]))) <= 900
 
 
-def test_a_gate_is_not_passed_by_a_severity_with_a_slash() -> None:
+def test_severity_with_slash_fails_the_gate() -> None:
     own = issue(1, severity="Minor / Style", severityCode=5)
     error = gate(lines(own, summary(1)), thresholds=[{"severity": ["minor*"]}])
     assert error.result["thresholds"][0]["count"] == 1
 
 
-def test_a_gate_is_not_passed_by_a_list_that_is_cut() -> None:
+def test_truncated_list_fails_the_gate() -> None:
     error = gate(lines(issue(1), summary(9)), thresholds=[{"state": ["Fixed"]}], limit=1)
     assert error.kind == "failed"
     assert "cannot be passed" in str(error)
@@ -441,12 +441,12 @@ def test_a_gate_is_not_passed_by_a_list_that_is_cut() -> None:
     assert error.result["thresholds"][0]["count"] == 0
 
 
-def test_a_gate_on_a_build_that_is_not_there_is_not_passed() -> None:
+def test_missing_build_fails_the_gate() -> None:
     error = gate(lines(summary(0)), BUILDS, thresholds=[{}], build="build_9")
     assert error.kind == "not_found"
 
 
-def test_folded_issues_are_counted_one_by_one() -> None:
+def test_folded_issues_are_counted_individually() -> None:
     folded = lines(issue(1, issueIds=[1, 2, 3]), summary(1))
     one_by_one = lines(issue(1), issue(2), issue(3, state="Existing"), summary(3))
     with Stub(folded, one_by_one) as stub:
@@ -456,14 +456,14 @@ def test_folded_issues_are_counted_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("query", [None, "grouping:on"])
-def test_a_record_that_stands_for_several_issues_counts_as_so_many(query: str | None) -> None:
+def test_record_of_several_issues_counts_each_issue(query: str | None) -> None:
     folded = lines(issue(1, issueIds=[1, 2, 3]), summary(1))
     replies = [folded] * (2 if query is None else 1)
     error = gate(*replies, thresholds=[{"max": 2}], query=query)
     assert error.result["thresholds"][0]["count"] == 3
 
 
-def test_a_severity_with_another_name_still_counts_by_its_number() -> None:
+def test_renamed_severity_counts_by_its_number() -> None:
     error = gate(
         lines(issue(1, severity="Blocker"), summary(1)), thresholds=[{"severity": ["Critical"]}]
     )
@@ -471,7 +471,7 @@ def test_a_severity_with_another_name_still_counts_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("hidden", [(), ("severity", "severityCode", "state")])
-def test_an_issue_that_does_not_show_what_is_asked_for_counts(hidden: tuple[str, ...]) -> None:
+def test_issue_with_hidden_criteria_counts(hidden: tuple[str, ...]) -> None:
     bare = {"id": 1, "code": "X", **dict.fromkeys(hidden)}
     error = gate(lines(bare, summary(1)), thresholds=[{"severity": ["1"], "state": ["New"]}])
     assert [offender["id"] for offender in error.result["offenders"]] == [1]
@@ -485,7 +485,7 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("name", SLIPS)
-def test_a_word_that_stands_for_nothing_is_refused(name: str) -> None:
+def test_unknown_criterion_is_rejected(name: str) -> None:
     error = gate(lines(*MIXED, summary(4)), thresholds=[{"max": 99}, {name: SLIPS[name]}])
     wrong = next(word for word in SLIPS[name] if word.startswith(("Critc", "Nov", "Analyse")))
     assert error.kind == "invalid"
@@ -495,7 +495,7 @@ def test_a_word_that_stands_for_nothing_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("narrow", [{"query": "state:New"}, {"view": "v"}, {"build": "build_1"}])
-def test_a_word_of_the_project_counts_wherever_it_is_shown(narrow: dict[str, str]) -> None:
+def test_criterion_known_to_the_project_is_accepted(narrow: dict[str, str]) -> None:
     renamed = issue(9, severity="Blocker", severityCode=1, status="Parked", state="Reborn")
     thresholds = [{"severity": ["blocker"], "status": ["Park*"], "state": ["Reborn"], "max": 9}]
     with Stub(lines(issue(1), summary(1)), lines(issue(1), renamed, summary(2))) as stub:
@@ -507,13 +507,13 @@ def test_a_word_of_the_project_counts_wherever_it_is_shown(narrow: dict[str, str
     assert result["thresholds"][0]["count"] == 1
 
 
-def test_what_is_written_down_needs_no_look() -> None:
+def test_documented_criteria_need_no_lookup() -> None:
     thresholds = [{"severity": ["1", "error", "Rev*"], "status": ["Not a Problem"], "max": 9}]
     with Stub(lines(summary(0))) as stub:
         assert info(stub, thresholds=thresholds, query="state:New")[1] == []
 
 
-def test_a_code_that_no_defect_type_has_is_warned_of() -> None:
+def test_unknown_defect_code_gives_a_warning() -> None:
     thresholds = [{"code": ["ABV.*", "RNPD.*", "RNDP.*"], "max": 9}]
     with Stub(lines(*MIXED, summary(4)), TYPES) as stub:
         _result, warnings = info(stub, thresholds=thresholds, query=None)
@@ -527,7 +527,7 @@ def test_a_code_that_no_defect_type_has_is_warned_of() -> None:
 # The lookup
 
 
-def test_the_lookup_gives_the_issues_and_warns_of_a_cut_list() -> None:
+def test_lookup_returns_issues_and_warns_of_a_truncated_list() -> None:
     with Stub(lines(issue(1), summary(3))) as stub:
         task, warnings = task_for(stub)
         options = issue_search.SearchOptions("p", query="state:New", limit=1)
