@@ -47,7 +47,7 @@ def _owner(name: str) -> tuple[Any, str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_part_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_missing_part_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     owner, last = _owner(name)
     if last == "CONTROLLER_TO_MODULE":  # members of an enumeration cannot be removed
         owner, last = importlib.import_module("ansible.module_utils.common.json"), "Direction"
@@ -56,7 +56,7 @@ def test_a_part_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch, name: str
         ansible_internals.find()
 
 
-def test_a_function_that_takes_something_else_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_signature_counts_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify this for the functions among the parts; ansible-core 2.16 has none."""
     ansible_internals.find()
     for name in NAMES:
@@ -68,15 +68,13 @@ def test_a_function_that_takes_something_else_is_missing(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", ["_global_warnings", "_global_deprecations"])
-def test_a_collection_that_cannot_be_emptied_is_missing(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_fixed_collection_counts_as_missing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(warnings, name, ())
     with pytest.raises(ansible_internals.Missing):
         ansible_internals.find()
 
 
-def test_a_generation_that_is_none_of_this_core_is_missing() -> None:
+def test_unexpected_generation_of_core_counts_as_missing() -> None:
     """Verify this for a core that claims to be new or old, but is not."""
     if NEW:
         internals = ansible_internals.find("2.16.0")
@@ -87,14 +85,14 @@ def test_a_generation_that_is_none_of_this_core_is_missing() -> None:
 
 
 @pytest.mark.parametrize("optional", ["_PARSED_MODULE_ARGS", "remove_values"])
-def test_an_optional_name_may_be_missing(monkeypatch: pytest.MonkeyPatch, optional: str) -> None:
+def test_optional_name_may_be_missing(monkeypatch: pytest.MonkeyPatch, optional: str) -> None:
     monkeypatch.delattr(basic, optional, raising=False)
     with ansible_internals.find().ready_for(ARGUMENTS):
         assert not hasattr(basic, optional)
     assert not hasattr(basic, optional)
 
 
-def test_all_is_as_before_after_a_module() -> None:
+def test_module_run_restores_all_globals() -> None:
     before = dict(vars(basic))
     with ansible_internals.find().ready_for(ARGUMENTS):
         assert basic._load_params() == ARGUMENTS
@@ -128,7 +126,7 @@ def _warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return shown
 
 
-def test_an_action_without_a_name_runs_its_module_in_a_process_with_one_warning(
+def test_action_without_optional_name_runs_in_process_with_one_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown = _warnings(monkeypatch)
@@ -142,7 +140,7 @@ def test_an_action_without_a_name_runs_its_module_in_a_process_with_one_warning(
     assert "_configure_module" in warning
 
 
-def test_an_action_without_play_context_runs_its_module_in_a_process(
+def test_action_without_play_context_runs_in_a_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown = _warnings(monkeypatch)
@@ -151,7 +149,7 @@ def test_an_action_without_play_context_runs_its_module_in_a_process(
     assert "no play_context" in shown[0]
 
 
-def test_no_module_runs_without_the_connection_of_variables(
+def test_module_never_runs_without_the_connection_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without `_execute_module` the module might write to another server."""
@@ -165,7 +163,7 @@ def test_no_module_runs_without_the_connection_of_variables(
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_old_python_is_named_even_if_ansible_hides_it(
+def test_old_python_is_reported_even_if_ansible_hides_it(
     monkeypatch: pytest.MonkeyPatch, *, known: bool
 ) -> None:
     action = _action()
@@ -183,7 +181,7 @@ def test_an_old_python_is_named_even_if_ansible_hides_it(
     assert ("module_stderr" in result) != known
 
 
-def test_rows_are_marked_on_a_core_that_shows_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_marked_no_log_on_older_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_task_result, "censor_result", None, raising=False)
     result: dict[str, Any] = {"results": [{"a": 1}, "b"]}
     ansible_internals.mark_rows_as_secret(result)
@@ -203,7 +201,7 @@ class _Lookup(LookupBase):
     ("function", "name"),
     [(ansible_internals.template_of, "_templar"), (ansible_internals.load_of, "_loader")],
 )
-def test_a_lookup_without_a_name_fails_with_one_sentence(function: Any, name: str) -> None:
+def test_lookup_without_private_name_fails_with_one_sentence(function: Any, name: str) -> None:
     lookup = _Lookup(loader=object(), templar=object())
     delattr(lookup, name)
     with pytest.raises(AnsibleError, match=f"which has no LookupBase.{name}"):
@@ -211,7 +209,7 @@ def test_a_lookup_without_a_name_fails_with_one_sentence(function: Any, name: st
 
 
 @pytest.mark.parametrize("renamed", [True, False])
-def test_omit_is_left_out_or_rejected(monkeypatch: pytest.MonkeyPatch, *, renamed: bool) -> None:
+def test_omit_is_dropped_or_rejected(monkeypatch: pytest.MonkeyPatch, *, renamed: bool) -> None:
     """Since ansible-core 2.19 `omit` is an object; in a list it is always rejected."""
     module = SimpleNamespace(_OmitType=type("_OmitType", (), {}))
     monkeypatch.setitem(sys.modules, "ansible._internal", SimpleNamespace())
@@ -228,7 +226,7 @@ def test_omit_is_left_out_or_rejected(monkeypatch: pytest.MonkeyPatch, *, rename
 
 
 @pytest.mark.parametrize("name", ["host", "task", "result"])
-def test_a_result_has_public_or_private_parts(name: str) -> None:
+def test_result_parts_are_read_from_public_or_private_names(name: str) -> None:
     public = SimpleNamespace(host="h", task="t", result={})
     private = SimpleNamespace(_host="h", _task="t", _result={})
     assert ansible_internals.result_parts(public) == ansible_internals.result_parts(private)
@@ -237,7 +235,7 @@ def test_a_result_has_public_or_private_parts(name: str) -> None:
         ansible_internals.result_parts(public)
 
 
-def test_the_label_of_an_item_is_needed_only_in_loops() -> None:
+def test_item_label_is_needed_only_in_loops() -> None:
     loop = {"ansible_loop_var": "item", "item": {"name": "a"}}
     assert ansible_internals.item_label({}) is None
     assert ansible_internals.item_label({**loop, "_ansible_item_label": "a"}) == "a"
@@ -246,7 +244,7 @@ def test_the_label_of_an_item_is_needed_only_in_loops() -> None:
 
 
 @pytest.mark.parametrize("missing", ["_file_name", "_uuid", "_host"])
-def test_no_report_is_written_if_results_cannot_be_read(
+def test_no_report_is_written_if_results_are_unreadable(
     missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A report without results would say that nothing differs."""

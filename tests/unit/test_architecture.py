@@ -219,14 +219,14 @@ def code_of(path: Path) -> list[str]:
     ]
 
 
-def test_the_folders_are_where_these_tests_look() -> None:
+def test_inspected_folders_exist() -> None:
     for folder in ("plugins/modules", "plugins/module_utils/core", "sandbox", "tools"):
         assert list(python_files(folder)), folder
     rooms = {path.name for path in (ROOT / "plugins/module_utils").iterdir() if path.is_dir()}
     assert rooms - {"__pycache__"} == set(ROOMS)
 
 
-def test_every_room_has_its_place_and_at_most_a_dozen_files() -> None:
+def test_every_package_has_a_place_and_at_most_a_dozen_files() -> None:
     sizes: dict[str, int] = {}
     for path in python_files("plugins/module_utils"):
         sizes[room_of(path)] = sizes.get(room_of(path), 0) + 1
@@ -234,7 +234,7 @@ def test_every_room_has_its_place_and_at_most_a_dozen_files() -> None:
     assert {room: size for room, size in sizes.items() if size > MAX_FILES} == {}
 
 
-def test_a_room_imports_those_before_it_and_never_another_service() -> None:
+def test_package_imports_earlier_packages_and_never_another_service() -> None:
     found = []
     for path in python_files("plugins/module_utils"):
         room = room_of(path)
@@ -249,7 +249,7 @@ def test_a_room_imports_those_before_it_and_never_another_service() -> None:
     assert found == []
 
 
-def test_a_module_has_its_operation_and_its_options_in_the_file_of_its_name() -> None:
+def test_module_has_operation_and_options_in_the_file_of_its_name() -> None:
     found = []
     for path in python_files("plugins/modules"):
         operation = operation_of(path.stem)
@@ -260,7 +260,7 @@ def test_a_module_has_its_operation_and_its_options_in_the_file_of_its_name() ->
     assert found == []
 
 
-def test_class_names_are_unique_in_the_collection() -> None:
+def test_class_names_are_unique() -> None:
     places: dict[str, list[str]] = {}
     for path in python_files("plugins"):
         for node in parse(path).body:
@@ -269,7 +269,7 @@ def test_class_names_are_unique_in_the_collection() -> None:
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
-def test_a_module_imports_the_runner_and_the_file_of_its_operation() -> None:
+def test_module_imports_runner_and_operation_only() -> None:
     found = []
     for path in python_files("plugins/modules"):
         allowed = (RUNNER, dotted(operation_of(path.stem)))
@@ -281,7 +281,7 @@ def test_a_module_imports_the_runner_and_the_file_of_its_operation() -> None:
     assert found == []
 
 
-def test_module_utils_import_nothing_of_ansible_but_its_module_utils() -> None:
+def test_module_utils_import_only_module_utils_of_ansible() -> None:
     assert [
         f"{shown(path)} imports {name}"
         for path in python_files("plugins/module_utils")
@@ -290,7 +290,7 @@ def test_module_utils_import_nothing_of_ansible_but_its_module_utils() -> None:
     ] == []
 
 
-def test_an_action_imports_its_module_and_what_all_actions_share() -> None:
+def test_action_imports_only_its_module_and_the_shared_base() -> None:
     shared = f"{PLUGINS}.plugin_utils.in_process"
     assert [
         f"{shown(path)} imports {name}"
@@ -300,7 +300,7 @@ def test_an_action_imports_its_module_and_what_all_actions_share() -> None:
     ] == []
 
 
-def test_what_actions_and_lookups_share_imports_the_core_and_no_service() -> None:
+def test_plugin_utils_import_core_and_no_service() -> None:
     assert strangers("plugins/plugin_utils", CORE, f"{PLUGINS}.plugin_utils") == []
 
 
@@ -328,7 +328,7 @@ def test_private_names_of_ansible_are_in_two_files() -> None:
         "class A(CallbackBase):\n    def run(self): self._display.warning('')",
     ],
 )
-def test_a_private_name_of_ansible_is_found(tmp_path: Path, code: str) -> None:
+def test_private_name_of_ansible_is_detected(tmp_path: Path, code: str) -> None:
     bases = "from ansible.module_utils.basic import AnsibleModule\n" + "".join(
         f"from ansible.plugins.{kind} import {kind.capitalize()}Base\n"
         for kind in ("action", "callback", "lookup")
@@ -416,12 +416,12 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def test_other_plugins_stay_in_the_collection_and_fragments_import_nothing() -> None:
+def test_other_plugins_import_only_the_collection_and_fragments_nothing() -> None:
     assert strangers("plugins", PLUGINS) == []
     assert strangers("plugins/doc_fragments") == []
 
 
-def test_plugins_need_no_library_but_those_that_the_requirements_name() -> None:
+def test_plugins_import_only_required_libraries() -> None:
     # Code that runs on the controller only may use the requirements of Ansible on the controller.
     controller = {"action", "callback", "doc_fragments", "filter", "lookup", "plugin_utils"}
     allowed = {*sys.stdlib_module_names, *LIBRARIES, "ansible_collections"}
@@ -434,7 +434,7 @@ def test_plugins_need_no_library_but_those_that_the_requirements_name() -> None:
     ] == []
 
 
-def test_the_sandbox_never_imports_the_collection_or_ansible() -> None:
+def test_sandbox_never_imports_collection_or_ansible() -> None:
     assert strangers("sandbox", "sandbox") == []
     assert [
         f"{shown(path)} imports {name}"
@@ -444,7 +444,7 @@ def test_the_sandbox_never_imports_the_collection_or_ansible() -> None:
     ] == []
 
 
-def test_tools_import_of_the_plugins_what_describes_them() -> None:
+def test_tools_import_only_descriptions_of_plugins() -> None:
     described = (
         f"{PLUGINS}.doc_fragments.connection",
         f"{PLUGINS}.plugin_utils.descriptors",
@@ -454,7 +454,7 @@ def test_tools_import_of_the_plugins_what_describes_them() -> None:
     assert strangers("tools", "tools", "sandbox", "tests.helpers", *described) == []
 
 
-def test_a_module_is_short_and_its_main_shorter() -> None:
+def test_modules_and_their_main_are_short() -> None:
     found = []
     for path in python_files("plugins/modules"):
         count = len(code_of(path))
@@ -484,7 +484,7 @@ def test_files_in_module_utils_have_at_most_400_lines() -> None:
     assert {path: size for path, size in sizes.items() if size > 400} == {}
 
 
-def test_a_module_declares_and_does_not_decide() -> None:
+def test_modules_contain_no_logic() -> None:
     words = re.compile(
         r"check_mode|\bchanged\s*=|[\"']changed[\"']|\b(requests|urllib\w*|http|open_url|fetch_url)\b"
     )

@@ -46,7 +46,7 @@ SURVEYS = load("playbooks/vars/awx_surveys.yml")["awx_setup_surveys"]
 
 
 @pytest.mark.parametrize("service", options.SERVICES)
-def test_a_credential_type_has_every_connection_option(service: str) -> None:
+def test_credential_type_has_every_connection_option(service: str) -> None:
     spec = options.argument_spec(service)
     fields = {field["id"]: field for field in TYPES[service]["inputs"]["fields"]}
     assert list(fields) == list(spec)
@@ -67,7 +67,7 @@ def _get(service: str, environment: dict[str, str], name: str) -> Any:
 
 
 @pytest.mark.parametrize("service", options.SERVICES)
-def test_a_credential_logs_in_and_what_is_not_filled_in_counts_as_not_given(service: str) -> None:
+def test_credential_logs_in_and_empty_fields_count_as_unset(service: str) -> None:
     kind = TYPES[service]
     login = connections.LOGINS[service]
     values = {"url": "https://server.example.org/base", **login}
@@ -86,7 +86,7 @@ def test_a_credential_logs_in_and_what_is_not_filled_in_counts_as_not_given(serv
     assert [secret.reveal() for secret in connection.secrets] == connections.secrets(login)
 
 
-def test_a_file_is_written_only_where_its_content_is_given() -> None:
+def test_file_is_written_only_if_its_content_is_given() -> None:
     kind = TYPES["repo"]
     values = {"url": "https://server.example.org", "ca_path": "-----BEGIN CERTIFICATE-----"}
     environment, files = inject(kind["inputs"], kind["injectors"], values)
@@ -94,7 +94,7 @@ def test_a_file_is_written_only_where_its_content_is_given() -> None:
     assert environment["TOOLCHAIN_REPO_CLIENT_CERT"] == ""
 
 
-def test_every_option_of_the_roles_is_asked_for_save_secrets() -> None:
+def test_survey_asks_for_every_role_option_except_secrets() -> None:
     for role in ("analysis_config", "ci_baseline", "repo_housekeeping", "desired_state"):
         specs = load(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
         for playbook in ("enforce", "drift"):
@@ -104,7 +104,7 @@ def test_every_option_of_the_roles_is_asked_for_save_secrets() -> None:
             assert missing == secret | {f"survey_{role}_in_check_mode"} & missing
 
 
-def test_every_variable_of_the_guide_is_asked_for() -> None:
+def test_survey_asks_for_every_variable_of_the_guide() -> None:
     text = (ROOT / "docs/drift.md").read_text(encoding="utf-8")
     taught = set(re.findall(r"\b(?:drift|enforce|summary)_\w+(?=`|=|:)", text))
     taught |= set(re.findall(r"\bdesired_state_\w+(?=`|=|:)", text))
@@ -121,7 +121,7 @@ def test_every_variable_of_the_guide_is_asked_for() -> None:
     assert {"drift_ignore", "drift_page", "enforce_plan", "desired_state_folder"} <= asked
 
 
-def test_every_variable_of_a_release_is_asked_for() -> None:
+def test_survey_asks_for_every_release_variable() -> None:
     text = (ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
     roles = "|".join(path.name for path in (ROOT / "roles").iterdir())
     mentioned = {
@@ -137,7 +137,7 @@ def test_every_variable_of_a_release_is_asked_for() -> None:
         assert set(specs) <= asked
 
 
-def test_answers_are_taken_as_their_variables_want_them() -> None:
+def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
     given = {
         "survey_release_jobs": "- job: delivery/toolchain\n  parameters: {VERSION: '1.10'}\n",
         "survey_release_title": "Notes: 1.10",
@@ -181,13 +181,13 @@ def test_answers_are_taken_as_their_variables_want_them() -> None:
         ("survey_release_jobs", "delivery/toolchain", "no list and no mapping"),
     ],
 )
-def test_a_slip_in_an_answer_is_named(name: str, answer: str, text: str) -> None:
+def test_invalid_survey_reply_is_reported(name: str, answer: str, text: str) -> None:
     with pytest.raises(survey.SurveyError) as caught:
         survey.answers("release", {name: answer})
     assert text in str(caught.value)
 
 
-def test_an_execution_environment_has_every_library_that_the_collection_imports() -> None:
+def test_execution_environment_has_every_imported_library() -> None:
     named = (ROOT / "meta/ee-requirements.txt").read_text(encoding="utf-8")
     packages = {
         re.split(r"[>=\[]", line)[0]

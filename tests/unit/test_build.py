@@ -42,7 +42,7 @@ def bill(archive: Path) -> dict[str, Any]:
     return loaded
 
 
-def test_another_folder_and_umask_give_the_same_bytes(archive: Path, tmp_path: Path) -> None:
+def test_folder_and_umask_do_not_change_the_archive(archive: Path, tmp_path: Path) -> None:
     other = tmp_path / "another checkout"
     shutil.copytree(tree.ROOT, other, ignore=LEFT_OVER)
     for left in ("__pycache__", "plugins/modules/__pycache__", ".mypy_cache", "dist"):
@@ -70,7 +70,7 @@ def test_another_folder_and_umask_give_the_same_bytes(archive: Path, tmp_path: P
         assert path.read_bytes() == archive.with_name(path.name).read_bytes(), path.name
 
 
-def test_nothing_in_the_archive_tells_who_packed_it(archive: Path) -> None:
+def test_archive_contains_no_data_of_its_builder(archive: Path) -> None:
     with tarfile.open(archive) as packed:
         members = packed.getmembers()
     names = [member.name for member in members]
@@ -85,13 +85,13 @@ def test_nothing_in_the_archive_tells_who_packed_it(archive: Path) -> None:
     assert len(gzip.decompress(archive.read_bytes())) > 0
 
 
-def test_the_digest_beside_the_archive_is_its_own(archive: Path) -> None:
+def test_digest_file_matches_the_archive(archive: Path) -> None:
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     stored = archive.with_name(f"{archive.name}.sha256").read_text(encoding="ascii")
     assert stored == f"{digest}  {archive.name}\n"
 
 
-def test_the_archive_is_installed_and_verified(archive: Path, tmp_path: Path) -> None:
+def test_archive_is_installed_and_verified(archive: Path, tmp_path: Path) -> None:
     collections = tmp_path / "collections"
     # Through PYTHONPATH the checkout would be found first.
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -116,7 +116,7 @@ def test_the_archive_is_installed_and_verified(archive: Path, tmp_path: Path) ->
     assert galaxy("verify", "delivery.toolchain").returncode != 0
 
 
-def test_the_bill_of_materials_names_the_archive_and_what_it_needs(
+def test_bill_of_materials_lists_archive_and_dependencies(
     archive: Path, bill: dict[str, Any]
 ) -> None:
     whole = bill["metadata"]["component"]
@@ -131,7 +131,7 @@ def test_the_bill_of_materials_names_the_archive_and_what_it_needs(
     assert set(scopes).isdisjoint({"lxml", "pytest", "starlette"})
 
 
-def test_the_bill_of_materials_lists_what_it_refers_to_once(bill: dict[str, Any]) -> None:
+def test_bill_of_materials_has_unique_references(bill: dict[str, Any]) -> None:
     whole = bill["metadata"]["component"]["bom-ref"]
     components = [component["bom-ref"] for component in bill["components"]]
     assert len(components) == len(set(components))
@@ -146,7 +146,7 @@ def test_the_bill_of_materials_lists_what_it_refers_to_once(bill: dict[str, Any]
         assert [licences.allowed(one["expression"]) for one in component["licenses"]] == [True]
 
 
-def test_the_time_is_that_of_the_commit_unless_it_is_given(tmp_path: Path) -> None:
+def test_time_of_commit_is_the_default(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
     when = {"GIT_AUTHOR_DATE": "@1000 +0000", "GIT_COMMITTER_DATE": "@2000 +0000"}
     for arguments in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "-m", "first"]):
@@ -155,14 +155,14 @@ def test_the_time_is_that_of_the_commit_unless_it_is_given(tmp_path: Path) -> No
     assert build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": "3000"}) == 3000
 
 
-def test_without_a_time_it_says_what_to_give(tmp_path: Path) -> None:
+def test_missing_time_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="set SOURCE_DATE_EPOCH to seconds since 1970"):
         build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": ""})
     with pytest.raises(SystemExit, match="SOURCE_DATE_EPOCH is 'today': give seconds"):
         build.moment_of(tmp_path, {"SOURCE_DATE_EPOCH": "today"})
 
 
-def test_the_provenance_names_the_archive_and_its_commit(tmp_path: Path) -> None:
+def test_provenance_names_archive_and_commit(tmp_path: Path) -> None:
     archive = build.build(tmp_path, MOMENT, commit="0123abc")
     statement = json.loads(
         (tmp_path / archive.name.replace(".tar.gz", ".provenance.json")).read_text()
@@ -195,7 +195,7 @@ def _run(command: list[str], environment: dict[str, str]) -> subprocess.Complete
 
 
 @pytest.mark.skipif(shutil.which("gpg") is None, reason="no GnuPG on this machine")
-def test_ansible_verifies_the_signature(
+def test_signature_is_verified_by_ansible(
     keyring: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GNUPGHOME", keyring["GNUPGHOME"])
@@ -232,9 +232,7 @@ def test_ansible_verifies_the_signature(
     assert not is_verified(signed)
 
 
-def test_a_key_that_is_not_there_ends_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_signing_key_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GNUPGHOME", str(tmp_path))
     with pytest.raises(
         SystemExit, match="gpg could not sign with the key of TOOLCHAIN_SIGNING_KEY"

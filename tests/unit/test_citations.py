@@ -91,13 +91,13 @@ def cited() -> Iterator[tuple[Place, str]]:
                 yield place, ref
 
 
-def test_each_citation_names_a_heading() -> None:
+def test_every_citation_names_a_heading() -> None:
     known = {ref for ref, _book in headings()}
     unknown = [f"{place}: no heading {ref}" for place, ref in cited() if ref not in known]
     assert not unknown, "\n".join(unknown)
 
 
-def test_a_citation_has_one_spelling() -> None:
+def test_citations_have_one_format() -> None:
     wrong = [
         f"{place.file}:{place.line}: '{place.text}': cite a heading, as [{example}]"
         for path in files()
@@ -108,7 +108,7 @@ def test_a_citation_has_one_spelling() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_number_is_given_once_and_on_its_own_page() -> None:
+def test_numbers_are_unique_and_on_their_own_page() -> None:
     given = headings()
     twice = [ref for ref, count in Counter(ref for ref, _book in given).items() if count > 1]
     strangers = [f"{ref} in {book.name}" for ref, book in given if not ref.startswith(BOOKS[book])]
@@ -122,12 +122,12 @@ def test_every_book_has_headings_and_is_cited_by_code() -> None:
     assert code == books
 
 
-def test_every_page_of_the_interfaces_is_one_that_is_searched() -> None:
+def test_every_page_of_interfaces_is_searched() -> None:
     without_facts = {INTERFACES / "README.md", INTERFACES / "witnesses.md"}
     assert set(INTERFACES.glob("*.md")) == {*without_facts, *BOOKS} - {DOCS / "contract.md"}
 
 
-def test_a_link_to_a_heading_leads_to_its_page() -> None:
+def test_link_to_a_heading_leads_to_its_page() -> None:
     home = dict(headings())
     astray = [
         str(place)
@@ -138,7 +138,7 @@ def test_a_link_to_a_heading_leads_to_its_page() -> None:
     assert not astray, "\n".join(astray)
 
 
-def test_each_service_of_the_sandbox_cites_its_facts() -> None:
+def test_every_sandbox_service_cites_its_facts() -> None:
     by_service = {
         (place.file.split("/")[1], ref.split("-")[0])
         for place, ref in cited()
@@ -147,7 +147,7 @@ def test_each_service_of_the_sandbox_cites_its_facts() -> None:
     assert {(name, name) for name in ("repo", "tracker", "wiki", "ci", "analysis")} <= by_service
 
 
-def test_what_is_no_citation_is_seen() -> None:
+def test_misspelt_citations_are_detected() -> None:
     """Test the patterns with lines that are misspelt in different forms."""
     lines = ("[repo 15]", "(written interface, 4.1)", "(contract, 1.3)", "server fact (CI 2.2)")
     for line in lines:

@@ -47,24 +47,24 @@ def found(given: dict[str, Any], variables: dict[str, Any], service: str = "repo
         ({"url": "http://[broken"}, LOGIN, {"token": "a-token"}),
     ],
 )
-def test_each_option_and_the_login_as_a_whole(
+def test_each_option_is_read_alone_and_a_login_as_a_whole(
     given: dict[str, Any], variables: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert found(given, variables) == expected
 
 
-def test_on_the_analysis_server_a_user_alone_is_no_login() -> None:
+def test_analysis_username_alone_is_not_a_login() -> None:
     variables = {"toolchain_analysis_ltoken": "l" * 64, "toolchain_analysis_username": "other"}
     assert found({"username": "me"}, variables, "analysis") == {"ltoken": "l" * 64}
     assert found({"ltoken": "own"}, variables, "analysis") == {}
 
 
-def test_json_that_ansible_has_parsed_is_a_string_again() -> None:
+def test_json_parsed_by_ansible_is_a_string_again() -> None:
     variables = {"toolchain_analysis_token_json": {"user": "me", "token": "t1"}}
     assert found({}, variables, "analysis") == {"token_json": '{"user": "me", "token": "t1"}'}
 
 
-def test_a_variable_that_is_not_needed_is_not_templated() -> None:
+def test_unneeded_variable_is_not_templated() -> None:
     def template(value: Any) -> Any:
         raise AssertionError(f"templated {value}")
 

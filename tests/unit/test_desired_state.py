@@ -37,11 +37,11 @@ def read(folder: Path, environment: str | None = None, **files: str) -> dict[str
     return desired_state.variables(folder, READING, environment)
 
 
-def test_every_schema_is_written_from_the_argument_specs() -> None:
+def test_every_schema_is_generated_from_argument_specs() -> None:
     assert set(desired_schemas.FOLDER.iterdir()) == desired_schemas.files().keys()
 
 
-def test_files_and_folders_become_variables_of_roles(tmp_path: Path) -> None:
+def test_files_and_folders_become_role_variables(tmp_path: Path) -> None:
     found = read(
         tmp_path,
         analysis__users="users:\n  - name: eve\n",
@@ -95,13 +95,13 @@ SLIPS = {
 
 
 @pytest.mark.parametrize("text", SLIPS)
-def test_a_slip_is_named_with_file_and_line(tmp_path: Path, text: str) -> None:
+def test_invalid_input_is_reported_with_file_and_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(desired_state.DesiredStateError) as raised:
         read(tmp_path, analysis=text)
     assert SLIPS[text] in str(raised.value)
 
 
-def test_all_slips_are_told_at_once(tmp_path: Path) -> None:
+def test_all_invalid_input_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError) as raised:
         read(tmp_path, ci="plugin: []", repo="rule: []", other="x: 1")
     assert "ci.yml:1: plugin is not known (is plugins meant?)" in str(raised.value)
@@ -109,7 +109,7 @@ def test_all_slips_are_told_at_once(tmp_path: Path) -> None:
     assert "other.yml belongs to no service" in str(raised.value)
 
 
-def test_a_setting_in_two_files_and_an_empty_folder_are_slips(tmp_path: Path) -> None:
+def test_repeated_setting_and_empty_folder_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError, match="describes nothing"):
         desired_state.variables(tmp_path, READING)
     with pytest.raises(desired_state.DesiredStateError, match="is no folder"):
@@ -127,7 +127,7 @@ IRREGULAR: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("what", IRREGULAR)
-def test_what_is_no_regular_file_is_never_opened(what: str, tmp_path: Path) -> None:
+def test_special_file_is_never_opened(what: str, tmp_path: Path) -> None:
     IRREGULAR[what](tmp_path / "ci.yml")
     with pytest.raises(desired_state.DesiredStateError) as caught:
         read(tmp_path)
@@ -143,16 +143,14 @@ def test_what_is_no_regular_file_is_never_opened(what: str, tmp_path: Path) -> N
         ("\x00", "ci.yml:1: this is no YAML: unacceptable character"),
     ],
 )
-def test_a_file_that_yaml_cannot_read_ends_in_one_sentence(
-    text: str, said: str, tmp_path: Path
-) -> None:
+def test_unreadable_yaml_ends_in_one_sentence(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError) as caught:
         read(tmp_path, ci=text)
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
 
 
-def test_a_value_that_cannot_be_made_is_named_with_its_file(tmp_path: Path) -> None:
+def test_invalid_value_is_reported_with_its_file(tmp_path: Path) -> None:
     def refused(name: str) -> Any:
         return yaml.safe_load("a: 2026-13-45")
 
@@ -161,7 +159,7 @@ def test_a_value_that_cannot_be_made_is_named_with_its_file(tmp_path: Path) -> N
         desired_state.variables(tmp_path, desired_state.Reading(refused))
 
 
-def test_a_secret_comes_from_a_variable_or_a_vault(tmp_path: Path) -> None:
+def test_secret_is_read_from_variable_or_vault(tmp_path: Path) -> None:
     found = read(tmp_path, analysis="users: [{name: eve, password: {from: one}}]")
     assert found == {"analysis_config_users": [{"name": "eve", "password": "pass-word-12345"}]}
 
@@ -179,7 +177,7 @@ BASE = {
 }
 
 
-def test_an_environment_overrides_the_base(tmp_path: Path) -> None:
+def test_environment_overrides_base(tmp_path: Path) -> None:
     production = {
         "tracker": "versions: [{project: REL, name: a, state: released}, {project: OPS, name: a}]",
         "ci": "jobs: [{job: a, enabled: false}, {job: b, src: b.xml}]\ncheck_java: false\n",
@@ -214,7 +212,7 @@ def test_an_environment_overrides_the_base(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", "staging", "../environments/production", "production/ci", "."]
 )
-def test_an_unknown_environment_is_refused(tmp_path: Path, name: str) -> None:
+def test_unknown_environment_is_rejected(tmp_path: Path, name: str) -> None:
     write(tmp_path, **BASE, environments__production__ci="check_java: false")
     with pytest.raises(
         desired_state.DesiredStateError, match=r"no environment .*: it has production"
@@ -222,7 +220,7 @@ def test_an_unknown_environment_is_refused(tmp_path: Path, name: str) -> None:
         desired_state.variables(tmp_path, READING, name)
 
 
-def test_a_slip_of_an_environment_is_named_with_its_file(tmp_path: Path) -> None:
+def test_invalid_input_of_an_environment_is_reported_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError) as raised:
         read(tmp_path, "production", **BASE, environments__production__ci="check_jav: false")
     assert str(raised.value).startswith("environments/production/ci.yml:1: check_jav is not known")
@@ -230,7 +228,7 @@ def test_a_slip_of_an_environment_is_named_with_its_file(tmp_path: Path) -> None
         desired_state.variables(tmp_path / "environments/production", READING, "x")
 
 
-def test_what_the_desired_state_does_not_name_is_listed(tmp_path: Path) -> None:
+def test_unmanaged_objects_are_listed(tmp_path: Path) -> None:
     described = {"tracker": {"versions": [{"project": "REL", "name": "a"}]}, "ci": {"jobs": []}}
     on_server = {
         "tracker": {"versions": [{"project": "REL", "name": name} for name in "cab"]},
@@ -244,7 +242,7 @@ def test_what_the_desired_state_does_not_name_is_listed(tmp_path: Path) -> None:
     assert desired_state.unmanaged(on_server, on_server) == []
 
 
-def test_every_exception_of_the_keys_is_a_list_of_a_role() -> None:
+def test_every_exception_in_keys_is_a_role_list() -> None:
     known = {
         schema["x-variable"]
         for text in desired_schemas.files().values()

@@ -47,7 +47,7 @@ def texts(found: dict[str, Any], status: str) -> list[str]:
     return [finding["text"] for finding in found["findings"] if finding["status"] == status]
 
 
-def test_reports_of_several_runs_are_one(tmp_path: Path) -> None:
+def test_reports_of_several_runs_are_merged(tmp_path: Path) -> None:
     places = [write(tmp_path / name, name) for name in ("two", "one")]
     found = summary.read(places, ["one", "two"], timedelta(hours=2), AT)
     assert (found["hosts"], found["check"]) == (["one", "two"], True)
@@ -56,7 +56,7 @@ def test_reports_of_several_runs_are_one(tmp_path: Path) -> None:
     assert found["unchanged"] == [{"service": "ci", "server": SERVER, "host": "", "ok": 1}] * 2
 
 
-def test_a_missing_or_old_report_is_a_failure(tmp_path: Path) -> None:
+def test_missing_or_old_report_is_a_failure(tmp_path: Path) -> None:
     old = write(tmp_path / "old", "web1", finished="2026-11-19T11:00:00Z")
     (tmp_path / "empty").mkdir()
     found = summary.read([old, tmp_path / "empty"], ["web2", "web1"], timedelta(days=1), AT)
@@ -97,7 +97,7 @@ BROKEN: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_an_unusable_report_is_a_failure(tmp_path: Path, what: str) -> None:
+def test_unusable_report_is_a_failure(tmp_path: Path, what: str) -> None:
     content, words = BROKEN[what]
     (tmp_path / "report.json").write_text(content, encoding="utf-8")
     found = summary.read([tmp_path], [], None, AT)
@@ -106,7 +106,7 @@ def test_an_unusable_report_is_a_failure(tmp_path: Path, what: str) -> None:
     assert words in text
 
 
-def test_a_report_of_the_first_release_counts(tmp_path: Path) -> None:
+def test_report_of_the_first_release_is_accepted(tmp_path: Path) -> None:
     report = json.loads((write(tmp_path, "web1") / "report.json").read_text("utf-8"))
     del report["servers"]
     (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
@@ -114,7 +114,7 @@ def test_a_report_of_the_first_release_counts(tmp_path: Path) -> None:
     assert found["unchanged"] == [{"service": "", "server": "", "host": "web1", "ok": 1}]
 
 
-def test_the_folder_of_the_summary_is_no_report(tmp_path: Path) -> None:
+def test_folder_of_the_summary_is_not_a_report(tmp_path: Path) -> None:
     for name in ("a", ".git", "summary"):
         (tmp_path / name).mkdir()
     (tmp_path / "file").touch()
@@ -125,7 +125,7 @@ def test_the_folder_of_the_summary_is_no_report(tmp_path: Path) -> None:
         summary.read([], [], None, AT)
 
 
-def test_the_callback_reports_a_summary(tmp_path: Path) -> None:
+def test_callback_writes_the_summary(tmp_path: Path) -> None:
     places = [write(tmp_path / name, name) for name in ("one", "two")]
     found = summary.read(places, ["three"], None, AT)
     task = SimpleNamespace(
@@ -149,7 +149,7 @@ def test_the_callback_reports_a_summary(tmp_path: Path) -> None:
     assert suites.attrib.items() >= {"tests": "4", "failures": "2", "errors": "1"}.items()
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(
+def test_unwritable_folder_is_reported_in_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert writing.problem(tmp_path / "made/here") == ""

@@ -36,7 +36,7 @@ def planned(told: dict[str, Any], issues: list[Any], per: str = "finding") -> di
 
 
 @pytest.mark.parametrize("per", tickets.PER)
-def test_an_unchanged_finding_changes_nothing(per: str) -> None:
+def test_unchanged_finding_changes_no_issue(per: str) -> None:
     reported = report(one("a", before={"x": "{noformat}"}), one("b", "failed"), one("c", "ignored"))
     (first, *rest) = planned(reported, [], per)["new"]
     assert len(rest) == (1 if per == "finding" else 0)
@@ -46,7 +46,7 @@ def test_an_unchanged_finding_changes_nothing(per: str) -> None:
     assert [each["key"] for each in planned(changed, there, per)["changed"]] == ["A"]
 
 
-def test_an_issue_is_closed_only_with_evidence() -> None:
+def test_issue_is_closed_only_with_evidence() -> None:
     (ticket,) = planned(report(one("a")), [])["new"]
     there = [issue(ticket)]
     assert planned(report(), there)["ended"] == []
@@ -57,7 +57,7 @@ def test_an_issue_is_closed_only_with_evidence() -> None:
     assert planned(report(one("a"), mended_earlier=[finding_id(one("a"))]), there)["ended"] == []
 
 
-def test_the_issue_of_a_server_is_closed_if_all_of_it_was_read() -> None:
+def test_issue_of_a_server_is_closed_if_it_was_read_completely() -> None:
     (ticket,) = planned(report(one("a")), [], "server")["new"]
     there = [issue(ticket)]
     row = {"service": "ci", "server": SERVER, "host": "", "failed": 1}
@@ -67,7 +67,7 @@ def test_the_issue_of_a_server_is_closed_if_all_of_it_was_read() -> None:
     assert len(planned(report(), there, "server")["ended"]) == 1
 
 
-def test_a_finding_without_a_server_is_of_its_host() -> None:
+def test_finding_without_server_belongs_to_its_host() -> None:
     reported = report(one("a", "failed", server="", host="web1", text="x" * 500))
     (ticket,) = planned(reported, [], "server")["new"]
     assert ticket["summary"] == "drift on host web1"
@@ -76,7 +76,7 @@ def test_a_finding_without_a_server_is_of_its_host() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{}, [], {"findings": [{}], "mended": []}, "none"])
-def test_what_is_no_report_is_refused(wrong: Any) -> None:
+def test_invalid_report_is_rejected(wrong: Any) -> None:
     lookup = drift_tickets.LookupModule()
     lookup.set_options = lambda **_given: None
     lookup.get_option = {"issues": [], "per": "finding", "max_new": 1}.get

@@ -148,7 +148,7 @@ UNSEEN = "\u061c\u200b\u200e\u200f\u2028\u202a\u202d\u202e\u2066\u2069\ufeff\x9b
 
 
 @pytest.mark.parametrize("what", EVENTS)
-def test_an_event_has_the_same_keys_for_every_service(what: str) -> None:
+def test_events_of_every_service_have_the_same_keys(what: str) -> None:
     payload, expected = EVENTS[what]
     event = FILTER.main({"payload": payload, "meta": {"endpoint": "x"}})
     assert {key: event[key] for key in KEYS} == {**dict.fromkeys(KEYS), **expected}
@@ -156,7 +156,7 @@ def test_an_event_has_the_same_keys_for_every_service(what: str) -> None:
 
 
 @pytest.mark.parametrize("character", UNSEEN)
-def test_a_name_with_an_unseen_character_is_no_event(character: str) -> None:
+def test_name_with_invisible_character_is_not_an_event(character: str) -> None:
     version = {**VERSION, "name": f"1.0.0{character}"}
     event = FILTER.main({"payload": {**RELEASED, "version": version}})
     assert [event[key] for key in KEYS] == [None] * len(KEYS)

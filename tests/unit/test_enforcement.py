@@ -22,7 +22,7 @@ def steps(variables: dict[str, Any], playbook: str = "drift", **more: bool) -> l
     return enforcement.steps(variables, template, playbook, **{"folder": False, **more})
 
 
-def test_a_role_is_run_where_one_of_its_variables_is_set() -> None:
+def test_role_runs_if_one_of_its_variables_is_set() -> None:
     given = {"repo_housekeeping_rules": [], "desired_state_jobs": [], **MODULES}
     assert steps(given, "enforce") == [
         ["hold_role.yml", "analysis_config"],
@@ -31,7 +31,7 @@ def test_a_role_is_run_where_one_of_its_variables_is_set() -> None:
     ]
 
 
-def test_what_a_playbook_sets_itself_describes_nothing() -> None:
+def test_variables_of_the_playbook_do_not_select_a_role() -> None:
     ((file, why),) = steps({"ci_baseline_in_check_mode": True, "desired_state_drift": []})
     assert file == "hold_refused.yml"
     assert why.startswith("Nothing is described")
@@ -40,18 +40,18 @@ def test_what_a_playbook_sets_itself_describes_nothing() -> None:
 @pytest.mark.parametrize(
     "named", [["ci_baseline", "desired_state"], "ci_baseline , desired_state", "{{ two }}"]
 )
-def test_named_roles_are_run_and_no_others(named: Any) -> None:
+def test_only_named_roles_run(named: Any) -> None:
     roles = [role for _file, role in steps({"enforce_roles": named, **MODULES}, "enforce")]
     assert roles == ["ci_baseline", "desired_state"]
 
 
-def test_the_sum_is_told_by_drift_alone() -> None:
+def test_only_drift_adds_the_summary() -> None:
     assert steps(MODULES)[-1] == ["sum_up.yml", "sum"]
     role = ["hold_role.yml", "analysis_config"]
     assert steps(MODULES, "enforce") == [role]
 
 
-def test_a_folder_comes_before_roles() -> None:
+def test_folder_is_applied_before_roles() -> None:
     variables = {"desired_state_folder": "desired", **MODULES}
     assert steps(variables, folder=True) == [["hold_folder.yml", ""]]
     assert ["hold_folder.yml", ""] not in steps(variables)
@@ -68,9 +68,7 @@ def test_a_folder_comes_before_roles() -> None:
         ({"enforce_connections": "{{ logins }}"}, "has no service wikki: it takes analysis, ci,"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
-    given: dict[str, Any], told: str
-) -> None:
+def test_invalid_selection_is_rejected_before_any_request(given: dict[str, Any], told: str) -> None:
     ((file, why),) = steps({**given, **MODULES})
     assert file == "hold_refused.yml"
     assert told in why

@@ -125,7 +125,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", RESULTS)
-def test_every_object_that_differs_is_one_finding(what: str) -> None:
+def test_every_different_object_is_one_finding(what: str) -> None:
     module, result, expected = RESULTS[what]
     found = findings(result, module)
     assert [f"{one['text']} ({one['action']})" for one in found] == expected
@@ -138,12 +138,12 @@ def test_every_object_that_differs_is_one_finding(what: str) -> None:
     ("result", "module", "words"),
     [("text", "ci_script", "is a mapping"), ({}, "ci_skript", "not 'ci_skript'")],
 )
-def test_a_slip_in_the_filter_is_an_error(result: Any, module: str, words: str) -> None:
+def test_invalid_filter_input_is_an_error(result: Any, module: str, words: str) -> None:
     with pytest.raises(AnsibleFilterError, match=words):
         findings(result, module)
 
 
-def test_a_loop_that_ended_early_has_results_for_the_jobs_that_ran() -> None:
+def test_interrupted_loop_has_results_for_finished_jobs() -> None:
     run = {"build": {"number": 7}, "queue_id": 3, "joined": True}
     assert ci_build_results([run, {"failed": True}, {"skipped": True}], ["a", ["b", "c"], "d"]) == [
         {"job": "a", "build": {"number": 7}, "queue_id": 3, "joined": True},
@@ -151,12 +151,12 @@ def test_a_loop_that_ended_early_has_results_for_the_jobs_that_ran() -> None:
     ]
 
 
-def test_a_misspelt_variable_is_named_with_the_one_that_is_meant() -> None:
+def test_misspelt_variable_is_reported_with_a_suggestion() -> None:
     names = ["ci_build_job", "ci_build_jobs", "ci_build_results", "ci_builder", "other"]
     assert role_variables.unknown("ci_build", names) == ["ci_build_job (is ci_build_jobs meant?)"]
 
 
-def test_variables_with_the_prefix_of_a_role_are_those_of_the_role() -> None:
+def test_variables_with_the_prefix_belong_to_the_role() -> None:
     names = ["release_job", "release_jobs", "release_publish_file", "release_notes_title"]
     assert role_variables.unknown("release", names) == [
         "release_job (is release_jobs meant?)",
@@ -167,7 +167,7 @@ def test_variables_with_the_prefix_of_a_role_are_those_of_the_role() -> None:
     ]
 
 
-def test_a_role_and_a_playbook_may_have_names_that_begin_alike() -> None:
+def test_role_and_playbook_may_share_a_prefix() -> None:
     names = ["release_version_comment", "release_version_coment", "release_version_project"]
     meant = ["release_version_coment (is release_version_comment meant?)"]
     assert role_variables.unknown("release", names) == meant

@@ -43,7 +43,9 @@ def tree(tmp_path: Path) -> Path:
         ("usr/bin/python3.11", "usr/bin/python3.12", False),
     ],
 )
-def test_names_of_files(tree: Path, one: str, other: str, same: bool) -> None:
+def test_paths_of_the_same_interpreter_are_recognized(
+    tree: Path, one: str, other: str, same: bool
+) -> None:
     assert interpreters.is_same(str(tree / one), str(tree / other)) is same
 
 
@@ -57,7 +59,7 @@ def test_names_of_files(tree: Path, one: str, other: str, same: bool) -> None:
         ("", False),
     ],
 )
-def test_names_without_a_folder_are_looked_for(tree: Path, asked: str, same: bool) -> None:
+def test_names_without_folder_are_searched_in_path(tree: Path, asked: str, same: bool) -> None:
     path = os.pathsep.join([str(tree / "usr" / "bin"), str(tree / "venv" / "bin")])
     running = str(tree / "usr" / "bin" / "python3.12")
     assert interpreters.is_same(asked, running, path) is same

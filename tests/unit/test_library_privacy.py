@@ -81,7 +81,7 @@ def test_no_private_part_of_a_library_is_used(path: Path) -> None:
     assert violations(path) == []
 
 
-def test_a_subclass_hides_no_private_part_of_its_library() -> None:
+def test_subclass_hides_no_private_part_of_its_library() -> None:
     """Verify that the private names of the collection's subclasses do not occur in the libraries."""
     path = PLUGINS / "module_utils/core/http/connections.py"
     own = {name for name in _own_names(ast.parse(path.read_text())) if _is_private(name)}
@@ -98,6 +98,6 @@ def test_a_subclass_hides_no_private_part_of_its_library() -> None:
         "def late():\n    import requests\n    requests.Session()._x = 1",
     ],
 )
-def test_a_private_part_is_found(source: str, tmp_path: Path) -> None:
+def test_private_part_is_detected(source: str, tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text(source)
     assert violations(tmp_path / "x.py")

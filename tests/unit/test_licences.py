@@ -18,13 +18,11 @@ from tools import licences, lock
         ("SSPL-1.0", False),
     ],
 )
-def test_a_licence_is_allowed_where_every_part_of_a_choice_is(
-    expression: str, expected: bool
-) -> None:
+def test_licence_is_allowed_if_every_part_of_a_choice_is(expression: str, expected: bool) -> None:
     assert licences.allowed(expression) is expected
 
 
-def test_a_package_without_an_allowed_licence_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_without_allowed_licence_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(licences._READ, "closed", "Proprietary")
     assert licences.problems({"closed", "requests", "no-such-package"}) == [
         "closed is under Proprietary, which is not allowed here",
@@ -32,7 +30,7 @@ def test_a_package_without_an_allowed_licence_is_named(monkeypatch: pytest.Monke
     ]
 
 
-def test_no_licence_is_noted_for_a_package_that_is_not_locked() -> None:
+def test_noted_licences_belong_to_locked_packages() -> None:
     texts = [file.read_text(encoding="utf-8") for file in licences.FILES]
     locked = {entry.name for text in texts for entry in lock.read(text)}
     assert set(licences._READ) - locked == set()

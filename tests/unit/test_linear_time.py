@@ -147,13 +147,13 @@ UNITS = [
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("reader", READERS)
-def test_a_long_text_is_read_in_linear_time(reader: Callable[[str], object], unit: str) -> None:
+def test_long_input_is_parsed_in_linear_time(reader: Callable[[str], object], unit: str) -> None:
     begun = time.process_time()
     reader(unit * (SIZE // len(unit)))
     assert time.process_time() - begun < 3, "quadratic: minutes"
 
 
-def test_the_words_in_xml_are_found() -> None:
+def test_error_text_in_xml_is_found() -> None:
     assert tracker.describe(_response("<status><message>a &amp; b</message></status>")) == "a & b"
     assert error_text.describe(_response("only: Available only in Artifactory Pro.")).startswith(
         "this ed"

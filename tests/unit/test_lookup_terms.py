@@ -20,9 +20,7 @@ LOOKUPS = sorted({path.stem for path in (ROOT / "plugins" / "lookup").glob("*.py
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
-def test_a_lookup_without_a_term_says_what_it_wants(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lookup_without_term_says_what_it_needs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "set_options", lambda *given: None)
     monkeypatch.setattr(LookupBase, "set_options", lambda *given, **more: None)
     module = importlib.import_module(
@@ -32,6 +30,6 @@ def test_a_lookup_without_a_term_says_what_it_wants(
         module.LookupModule().run([], variables={})
 
 
-def test_the_line_break_at_the_end_of_a_term_goes() -> None:
+def test_line_break_after_a_term_is_removed() -> None:
     terms = lookups.texts(["1002\n", ["app/2.1.0\r\n"]])
     assert terms == ["1002", "app/2.1.0"]

@@ -15,7 +15,7 @@ OLDEST, NEWEST = matrix.PAIRS[0], matrix.PAIRS[-1]
 DONE = {"core": "2.16.0", "sanity": "passed", "unit": "1 failed", "contract": "passed"}
 
 
-def test_a_pair_keeps_its_cells_until_they_are_run_again() -> None:
+def test_pair_keeps_its_cells_until_the_next_run() -> None:
     first = matrix.table({OLDEST: DONE, NEWEST: {"core": "not run: no Python 3.13 here"}}, "")
     lines = first.splitlines()
     assert lines[0].startswith("| release | Python | ansible-core | sanity | unit |")
@@ -26,7 +26,7 @@ def test_a_pair_keeps_its_cells_until_they_are_run_again() -> None:
     assert second[3] == lines[3]
 
 
-def test_the_table_is_written_between_its_marks(
+def test_table_is_written_between_its_marks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     page = tmp_path / "platforms.md"
@@ -40,6 +40,6 @@ def test_the_table_is_written_between_its_marks(
     assert text.endswith(old.partition("<!-- end -->")[2])
 
 
-def test_every_pair_has_a_name_of_its_own() -> None:
+def test_pairs_have_unique_names() -> None:
     names = [pair.name for pair in matrix.PAIRS]
     assert len(set(names)) == len(names)

@@ -105,26 +105,26 @@ def environment_names(text: str) -> set[str]:
     return set(re.findall(r"\bTOOLCHAIN_[A-Z0-9_]*[A-Z0-9]\b", text))
 
 
-def test_there_is_a_group_for_every_service() -> None:
+def test_every_service_has_a_group() -> None:
     assert sorted(GROUPS) == sorted(options.SERVICES)
 
 
-def test_every_module_is_in_exactly_one_group() -> None:
+def test_every_module_is_in_one_group() -> None:
     grouped = [name for group in GROUPS.values() for name in group]
     assert sorted([*grouped, *LOCAL]) == sorted(MODULES)
 
 
-def test_a_module_is_in_the_group_of_the_service_that_its_operation_declares() -> None:
+def test_module_is_in_the_group_of_its_declared_service() -> None:
     declared = {name: one.service for name, one in DESCRIPTORS.items() if one.service}
     assert declared == {name: service for service, group in GROUPS.items() for name in group}
 
 
-def test_every_module_has_its_action_and_nothing_is_routed() -> None:
+def test_every_module_has_an_action_and_nothing_is_routed() -> None:
     assert "plugin_routing" not in RUNTIME
     assert names("plugins/action") == MODULES
 
 
-def test_an_action_shows_the_main_of_its_module_and_the_service_of_its_group() -> None:
+def test_action_calls_main_of_its_module_with_the_service_of_its_group() -> None:
     services = {module: service for service, group in GROUPS.items() for module in group}
     for module in MODULES:
         action = importlib.import_module(f"{COLLECTION}.plugins.action.{module}")
@@ -133,7 +133,7 @@ def test_an_action_shows_the_main_of_its_module_and_the_service_of_its_group() -
         assert action.ActionModule.service == services.get(module), module
 
 
-def test_what_every_module_returns_is_documented_in_the_same_words() -> None:
+def test_common_return_values_have_the_same_documentation() -> None:
     for name in sorted(MODULES):
         module = importlib.import_module(f"{COLLECTION}.plugins.modules.{name}")
         returned = yaml.safe_load(module.RETURN)
@@ -148,7 +148,7 @@ def test_no_generated_file_is_stale() -> None:
     assert list(generated.problems()) == []
 
 
-def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group() -> None:
+def test_module_uses_the_fragments_of_its_group() -> None:
     for service, modules in GROUPS.items():
         for module in modules:
             used = documentation("modules", module)["extends_documentation_fragment"]
@@ -157,20 +157,20 @@ def test_a_module_takes_options_and_attributes_from_the_fragments_of_its_group()
                 assert services == [service], f"{module}: {kind}"
 
 
-def test_a_module_without_a_server_has_no_connection_options() -> None:
+def test_local_module_has_no_connection_options() -> None:
     for module in LOCAL:
         used = documentation("modules", module)["extends_documentation_fragment"]
         assert used == [f"{NAME}.attributes"], module
 
 
-def test_a_fragment_documents_every_connection_option_and_no_other() -> None:
+def test_fragment_documents_exactly_the_connection_options() -> None:
     for service in options.SERVICES:
         spec = options.argument_spec(service)
         assert sorted(fragment(service)) == sorted(spec), service
         assert sorted(fragment(f"{service}_plugin")) == sorted(spec), service
 
 
-def test_a_fragment_names_the_environment_of_every_connection_option() -> None:
+def test_fragment_names_the_variable_of_every_connection_option() -> None:
     for service in options.SERVICES:
         for name, option in fragment(service).items():
             text = str(option["description"])
@@ -192,7 +192,7 @@ def test_lookups_name_the_variable_of_every_connection_option() -> None:
             assert option["vars"] == expected, f"{service}: {name}"
 
 
-def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_connection() -> None:
+def test_lookups_read_only_settings_from_the_environment() -> None:
     for service in options.SERVICES:
         environment = {
             name: [each["name"] for each in option.get("env", [])]
@@ -205,7 +205,7 @@ def test_lookups_read_the_environment_of_settings_and_leave_credentials_to_the_c
         }, service
 
 
-def test_a_lookup_has_the_connection_options_of_one_service() -> None:
+def test_lookup_has_the_connection_options_of_one_service() -> None:
     asks_nobody = {
         "desired_state",
         "drift_findings",
@@ -225,12 +225,12 @@ def test_a_lookup_has_the_connection_options_of_one_service() -> None:
         assert len([each for each in fragments if each in used]) == 1, lookup
 
 
-def test_every_module_has_a_contract_case_and_no_case_is_left_over() -> None:
+def test_every_module_has_a_contract_case_and_every_case_a_module() -> None:
     cases = (ROOT / "tests" / "contract" / "cases").glob("*.yml")
     assert {load(case)["module"] for case in cases} == MODULES
 
 
-def test_a_case_is_as_its_schema_describes() -> None:
+def test_case_matches_its_schema() -> None:
     assert {name: found for name, case in CASES.items() if (found := problems(case))} == {}
 
 
@@ -243,7 +243,7 @@ def test_a_case_is_as_its_schema_describes() -> None:
         ({"permissions": [{"operation": ["create"]}]}, "'operation' was unexpected"),
     ],
 )
-def test_a_mistake_in_a_case_is_found(change: dict[str, Any], words: str) -> None:
+def test_invalid_case_is_detected(change: dict[str, Any], words: str) -> None:
     assert words in " ".join(problems({**CASES["wiki_page"], **change}))
 
 
@@ -258,7 +258,7 @@ def test_every_key_of_a_case_is_described() -> None:
     assert [name for name, one in members(schema) if "description" not in one] == []
 
 
-def test_the_overview_names_every_module_lookup_filter_and_role() -> None:
+def test_overview_names_every_module_lookup_filter_and_role() -> None:
     overview = (ROOT / "docs/overview.md").read_text(encoding="utf-8")
     filters, lookups, roles = set(), set(), set()
     for service, modules in GROUPS.items():
@@ -279,19 +279,19 @@ def test_the_overview_names_every_module_lookup_filter_and_role() -> None:
     assert roles == {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()}
 
 
-def test_the_first_requirement_of_ansible_agrees_everywhere() -> None:
+def test_minimum_ansible_version_agrees_everywhere() -> None:
     assert RUNTIME["requires_ansible"] == ">=2.16.0"
     assert "ansible-core 2.16 or newer" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert load("tests/config.yml")["modules"]["python_requires"] == ">=3.10"
 
 
-def test_the_execution_environment_names_files_that_exist() -> None:
+def test_execution_environment_names_existing_files() -> None:
     dependencies = load("meta/execution-environment.yml")["dependencies"]
     for path in dependencies.values():
         assert (ROOT / path).is_file(), path
 
 
-def test_the_archive_holds_the_collection_and_nothing_else() -> None:
+def test_archive_contains_only_the_collection() -> None:
     ignored = load("galaxy.yml")["build_ignore"]
     # Ansible itself excludes these files from every archive.
     ignored += [".git*"]
@@ -308,7 +308,7 @@ def test_the_archive_holds_the_collection_and_nothing_else() -> None:
     assert kept == {"tests/config.yml"}
 
 
-def test_what_git_leaves_out_is_left_out_of_the_archive() -> None:
+def test_ignored_files_are_not_in_the_archive() -> None:
     # Ansible itself excludes these files from every archive.
     ignored = [*load("galaxy.yml")["build_ignore"], "*.pyc", "tests/output"]
     lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
@@ -318,7 +318,7 @@ def test_what_git_leaves_out_is_left_out_of_the_archive() -> None:
         assert line.startswith("#") or set(folders) & set(ignored), line
 
 
-def test_the_readme_has_the_sections_that_certified_collections_have() -> None:
+def test_readme_has_the_sections_of_certified_collections() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)$", readme, re.MULTILINE) == [
         "Description",
@@ -333,7 +333,7 @@ def test_the_readme_has_the_sections_that_certified_collections_have() -> None:
     ]
 
 
-def test_the_changelog_is_written_for_this_version_and_by_the_command(tmp_path: Path) -> None:
+def test_changelog_contains_this_version(tmp_path: Path) -> None:
     releases = load("changelogs/changelog.yaml")["releases"]
     assert load("galaxy.yml")["version"] in releases
     written = tmp_path / "CHANGELOG.md"
@@ -362,14 +362,14 @@ def locked(path: str = LOCKS[0]) -> dict[str, list[lock.Entry]]:
 
 
 @pytest.mark.parametrize("path", LOCKS)
-def test_a_lock_pins_every_package_to_one_version(path: str) -> None:
+def test_lock_pins_every_package_to_one_version(path: str) -> None:
     packages = locked(path)
     assert packages
     for package, entries in packages.items():
         assert len(entries) == 1 or all(" ; " in entry.lines[0] for entry in entries), package
 
 
-def test_a_line_of_a_lock_without_version_or_hash_is_refused() -> None:
+def test_lock_line_without_version_or_hash_is_rejected() -> None:
     digest = f"    --hash=sha256:{'0' * 64}"
     pinned = "requests==2.34.2 \\"
     assert [entry.name for entry in lock.read(f"{pinned}\n{digest}\n")] == ["requests"]
@@ -378,7 +378,7 @@ def test_a_line_of_a_lock_without_version_or_hash_is_refused() -> None:
             lock.read(text)
 
 
-def test_what_the_demo_installs_is_all_that_its_requirements_lead_to() -> None:
+def test_demo_installs_exactly_its_requirements() -> None:
     files = ("requirements-demo.in", "requirements.txt", "sandbox/requirements.in")
     askers = {f"-r {file}" for file in files}
     entries = [entry for entries in locked().values() for entry in entries]
@@ -391,7 +391,7 @@ def test_what_the_demo_installs_is_all_that_its_requirements_lead_to() -> None:
     }
 
 
-def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
+def test_lock_contains_every_requested_package() -> None:
     asked = set()
     for name in (
         "requirements.txt",
@@ -406,12 +406,12 @@ def test_the_lock_holds_everything_that_is_asked_for_by_name() -> None:
 
 
 @pytest.mark.parametrize("path", LOCKS)
-def test_a_lock_names_no_host_and_no_folder(path: str) -> None:
+def test_lock_names_no_host_and_no_folder(path: str) -> None:
     text = (ROOT / path).read_text(encoding="utf-8")
     assert re.findall(r"://|--(?:extra-)?index|--find-links|file:|^/", text, re.MULTILINE) == []
 
 
-def test_every_module_has_an_operation_whose_requests_are_counted() -> None:
+def test_every_module_has_an_operation_with_counted_requests() -> None:
     counted = {
         operation.module
         for operation in operations.OPERATIONS.values()

@@ -62,7 +62,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     return made
 
 
-def test_the_check_lists_what_an_empty_module_lacks(trial: Trial) -> None:
+def test_check_lists_the_gaps_of_an_empty_module(trial: Trial) -> None:
     marked, others = trial.missing()
     assert marked == {
         "plugins/modules/wiki_label.py": 5,
@@ -79,13 +79,13 @@ def test_the_check_lists_what_an_empty_module_lacks(trial: Trial) -> None:
     }
 
 
-def test_the_test_of_an_empty_module_fails(trial: Trial) -> None:
+def test_of_an_empty_module_fails(trial: Trial) -> None:
     ran = trial.run("pytest", "-q", "tests/unit/wiki/test_wiki_label.py")
     assert ran.returncode == 1
     assert "FILL_IN: test each option of wiki_label" in ran.stdout
 
 
-def test_the_plan_of_an_empty_module_runs_once_it_reads_something(trial: Trial) -> None:
+def test_plan_of_an_empty_module_runs_after_its_read_is_written(trial: Trial) -> None:
     operation = trial.root / "plugins/module_utils/wiki/wiki_label.py"
     text = operation.read_text(encoding="utf-8")
     place = '"FILL_IN").json()'
@@ -104,7 +104,7 @@ def test_the_plan_of_an_empty_module_runs_once_it_reads_something(trial: Trial) 
     operation.write_text(text, "utf-8")
 
 
-def test_the_check_lists_options_and_files_that_were_forgotten(trial: Trial) -> None:
+def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
     operation = trial.root / "plugins/module_utils/wiki/wiki_label.py"
     text = operation.read_text(encoding="utf-8")
     operation.write_text(
@@ -141,7 +141,7 @@ def test_the_check_lists_options_and_files_that_were_forgotten(trial: Trial) -> 
         (["code_review"], "no folder plugins/module_utils/code"),
     ],
 )
-def test_a_module_that_cannot_be_written_is_refused(
+def test_invalid_module_name_is_rejected(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -156,5 +156,5 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.mark.parametrize("module", DESCRIPTORS)
-def test_no_module_lacks_anything(sandbox: Sandbox, module: str) -> None:
+def test_no_module_has_gaps(sandbox: Sandbox, module: str) -> None:
     assert module_check.missing(module, sandbox) == []

@@ -13,7 +13,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
 
 
-def test_a_folder_below_the_playbooks_of_the_collection_is_not_made(tmp_path: Path) -> None:
+def test_folder_below_playbooks_of_the_collection_is_not_created(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(PLAYBOOKS)
     for folder in (PLAYBOOKS, PLAYBOOKS / "report", PLAYBOOKS / "x/../report", link / "report"):
@@ -24,13 +24,13 @@ def test_a_folder_below_the_playbooks_of_the_collection_is_not_made(tmp_path: Pa
     assert not (PLAYBOOKS / "report").exists()
 
 
-def test_a_folder_of_the_user_is_made(tmp_path: Path) -> None:
+def test_folder_of_a_user_is_created(tmp_path: Path) -> None:
     assert writing.problem(tmp_path / "playbooks/report") == ""
     assert (tmp_path / "playbooks/report").is_dir()
 
 
 @pytest.mark.parametrize("installed", [True, False])
-def test_an_installed_collection_is_refused_as_a_whole(
+def test_folders_of_an_installed_collection_are_rejected(
     installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "_PLAYBOOKS", tmp_path / "playbooks")

@@ -225,17 +225,17 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", RESULTS)
-def test_a_result_tells_its_objects(what: str) -> None:
+def test_result_gives_its_objects(what: str) -> None:
     module, result, options, expected = RESULTS[what]
     assert told(objects.compared(module, result, options, "the task")) == expected
 
 
-def test_reports_know_the_object_of_every_module_that_writes() -> None:
+def test_objects_of_every_writing_module_are_known() -> None:
     described = {name for name, one in DESCRIPTORS.items() if one.kind} | set(findings.READERS)
     assert {name for name, one in DESCRIPTORS.items() if one.writes} - described == set()
 
 
-def test_of_a_cleanup_a_thousand_items_are_told_and_then_their_number() -> None:
+def test_cleanup_lists_a_thousand_items_and_the_rest_as_a_number() -> None:
     items = [{"repo": "r", "path": str(n), "reason": "old"} for n in range(1234)]
     found = objects.compared("artifact_cleanup", {"deleted": items}, {}, "Clean")
     assert len(found) == 1001
@@ -290,12 +290,12 @@ FAILURES: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("what", FAILURES)
-def test_a_failure_is_told(what: str) -> None:
+def test_failure_is_reported(what: str) -> None:
     module, result, options, expected = FAILURES[what]
     assert told(objects.failed(module, result, options, "the task")) == expected
 
 
-def test_an_object_is_one_finding_however_often_it_is_touched() -> None:
+def test_object_is_one_finding_for_any_number_of_tasks() -> None:
     contents = Contents(check=True)
     add(contents, "a", before=1, after=2)
     add(contents, "a", before=2, after=3)
@@ -321,14 +321,14 @@ def test_an_object_is_one_finding_however_often_it_is_touched() -> None:
         (["failed"], True, "0 of 1 object differ on 0 of 1 server; 1 failed."),
     ],
 )
-def test_the_report_is_one_sentence(statuses: list[str], check: bool, words: str) -> None:
+def test_report_has_a_summary_sentence(statuses: list[str], check: bool, words: str) -> None:
     contents = Contents(check=check)
     for number, status in enumerate(statuses):
         add(contents, str(number), status)
     assert contents.sentence() == words
 
 
-def test_names_are_data_in_every_file(tmp_path: Path) -> None:
+def test_names_are_escaped_in_every_file(tmp_path: Path) -> None:
     contents = Contents("play.yml", finished="2026-01-01T00:00:00Z")
     add(contents, EVIL, text=EVIL, before=EVIL, task=EVIL)
     assert writing.write(tmp_path, contents) == []
@@ -341,7 +341,7 @@ def test_names_are_data_in_every_file(tmp_path: Path) -> None:
     assert len({path.stat().st_mode for path in tmp_path.iterdir()}) == 1
 
 
-def test_the_history_keeps_a_year(tmp_path: Path) -> None:
+def test_history_is_limited_to_a_year(tmp_path: Path) -> None:
     counts = {"ok": 1, "drift": 0, "failed": 0}
     runs = [{"finished": str(n), "counts": counts} for n in range(writing.MAX_RUNS)]
     (tmp_path / "history.json").write_text(json.dumps(runs), encoding="utf-8")
@@ -351,7 +351,7 @@ def test_the_history_keeps_a_year(tmp_path: Path) -> None:
     assert len(history) == writing.MAX_RUNS
 
 
-def test_a_file_that_cannot_be_replaced_leaves_the_old_one(
+def test_unwritable_file_keeps_the_old_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writing.write(tmp_path, Contents("first"))
@@ -381,7 +381,7 @@ def test_a_file_that_cannot_be_replaced_leaves_the_old_one(
         ("analysis", "role", "a", ""),
     ],
 )
-def test_an_object_has_a_link(service: str, kind: str, name: str, path: str) -> None:
+def test_object_has_a_link(service: str, kind: str, name: str, path: str) -> None:
     finding = {"service": service, "kind": kind, "name": name, "server": f"{SERVER}/"}
     assert links.link(finding) == f"{SERVER}/{path}"
     assert links.link({**finding, "server": "javascript:alert(1)"}) == ""
@@ -398,7 +398,7 @@ def _task(action: str, **variables: Any) -> Any:
     )
 
 
-def test_what_the_environment_gives_away_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_of_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLCHAIN_CI_PASSWORD", "environment-secret")
     recorder = Recorder(Contents())
     result = {
@@ -412,7 +412,7 @@ def test_what_the_environment_gives_away_is_masked(monkeypatch: pytest.MonkeyPat
     assert recorder.contents.findings[0]["server"] == "https://ci"
 
 
-def test_what_ansible_takes_for_a_secret_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_of_ansible_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         recorder_module,
         "mask_secrets",
@@ -425,7 +425,7 @@ def test_what_ansible_takes_for_a_secret_is_masked(monkeypatch: pytest.MonkeyPat
     assert "vaulted" not in json.dumps(recorder.contents.as_json())
 
 
-def test_facts_of_a_role_add_what_no_result_told() -> None:
+def test_role_facts_add_missing_findings() -> None:
     recorder = Recorder(Contents())
     one = {
         "kind": "java",
@@ -443,7 +443,7 @@ def test_facts_of_a_role_add_what_no_result_told() -> None:
     assert len(recorder.contents.findings) == 1
 
 
-def test_a_terminal_shows_the_first_findings_and_how_many_more() -> None:
+def test_terminal_shows_first_findings_and_the_number_of_others() -> None:
     contents = Contents(check=True)
     for number in range(60):
         add(contents, str(number))
@@ -453,7 +453,7 @@ def test_a_terminal_shows_the_first_findings_and_how_many_more() -> None:
     assert lines[1].split() == ["ci", SERVER, "0", "60", "0"]
 
 
-def test_a_terminal_names_server_and_host() -> None:
+def test_terminal_names_server_and_host() -> None:
     contents = Contents(check=True, hosts=["one", "two"])
     add(contents, "slow", host="one", text="job slow:\n differs")
     add(contents, "new", host="two", action="create", text="job new: missing")
@@ -482,7 +482,7 @@ def test_a_terminal_names_server_and_host() -> None:
     ]
 
 
-def test_a_report_is_of_a_check_if_its_tasks_only_checked() -> None:
+def test_report_is_a_check_if_its_tasks_only_checked() -> None:
     result = {"changed": True, "invocation": {"module_args": {"job": "a"}}}
     for checks, check in (([True], True), ([False], False), ([True, False], False), ([], True)):
         recorder = Recorder(Contents())
@@ -498,7 +498,7 @@ def test_a_report_is_of_a_check_if_its_tasks_only_checked() -> None:
         assert recorder.contents.check is check
 
 
-def test_a_wiki_page_tells_findings_as_data() -> None:
+def test_wiki_page_escapes_findings() -> None:
     contents = Contents()
     for number in range(502):
         add(contents, str(number))

@@ -60,7 +60,7 @@ def names(found: list[dict[str, Any]]) -> list[str]:
     return [record["name"] for record in found]
 
 
-def test_a_finding_is_new_then_still_there_then_mended_then_new_again(tmp_path: Path) -> None:
+def test_finding_is_new_then_persistent_then_resolved_then_new_again(tmp_path: Path) -> None:
     first = night(tmp_path, 1, {"a": "drift", "b": "ok"})
     second = night(tmp_path, 2, {"a": "drift", "b": "drift"})
     third = night(tmp_path, 3, {"a": "ok", "b": "failed"})
@@ -74,7 +74,7 @@ def test_a_finding_is_new_then_still_there_then_mended_then_new_again(tmp_path: 
     assert [report["result"] for report in (first, third)] == ["differs", "failed"]
 
 
-def test_an_object_that_was_not_read_is_not_mended(tmp_path: Path) -> None:
+def test_unread_object_is_not_resolved(tmp_path: Path) -> None:
     night(tmp_path, 1, {"a": "drift"})
     second = night(tmp_path, 2, {"b": "ok"})
     assert (second["mended"], names(second["unread"])) == ([], ["a"])
@@ -83,14 +83,14 @@ def test_an_object_that_was_not_read_is_not_mended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("whole", "mended"), [(True, ["a"]), (False, [])])
-def test_an_unwanted_object_is_mended_if_the_task_lists_all(
+def test_unwanted_object_is_resolved_if_the_task_lists_all(
     whole: bool, mended: list[str], tmp_path: Path
 ) -> None:
     night(tmp_path, 1, {"a": "delete"}, whole=whole)
     assert names(night(tmp_path, 2, {"b": "ok"}, whole=whole)["mended"]) == mended
 
 
-def test_a_run_that_changes_the_servers_leaves_what_failed(tmp_path: Path) -> None:
+def test_changing_run_keeps_failed_findings(tmp_path: Path) -> None:
     night(tmp_path, 1, {"a": "drift", "b": "failed"}, check=False)
     assert marks(night(tmp_path, 2, {"a": "drift", "b": "failed"})) == {
         "a": "new 02",
@@ -99,7 +99,7 @@ def test_a_run_that_changes_the_servers_leaves_what_failed(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("text", ["[", "[]", '{"findings": 1}', '{"findings": [1]}', "{}"])
-def test_a_last_report_that_cannot_be_read_is_a_warning(text: str, tmp_path: Path) -> None:
+def test_unreadable_last_report_gives_a_warning(text: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(text, encoding="utf-8")
     last = since.last_run(tmp_path)
     assert last.findings == {}
@@ -107,7 +107,7 @@ def test_a_last_report_that_cannot_be_read_is_a_warning(text: str, tmp_path: Pat
     assert since.last_run(tmp_path / "none").warning == since.last_run(None).warning == ""
 
 
-def test_every_file_names_new_still_mended_and_ignored(tmp_path: Path) -> None:
+def test_every_file_lists_new_persistent_resolved_and_ignored_findings(tmp_path: Path) -> None:
     night(tmp_path, 1, {"a": "drift", "b": "drift", "gone": "delete"}, whole=True)
     accept = [{"name": "tried", "until": "2026-12-31", "reason": "a trial"}]
     objects = {"a": "drift", "b": "ok", "c": "drift", "tried": "drift"}
@@ -131,7 +131,7 @@ def test_every_file_names_new_still_mended_and_ignored(tmp_path: Path) -> None:
     assert "1 new, 1 still, 2 mended" in page
 
 
-def test_a_terminal_shows_ignored_findings_apart() -> None:
+def test_terminal_separates_ignored_findings() -> None:
     contents = Contents(check=True)
     for name in ("a", "b"):
         values = {"host": "h", "service": "ci", "server": SERVER, "kind": "job", "name": name}
@@ -144,7 +144,7 @@ def test_a_terminal_shows_ignored_findings_apart() -> None:
     assert "1 of 2 objects differ on 1 of 1 server; 1 ignored." in lines
 
 
-def test_a_failure_cannot_be_ignored() -> None:
+def test_failure_cannot_be_ignored() -> None:
     contents = Contents(check=True)
     values = {"host": "h", "service": "ci", "server": SERVER, "kind": "job", "name": "a"}
     contents.add(**values, action="none", text="job a: no", status="failed")
@@ -180,13 +180,13 @@ def test_patterns_are_globs(pattern: str, name: str, fits: bool) -> None:
         ([{"name": "a", "until": "soon"}], "until is no date: 'soon'; write the last day as 2026"),
     ],
 )
-def test_an_invalid_entry_is_named(given: Any, words: str) -> None:
+def test_invalid_entry_is_reported(given: Any, words: str) -> None:
     with pytest.raises(ignored.IgnoreError, match=words):
         ignored.parse(given)
     assert problem_of([given])[0].startswith("drift_ignore")
 
 
-def test_entries_that_ended_or_are_too_broad_are_warned_about() -> None:
+def test_expired_or_too_broad_entries_give_a_warning() -> None:
     today = date(2026, 11, 24)
     entries = ignored.parse(
         [

@@ -33,7 +33,7 @@ def found(*statuses: str, check: bool = True) -> Contents:
     return contents
 
 
-def test_each_finding_has_its_sign_and_colour() -> None:
+def test_every_finding_has_a_sign_and_colour() -> None:
     lines = terminal.table(found("create", "update", "delete", "failed"))
     assert [line for line in lines if line.colour] == [
         (f"{sign} job a b%,::c", colour)
@@ -48,7 +48,7 @@ def test_each_finding_has_its_sign_and_colour() -> None:
         (False, "Applied: 2 created, 1 updated, 1 deleted; failed: 1, skipped: 0."),
     ],
 )
-def test_one_line_has_the_totals(check: bool, words: str) -> None:
+def test_totals_are_one_line(check: bool, words: str) -> None:
     contents = found("create", "create", "update", "delete", "failed", check=check)
     assert words in [line.text for line in terminal.table(contents)]
 
@@ -61,11 +61,11 @@ def test_one_line_has_the_totals(check: bool, words: str) -> None:
         (["update", "failed"], "failed", "red"),
     ],
 )
-def test_the_last_line_is_the_result(statuses: list[str], words: str, colour: str) -> None:
+def test_last_line_is_the_result(statuses: list[str], words: str, colour: str) -> None:
     assert terminal.result(found(*statuses)) == (f"Result: {words}", colour)
 
 
-def test_github_gets_an_annotation_for_each_finding() -> None:
+def test_every_finding_becomes_a_github_annotation() -> None:
     assert [line.text for line in terminal.github(found("ok", "create", "failed"))] == [
         f"::warning title=ci https%3A//ci.example.com::{sign} job a b%25,::c"
         if sign == "+"
@@ -74,7 +74,7 @@ def test_github_gets_an_annotation_for_each_finding() -> None:
     ]
 
 
-def test_a_step_summary_is_appended(
+def test_step_summary_is_appended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "summary.md"
@@ -95,7 +95,7 @@ def test_a_step_summary_is_appended(
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_the_quiet_callback_shows_failures_that_nothing_else_lists(
+def test_quiet_callback_shows_otherwise_unlisted_failures(
     listed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     task = SimpleNamespace(get_name=lambda: "Do it")

@@ -74,7 +74,7 @@ def test_every_role_has_argument_specs() -> None:
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
-def test_a_role_refuses_misspelt_variables_before_anything_else(role: Path) -> None:
+def test_role_rejects_misspelt_variables_first(role: Path) -> None:
     first = load(role / "tasks" / "main.yml")[0]["ansible.builtin.assert"]
     question = f"query('delivery.toolchain.unknown_variables', '{role.name}')"
     asked = first["that"] if isinstance(first["that"], list) else [first["that"]]
@@ -93,7 +93,7 @@ def test_a_role_refuses_misspelt_variables_before_anything_else(role: Path) -> N
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
-def test_defaults_and_specs_agree_in_keys_and_values(role: Path) -> None:
+def test_defaults_equal_those_of_the_specs(role: Path) -> None:
     specified = {
         name: option["default"] for name, option in options_of(role).items() if "default" in option
     }
@@ -101,7 +101,7 @@ def test_defaults_and_specs_agree_in_keys_and_values(role: Path) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
-def test_every_option_is_typed_and_every_dict_has_suboptions(role: Path) -> None:
+def test_every_option_has_a_type_and_every_dict_suboptions(role: Path) -> None:
     def check(options: dict[str, Any], prefix: str) -> None:
         for name, option in options.items():
             assert option.get("type"), f"{prefix}{name} has no type"
@@ -117,7 +117,7 @@ def test_every_option_is_typed_and_every_dict_has_suboptions(role: Path) -> None
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
-def test_entries_of_lists_are_options_of_the_module(role: Path) -> None:
+def test_entries_of_lists_are_module_options(role: Path) -> None:
     for name, option in options_of(role).items():
         if name not in MODULE_OF_LIST:
             continue
@@ -134,7 +134,7 @@ def test_entries_of_lists_are_options_of_the_module(role: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "module"), MODULE_OF_ROLE.items())
-def test_a_role_takes_every_option_of_its_module(name: str, module: str) -> None:
+def test_role_accepts_every_option_of_its_module(name: str, module: str) -> None:
     role = ROOT / "roles" / name
     taken = {option.removeprefix(f"{name}_"): said for option, said in options_of(role).items()}
     known = test_slips.options_of(module)
@@ -169,7 +169,7 @@ def test_tasks_use_only_modules_of_the_collection_and_facts(role: Path) -> None:
             assert action.startswith(allowed), action
 
 
-def test_every_list_of_the_desired_state_is_applied_by_its_task_file() -> None:
+def test_every_list_of_desired_state_has_a_task_file() -> None:
     lists = {name for name, option in options_of(DESIRED_STATE).items() if option["type"] == "list"}
     assert {f"desired_state_{kind['list']}" for kind in KINDS} == lists
     for kind in KINDS:

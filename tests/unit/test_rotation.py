@@ -44,20 +44,22 @@ def steps(results: list[Any], tokens: list[Any], **given: Any) -> str:
         ([held("new")], [], {}, "create revoke"),
     ],
 )
-def test_steps(results: list[Any], tokens: list[Any], given: dict[str, Any], expected: str) -> None:
+def test_rotation_step_is_selected(
+    results: list[Any], tokens: list[Any], given: dict[str, Any], expected: str
+) -> None:
     assert steps(results, tokens, **given) == expected
 
 
-def test_a_token_without_a_time_is_not_proved() -> None:
+def test_token_without_creation_time_is_not_proved() -> None:
     assert steps([held("x")], [{"id": "x", "created": None}], proof=True, builds=[AFTER]) == "prove"
 
 
-def test_tokens_that_credentials_hold() -> None:
+def test_tokens_of_credentials_are_recognized() -> None:
     found = rotation_steps([held("new"), held("old"), held("new")], [NEW, OLD])
     assert (found["held"], found["everywhere"], found["token"]) == (["new", "old"], False, "new")
 
 
-def test_entries() -> None:
+def test_credential_entries_are_built() -> None:
     credentials = [{"id": "a", "username": "bob", "folder": ""}, {"id": "b", "folder": "f"}]
     one, two = rotation_entries(credentials, "ci", token="t1", secret="s3cret")
     assert one == {
@@ -74,7 +76,7 @@ def test_entries() -> None:
     assert "description" not in compared
 
 
-def test_slips() -> None:
+def test_invalid_input_is_rejected() -> None:
     with pytest.raises(AnsibleFilterError, match="takes a list of credentials"):
         rotation_entries("x", "ci")
     with pytest.raises(AnsibleFilterError, match="takes the results"):

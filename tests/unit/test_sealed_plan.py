@@ -73,7 +73,7 @@ def digests(operation: Any, **more: Any) -> list[str]:
     return held({}, operation, check_mode=True, **more)[0].digests
 
 
-def test_a_plan_is_held_against_the_sealed_one() -> None:
+def test_plan_is_compared_with_the_sealed_plan() -> None:
     (digest,) = digests(Whole())
     assert held({"writes": [digest]}, Whole())[1].changed
     with pytest.raises(ToolchainError, match="conflict: the change is not in the sealed plan"):
@@ -83,7 +83,7 @@ def test_a_plan_is_held_against_the_sealed_one() -> None:
     assert held({"writes": [], "ignored": [digest]}, Whole())[1].changed is False
 
 
-def test_changes_of_a_list_are_taken_one_by_one() -> None:
+def test_changes_of_a_list_are_compared_individually() -> None:
     operation = Many([("a", 1), ("b", 2), ("c", 3)])
     first, second, third = digests(operation)
     with pytest.raises(ToolchainError, match="the change of b is not in the sealed plan") as caught:
@@ -108,20 +108,20 @@ class Following:
         return Plan({}, sorted(places), "delete")
 
 
-def test_changes_that_follow_are_left_out_without_a_conflict() -> None:
+def test_dependent_changes_are_omitted_without_conflict() -> None:
     sealing, _plan = held({}, Following(), check_mode=True)
     assert sealing.grouped == [sealing.digests[:2], sealing.digests[2:]]
     _sealing, plan = held({"writes": sealing.digests[1:]}, Following())
     assert plan.after == [0]
 
 
-def test_a_long_conflict_is_cut() -> None:
+def test_long_conflict_is_shortened() -> None:
     operation = Many([(f"n{number}", number) for number in range(12)])
     with pytest.raises(ToolchainError, match=r"of n0, n1, .*, n9 and 2 more is not"):
         held({"writes": []}, operation)
 
 
-def test_digests_depend_on_place_salt_sides_and_secrets() -> None:
+def test_digests_depend_on_location_salt_sides_and_secrets() -> None:
     base = Sealing({"salt": "salt"}, PLACE, {"one", "two", "three"})
 
     def digest(sealing: Sealing, before: Any, wanted: Any) -> str:
@@ -141,7 +141,7 @@ def test_digests_depend_on_place_salt_sides_and_secrets() -> None:
     assert digest(base, "a", wanted) in found
 
 
-def test_a_digest_of_a_single_object_has_its_options() -> None:
+def test_digest_of_a_single_object_includes_its_options() -> None:
     """Verify that the approval of an object does not allow the same change of another one."""
     operation: Any = Whole()
     operation.descriptor = Descriptor("ci", {}, kind="job", name="{folder}/{job}")
@@ -159,7 +159,7 @@ def test_a_digest_of_a_single_object_has_its_options() -> None:
         enforce.hold(operation, Plan({}, "x", "create"), Options(**given), check_mode=False)
 
 
-def test_an_unchanged_task_has_no_digest() -> None:
+def test_unchanged_task_has_no_digest() -> None:
     sealing = Sealing({"salt": "salt", "writes": []}, PLACE, ())
     plan = Plan("a", "a")
     assert sealing.hold(Whole(), plan, {}, check_mode=False) is plan
@@ -193,7 +193,7 @@ def plan(
     return loaded
 
 
-def test_a_plan_has_no_values_and_distinct_digests() -> None:
+def test_plan_contains_distinct_digests_and_no_values() -> None:
     made = plan("a", "b", "ignored", before="was s3cret", after="is s3cret")
     assert "s3cret" not in json.dumps(made)
     assert [one["name"] for one in made["entries"]] == ["a", "b"]
@@ -203,7 +203,7 @@ def test_a_plan_has_no_values_and_distinct_digests() -> None:
     assert (made["servers"], made["seal"]) == ([SERVER], None)
 
 
-def test_differences_name_what_is_new_gone_or_different() -> None:
+def test_differences_name_new_missing_and_changed_entries() -> None:
     plans = sealed.Plans([plan("a", "b", "c", "ignored")])
 
     def differences(*names: str, **values: Any) -> list[str]:
@@ -217,7 +217,7 @@ def test_differences_name_what_is_new_gone_or_different() -> None:
     assert "; and 10 more." in sealed.conflict([str(number) for number in range(60)])
 
 
-def test_a_run_takes_the_plans_of_its_hosts() -> None:
+def test_run_uses_the_plans_of_its_hosts() -> None:
     one, two = plan("a", host="one"), plan("a", host="two", salt="other")
     plans = sealed.Plans([one, two])
     assert plans.of_host("two") is two
@@ -237,7 +237,7 @@ def read(given: Any, folder: Path = Path()) -> Any:
     return sealed.read(given, lambda name: folder / name).of_host("h")
 
 
-def test_a_plan_is_read_from_a_file_or_a_mapping(tmp_path: Path) -> None:
+def test_plan_is_read_from_file_or_mapping(tmp_path: Path) -> None:
     made = plan("a", key="k")
     (tmp_path / "plan.json").write_text(json.dumps(made), encoding="utf-8")
     assert read("plan.json", tmp_path) == read(made) == read([made]) == made
@@ -254,13 +254,13 @@ def test_a_plan_is_read_from_a_file_or_a_mapping(tmp_path: Path) -> None:
         ({"places": [1]}, "was edited"),
     ],
 )
-def test_a_changed_plan_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_modified_plan_is_rejected(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(sealed.PlanError, match=words):
         read({**plan("a"), **changes})
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "1"])
-def test_a_file_that_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
+def test_file_without_plan_is_rejected(text: str, tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(text, encoding="utf-8")
     with pytest.raises(sealed.PlanError, match="is no plan that drift wrote"):
         read("plan.json", tmp_path)
@@ -268,14 +268,14 @@ def test_a_file_that_is_no_plan_is_refused(text: str, tmp_path: Path) -> None:
         read("other.json", tmp_path)
 
 
-def test_another_version_of_the_collection_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_of_another_version_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan("a")
     monkeypatch.setattr(sealed, "version", lambda: "9.9.9")
     with pytest.raises(sealed.PlanError, match=r"made by version .* and this is 9\.9\.9"):
         read(made)
 
 
-def test_the_version_comes_from_the_installed_collection(
+def test_version_is_read_from_the_installed_collection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sealed, "_MANIFEST", tmp_path)
@@ -294,7 +294,7 @@ def verify(made: dict[str, Any], **more: Any) -> None:
     sealed.verify(made, **{**checks, **more})
 
 
-def test_seal_age_and_servers_are_checked() -> None:
+def test_seal_age_and_servers_are_verified() -> None:
     made = plan("a", key="k")
     verify(made)
     verify(made, key="k", max_age=timedelta(hours=1))

@@ -272,19 +272,21 @@ def _wrong(spec: Spec, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_slip_is_refused_or_understood(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_is_rejected_or_understood(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert _wrong(options_of(name), capsys) == []
 
 
 @pytest.mark.parametrize("service", options.SERVICES)
-def test_a_slip_in_a_connection_is_refused_or_understood(
+def test_invalid_connection_option_is_rejected_or_understood(
     service: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _wrong(options.argument_spec(service), capsys) == []
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_no_value_is_too_deep_to_be_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deeply_nested_value_is_rejected(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Verify that deep values are rejected: a traversal would reach Python's recursion limit."""
     spec = options_of(name)
     kinds = ("dict", "list", "raw")
@@ -295,7 +297,7 @@ def test_no_value_is_too_deep_to_be_refused(name: str, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_option_says_what_it_holds(name: str) -> None:
+def test_every_option_names_its_elements(name: str) -> None:
     for spot in spots(options_of(name)):
         kind = spot.option.get("elements") or spot.option.get("type")
         open_ = kind in ("dict", "raw") and not spot.option.get("options")
@@ -304,7 +306,7 @@ def test_every_option_says_what_it_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_an_omitted_option_is_not_given(name: str) -> None:
+def test_omitted_option_counts_as_unset(name: str) -> None:
     spec = options_of(name)
     omitted = {one: OMITTED for one, option in spec.items() if not option.get("required")}
     found = input_check.check_options(spec, {**needed(spec), **omitted})

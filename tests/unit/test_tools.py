@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_jobs_go_on_after_one_that_fails(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_jobs_continue_after_a_failure(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert check.run(["bad", "good"], folder, 1) != 0
     assert check.summarize(folder / "out") == (1, 1)
     lines = capfd.readouterr().out.splitlines()
@@ -47,12 +47,12 @@ def test_jobs_go_on_after_one_that_fails(folder: Path, capfd: pytest.CaptureFixt
     assert [line.split()[:2] for line in lines[-2:]] == [["bad", "FAILED"], ["good", "passed"]]
 
 
-def test_an_unknown_job_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_job_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert check.run(["good", "units"], folder, 1) != 0
     assert "No rule to make target 'units'" in capfd.readouterr().err
 
 
-def test_no_process_of_a_job_is_left(folder: Path) -> None:
+def test_no_process_of_a_job_survives(folder: Path) -> None:
     assert check.run(["stray"], folder, 1) == 0
     pid = int((folder / "out" / "stray.pid").read_text(encoding="utf-8"))
     for _attempt in range(100):
@@ -62,7 +62,7 @@ def test_no_process_of_a_job_is_left(folder: Path) -> None:
     pytest.fail(f"process {pid} is still running")
 
 
-def test_a_job_sees_no_setting_of_its_caller(
+def test_settings_of_the_caller_do_not_reach_jobs(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TOOLCHAIN_REPO_TOKEN", "a-token")
@@ -83,7 +83,7 @@ def test_a_job_sees_no_setting_of_its_caller(
         ((0, 0, 0, 0), 5, (0, 1)),
     ],
 )
-def test_tests_count_one_by_one(
+def test_individual_tests_are_counted(
     tmp_path: Path, numbers: tuple[int, int, int, int], status: int, expected: tuple[int, int]
 ) -> None:
     report = tmp_path / "unit.xml"
@@ -91,7 +91,7 @@ def test_tests_count_one_by_one(
     assert check.counts(status, report) == expected
 
 
-def test_every_job_belongs_to_a_group_and_leaves_its_status() -> None:
+def test_every_job_has_a_group_and_writes_its_status() -> None:
     asked = ["make", "--dry-run", f"--file={check.JOBS}", "OUT=/out", "tests", "static"]
     text = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     jobs = set(re.findall(r"home=/out/(\S+);", text))
@@ -100,13 +100,13 @@ def test_every_job_belongs_to_a_group_and_leaves_its_status() -> None:
     assert jobs == set(re.findall(r">/out/(\S+)\.status", text))
 
 
-def test_a_linked_tree_shows_the_checkout(tmp_path: Path) -> None:
+def test_linked_tree_shows_the_checkout(tmp_path: Path) -> None:
     link = tree.link_tree(tmp_path / "tree")
     assert link.resolve() == tree.ROOT
     assert (link / "galaxy.yml").is_file()
 
 
-def test_a_benchmark_starts_in_a_checkout_that_no_variable_points_to() -> None:
+def test_benchmark_starts_without_environment_variables() -> None:
     unset = ("ANSIBLE_COLLECTIONS_PATH", "PYTHONPATH")
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", "--smallest", "analysis_search"],

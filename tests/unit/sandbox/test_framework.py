@@ -63,7 +63,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def test_documents_are_kept_by_kind_and_key(store: Store) -> None:
+def test_documents_are_stored_by_kind_and_key(store: Store) -> None:
     store.put("a.x", "p/1", {"n": 1})
     store.put("a.x", "p/2", {"n": 2})
     store.put("a.x", "q", {"n": 3})
@@ -80,7 +80,7 @@ def test_documents_are_kept_by_kind_and_key(store: Store) -> None:
     assert store.get("a.y", "p/1") == {"n": 4}
 
 
-def test_documents_are_found_by_what_they_mention(store: Store) -> None:
+def test_documents_are_found_by_mentioned_values(store: Store) -> None:
     documents: list[dict[str, Any]] = [
         {"user": 'a "b"\\é'},
         {'a "b"\\é': 1},
@@ -93,7 +93,7 @@ def test_documents_are_found_by_what_they_mention(store: Store) -> None:
     assert store.mentioning("a.x", 'a "b"\\é') == [("0", documents[0]), ("1", documents[1])]
 
 
-def test_what_is_read_is_a_copy(store: Store) -> None:
+def test_returned_document_is_a_copy(store: Store) -> None:
     store.put("a.x", "1", {"list": []})
     first = store.get("a.x", "1")
     assert first is not None
@@ -101,7 +101,7 @@ def test_what_is_read_is_a_copy(store: Store) -> None:
     assert store.get("a.x", "1") == {"list": []}
 
 
-def test_transaction_is_all_or_nothing(store: Store) -> None:
+def test_failed_transaction_changes_nothing(store: Store) -> None:
     def fail() -> None:
         with store.transaction():
             store.put("a.x", "1", {})
@@ -114,7 +114,7 @@ def test_transaction_is_all_or_nothing(store: Store) -> None:
     assert store.keys("a.x") == []
 
 
-def test_clear_forgets_everything(store: Store) -> None:
+def test_clear_removes_everything(store: Store) -> None:
     blob = store.blobs.put(b"content")
     store.put("a.x", "1", {})
     store.next_id("n")
@@ -124,7 +124,7 @@ def test_clear_forgets_everything(store: Store) -> None:
     assert store.next_id("n") == 1
 
 
-def test_a_snapshot_is_restored(store: Store) -> None:
+def test_snapshot_is_restored(store: Store) -> None:
     seeded = store.blobs.put(b"content")
     store.put("a.x", "1", {"n": 1})
     store.next_id("n")
@@ -212,7 +212,7 @@ def test_credentials_in_headers_are_masked() -> None:
     }
 
 
-def test_faults_hit_in_order_and_are_used_up() -> None:
+def test_faults_apply_in_order_and_are_used_up() -> None:
     faults = Faults()
     faults.add({"service": "repo", "method": "PUT", "path": "^/a", "status": 500})
     faults.add({"service": "repo", "match": "name=x", "status": 501, "times": 2})
@@ -223,21 +223,21 @@ def test_faults_hit_in_order_and_are_used_up() -> None:
     assert faults.pending == []
 
 
-def test_a_fault_may_let_requests_pass_first() -> None:
+def test_fault_may_skip_requests() -> None:
     faults = Faults()
     faults.add({"service": "repo", "method": "PUT", "status": 500, "skip": 2})
     hits = [faults.take("repo", method, "/a", "") for method in ("PUT", "GET", "PUT", "PUT", "PUT")]
     assert [hit and hit.status for hit in hits] == [None, None, None, 500, None]
 
 
-def test_a_fault_may_hit_writes_alone() -> None:
+def test_fault_may_apply_to_writes_only() -> None:
     faults = Faults()
     faults.add({"service": "repo", "write": True, "status": 500})
     hits = [faults.take("repo", "POST", "/a", "", write=write) for write in (False, True, True)]
     assert [hit and hit.status for hit in hits] == [None, 500, None]
 
 
-def test_log_keeps_the_newest_requests_and_says_what_it_forgot() -> None:
+def test_log_keeps_the_newest_requests_and_counts_the_forgotten() -> None:
     log = Log()
     for number in range(1, KEPT + 1):
         log.add(Entry("repo", "GET", f"/{number}", "", {}, 0))
@@ -250,14 +250,14 @@ def test_log_keeps_the_newest_requests_and_says_what_it_forgot() -> None:
     assert (log.select(), log.last, log.forgotten) == ([], KEPT + 1, 0)
 
 
-def test_documentation_tells_how_many_requests_are_kept() -> None:
+def test_documentation_names_the_number_of_kept_requests() -> None:
     assert f"has the newest {KEPT};" in (ROOT / "docs/sandbox.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     "data", [{"service": "repo", "sttaus": 1}, {}, {"service": "r", "path": "("}]
 )
-def test_wrong_faults_are_refused(data: dict[str, Any]) -> None:
+def test_invalid_faults_are_rejected(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="fault"):
         Faults().add(data)
 
@@ -284,14 +284,16 @@ def test_requests_are_logged_without_credentials(
     assert sandbox.requests("ci") == []
 
 
-def test_textual_body_is_logged(sandbox: Sandbox, session: requests.Session) -> None:
+def test_text_body_is_logged(sandbox: Sandbox, session: requests.Session) -> None:
     body = {"status": "x", "password": "secret"}
     session.post(sandbox.urls["repo"] + "/api/build/promote/a/1", json=body)
     entry = sandbox.requests()[-1]
     assert json.loads(entry["body"]) == {"status": "x", "password": "***"}
 
 
-def test_fault_answers_instead_of_the_service(sandbox: Sandbox, session: requests.Session) -> None:
+def test_fault_replaces_the_response_of_the_service(
+    sandbox: Sandbox, session: requests.Session
+) -> None:
     sandbox.fault(service="repo", status=503, headers={"Retry-After": "1"}, body={"a": 1})
     url = sandbox.urls["repo"] + FILE
     response = session.put(url, data=b"x")
@@ -301,7 +303,7 @@ def test_fault_answers_instead_of_the_service(sandbox: Sandbox, session: request
     assert sandbox.pending_faults() == []
 
 
-def test_redirect_fault(sandbox: Sandbox, session: requests.Session) -> None:
+def test_redirect_fault_redirects(sandbox: Sandbox, session: requests.Session) -> None:
     sandbox.fault(service="repo", redirect="http://127.0.0.1:1/elsewhere")
     response = session.get(sandbox.urls["repo"] + FILE, allow_redirects=False)
     assert (response.status_code, response.headers["Location"]) == (
@@ -311,7 +313,7 @@ def test_redirect_fault(sandbox: Sandbox, session: requests.Session) -> None:
 
 
 @pytest.mark.parametrize(("after", "status"), [(False, 404), (True, 200)])
-def test_cut_connection(
+def test_cut_fault_closes_the_connection(
     sandbox: Sandbox, session: requests.Session, after: bool, status: int
 ) -> None:
     url = sandbox.urls["repo"] + FILE
@@ -322,7 +324,7 @@ def test_cut_connection(
     assert sandbox.requests("repo")[0]["status"] is None
 
 
-def test_lost_answer_with_another_status(sandbox: Sandbox, session: requests.Session) -> None:
+def test_lost_response_may_have_another_status(sandbox: Sandbox, session: requests.Session) -> None:
     url = sandbox.urls["repo"] + FILE
     sandbox.fault(service="repo", method="PUT", status=502, body="bad gateway", after=True)
     assert session.put(url, data=b"x").text == "bad gateway"
@@ -332,7 +334,7 @@ def test_lost_answer_with_another_status(sandbox: Sandbox, session: requests.Ses
     assert (get["status"], get["served"]) == (200, 200)
 
 
-def test_a_fault_in_place_of_the_service_leaves_nothing_served(
+def test_fault_replacing_the_service_serves_nothing(
     sandbox: Sandbox, session: requests.Session
 ) -> None:
     url = sandbox.urls["repo"] + FILE
@@ -342,7 +344,7 @@ def test_a_fault_in_place_of_the_service_leaves_nothing_served(
     assert (put["status"], put["served"]) == (502, None)
 
 
-def test_a_late_answer_is_that_of_what_was_carried_out(
+def test_delayed_response_follows_the_completed_write(
     sandbox: Sandbox, session: requests.Session
 ) -> None:
     url = sandbox.urls["repo"] + FILE
@@ -352,7 +354,9 @@ def test_a_late_answer_is_that_of_what_was_carried_out(
     assert session.get(url).content == b"x"
 
 
-def test_truncated_answer(sandbox: Sandbox, session: requests.Session) -> None:
+def test_truncated_response_announces_the_complete_length(
+    sandbox: Sandbox, session: requests.Session
+) -> None:
     url = sandbox.urls["repo"] + FILE
     session.put(url, data=b"0123456789")
     sandbox.fault(service="repo", method="GET", truncate=4)
@@ -364,7 +368,7 @@ def test_truncated_answer(sandbox: Sandbox, session: requests.Session) -> None:
 
 
 @pytest.mark.parametrize(("count", "lines"), [(0, 1), (1, 2), (-1, 5)])
-def test_head_that_is_cut(
+def test_cut_head_fault_truncates_the_head(
     sandbox: Sandbox, session: requests.Session, count: int, lines: int
 ) -> None:
     url = sandbox.urls["repo"] + FILE
@@ -383,7 +387,7 @@ def test_head_that_is_cut(
     assert session.get(url).content == b"x"
 
 
-def test_delay_only_slows_down(sandbox: Sandbox, session: requests.Session) -> None:
+def test_delay_fault_keeps_the_response(sandbox: Sandbox, session: requests.Session) -> None:
     sandbox.fault(service="repo", delay=0.05)
     assert session.get(sandbox.urls["repo"] + "/api/repositories").status_code == 200
     sandbox.fault(service="repo", delay=1, match="never")
@@ -391,14 +395,14 @@ def test_delay_only_slows_down(sandbox: Sandbox, session: requests.Session) -> N
     assert sandbox.pending_faults() == []
 
 
-def test_fault_matches_a_form(sandbox: Sandbox, session: requests.Session) -> None:
+def test_fault_matches_form_fields(sandbox: Sandbox, session: requests.Session) -> None:
     sandbox.fault(service="repo", match=r"^name=a b$|(?m:^name=a b$)", status=418)
     url = sandbox.urls["repo"] + "/api/search/aql"
     assert session.post(url, data={"name": "a c"}).status_code != 418
     assert session.post(url, data={"name": "a b"}).status_code == 418
 
 
-def test_control_refuses_what_it_does_not_know(sandbox: Sandbox) -> None:
+def test_control_rejects_unknown_settings_and_services(sandbox: Sandbox) -> None:
     with pytest.raises(RuntimeError, match="no setting nope"):
         sandbox.settings("repo", nope=1)
     with pytest.raises(RuntimeError, match="unknown service"):
@@ -426,7 +430,7 @@ def test_control_refuses_what_it_does_not_know(sandbox: Sandbox) -> None:
         ("POST", "/seed", '{"repo": {"files": [{"path": "a"}]}}'),
     ],
 )
-def test_control_names_what_it_cannot_read(
+def test_control_reports_invalid_requests(
     sandbox: Sandbox, session: requests.Session, method: str, path: str, body: str
 ) -> None:
     response = session.request(method, sandbox.control + path, data=body)
@@ -448,7 +452,7 @@ def test_reset_restores_the_seed(sandbox: Sandbox, session: requests.Session, _t
     assert session.get(url).status_code == 404
 
 
-def test_reset_drops_what_still_waits(sandbox: Sandbox, session: requests.Session) -> None:
+def test_reset_discards_pending_requests(sandbox: Sandbox, session: requests.Session) -> None:
     url = sandbox.urls["repo"] + FILE
     sandbox.fault(service="repo", delay=0.3)
     with ThreadPoolExecutor(1) as pool:
@@ -463,7 +467,7 @@ def test_reset_drops_what_still_waits(sandbox: Sandbox, session: requests.Sessio
     assert session.get(url, timeout=20).status_code == 404
 
 
-def test_answer_leaves_in_one_segment(sandbox: Sandbox) -> None:
+def test_response_is_sent_in_one_segment(sandbox: Sandbox) -> None:
     request = b"GET /repo/api/repositories HTTP/1.1\r\nHost: x\r\n\r\n"
     with socket.create_connection(("127.0.0.1", sandbox.port), timeout=10) as connection:
         for _request in range(5):
@@ -475,7 +479,7 @@ def test_answer_leaves_in_one_segment(sandbox: Sandbox) -> None:
             assert len(body) == int(length[1]) > 0
 
 
-def test_expect_continue(sandbox: Sandbox) -> None:
+def test_expect_continue_is_answered(sandbox: Sandbox) -> None:
     head = (
         "PUT /repo/generic-staging-local/a.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
         "Authorization: Bearer repo-token-1234567890\r\nExpect: 100-continue\r\n\r\n"
@@ -490,9 +494,7 @@ def test_expect_continue(sandbox: Sandbox) -> None:
 # --- the process ----------------------------------------------------------------------------------
 
 
-def test_database_survives_and_is_not_seeded_again(
-    tmp_path: Path, session: requests.Session
-) -> None:
+def test_database_survives_and_is_seeded_once(tmp_path: Path, session: requests.Session) -> None:
     database = str(tmp_path / "state.db")
     seed = {"repo": {"files": [{"repo": "generic-staging-local", "path": "s.txt", "content": "s"}]}}
     with Sandbox.start(seed=seed, flavour="real", database=database) as first:
@@ -508,7 +510,7 @@ def test_database_survives_and_is_not_seeded_again(
         assert (settings["flavour"], settings["link_flavour"]) == ("real", "none")
 
 
-def test_addresses_are_printed_and_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:
+def test_addresses_are_printed_and_interrupt_exits_cleanly(tmp_path: Path) -> None:
     ready = tmp_path / "ready.json"
     command = [sys.executable, "-m", "sandbox", "--flavour", "repo=written", "--ready-file"]
     process = subprocess.Popen([*command, str(ready)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -536,7 +538,7 @@ def test_addresses_are_printed_and_an_interrupt_ends_it_cleanly(tmp_path: Path) 
         (None, "No such file"),
     ],
 )
-def test_start_that_fails_is_explained_in_a_line_and_leaves_an_empty_database(
+def test_failed_start_is_explained_in_one_line_and_leaves_an_empty_database(
     tmp_path: Path, seed: str | None, words: str
 ) -> None:
     file, database = tmp_path / "seed.yml", tmp_path / "state.db"
@@ -553,7 +555,7 @@ def test_start_that_fails_is_explained_in_a_line_and_leaves_an_empty_database(
     store.close()
 
 
-def test_taken_port_is_explained(running: Sandbox) -> None:
+def test_port_in_use_is_explained(running: Sandbox) -> None:
     command = [sys.executable, "-m", "sandbox", "--port", str(running.port)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
@@ -561,6 +563,6 @@ def test_taken_port_is_explained(running: Sandbox) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_wrong_flavour_is_refused() -> None:
+def test_unknown_flavour_is_rejected() -> None:
     with pytest.raises(RuntimeError, match="not a flavour: wild"):
         Sandbox.start(flavour="wild")
