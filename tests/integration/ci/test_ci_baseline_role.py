@@ -28,9 +28,7 @@ PLUGINS_AND_JAVA = [
 ]
 
 
-def test_a_release_that_the_table_does_not_know_needs_the_versions(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_unknown_release_requires_java_versions(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     sandbox.settings("ci", java="17", version="2.479.3.1")
     role = {"ansible.builtin.import_role": {"name": "delivery.toolchain.ci_baseline"}}
@@ -43,7 +41,7 @@ def test_a_release_that_the_table_does_not_know_needs_the_versions(
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) -> None:
+def test_all_drift_is_reported_at_once(fresh: Fresh, tmp_path: Path, check: bool) -> None:
     sandbox = fresh("real")
     sandbox.settings("ci", java="11")
     (tmp_path / "plugins.txt").write_text(LOCK, encoding="utf-8")
@@ -66,9 +64,7 @@ def test_drift_is_named_as_a_whole(fresh: Fresh, tmp_path: Path, check: bool) ->
     assert writes == ([] if check else ["/scriptText"])
 
 
-def test_plugins_are_installed_and_the_restart_waits_for_builds(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_plugins_are_installed_and_restart_awaits_builds(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     sandbox.settings("ci", install_seconds=0.05)
     running = [{"job": "slow", "running": True, "age_seconds": 57, "seconds": 60}]

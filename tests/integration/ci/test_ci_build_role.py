@@ -16,7 +16,7 @@ from tests.helpers import connections, playbook
 Fresh = Callable[[str], Sandbox]
 
 
-def test_jobs_that_run_together_do_not_wait_for_each_other(fresh: Fresh, tmp_path: Path) -> None:
+def test_parallel_jobs_do_not_wait_for_each_other(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     jobs = [{"job": "always-fails"}, {"job": "no-parameters"}]
     role = {
@@ -34,7 +34,7 @@ def test_jobs_that_run_together_do_not_wait_for_each_other(fresh: Fresh, tmp_pat
     assert len(event.writes) == 2
 
 
-def test_no_job_is_started_after_one_that_ended_badly(fresh: Fresh, tmp_path: Path) -> None:
+def test_no_job_is_started_after_an_unsuccessful_one(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     role = {
         "name": "Build",
@@ -61,7 +61,7 @@ def test_no_job_is_started_after_one_that_ended_badly(fresh: Fresh, tmp_path: Pa
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_builds_are_started_first_and_waited_for_later(
+def test_builds_are_started_first_and_awaited_later(
     fresh: Fresh, tmp_path: Path, together: bool
 ) -> None:
     sandbox = fresh("real")
@@ -103,7 +103,7 @@ def _queue_id(job: str) -> str:
     return f"{{{{ ci_build_results_by_key['{job}'][0].queue_id }}}}"
 
 
-def test_check_mode_waits_for_no_build_that_would_be_started(fresh: Fresh, tmp_path: Path) -> None:
+def test_check_mode_does_not_wait_for_predicted_builds(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     start = {
         "name": "Start",
@@ -130,7 +130,7 @@ def test_check_mode_waits_for_no_build_that_would_be_started(fresh: Fresh, tmp_p
 
 
 @pytest.mark.parametrize("arguments", [[], ["--diff"]])
-def test_a_compared_configuration_is_shown_with_diff(
+def test_compared_configuration_is_shown_as_diff(
     fresh: Fresh, tmp_path: Path, arguments: list[str]
 ) -> None:
     sandbox = fresh("real")
@@ -151,9 +151,7 @@ def test_a_compared_configuration_is_shown_with_diff(
     assert shown is bool(arguments), run.output
 
 
-def test_a_loop_variable_that_hides_a_return_value_is_reported(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_loop_variable_that_hides_a_return_value_is_reported(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     task = {
         "name": "Read",

@@ -39,7 +39,7 @@ def nodes(*names: str, **more: Any) -> dict[str, Any]:
     return {"jenkins": {"nodes": [{"permanent": {"name": name, **more}} for name in names]}}
 
 
-def test_the_export_is_no_difference(ci: Ci) -> None:
+def test_exported_configuration_is_unchanged(ci: Ci) -> None:
     found = ci.run(config=live(ci))
     assert not found["changed"]
     assert found["unknown"] == [
@@ -50,7 +50,7 @@ def test_the_export_is_no_difference(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize("action", ["configure", "apply"])
-def test_only_paths_and_sections_that_differ(ci: Ci, action: str) -> None:
+def test_only_different_paths_and_sections_are_sent(ci: Ci, action: str) -> None:
     ci.sandbox.settings("ci", casc=action)
     text = "jenkins: {systemMessage: New, numExecutors: '2'}\nunclassified:\n  location: {url: x}\n"
     done = ci.lives(config=text)
@@ -67,7 +67,7 @@ def test_only_paths_and_sections_that_differ(ci: Ci, action: str) -> None:
     assert ci.run(config={"jenkins": {"noUsage": False, "label": ""}})["changed"] is False
 
 
-def test_a_list_loses_entries_only_if_it_is_named(ci: Ci) -> None:
+def test_list_loses_entries_only_if_named_in_replaces(ci: Ci) -> None:
     ci.fails("invalid", NODES, "linux-2", config=nodes("linux-1"))
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), replaces=[NODES])
     ci.fails("invalid", "max_deletions", config=nodes("linux-1"), max_deletions=-1)
@@ -86,20 +86,18 @@ def test_a_list_loses_entries_only_if_it_is_named(ci: Ci) -> None:
         ("jenkins: {nodes: }", f"{NODES} is a list"),
     ],
 )
-def test_an_empty_or_single_value_does_not_replace_a_section(
-    ci: Ci, config: str, word: str
-) -> None:
+def test_empty_or_scalar_value_does_not_replace_a_section(ci: Ci, config: str, word: str) -> None:
     ci.fails("invalid", word, config=config, replaces=[NODES], max_deletions=5)
 
 
-def test_entries_of_the_same_name_are_compared_by_their_content(ci: Ci) -> None:
+def test_entries_of_equal_name_are_compared_by_content(ci: Ci) -> None:
     twins = {"unclassified": {"hooks": [{"name": "a", "url": "x"}, {"name": "a", "url": "y"}]}}
     assert ci.lives(config=twins)["changed"]
     one = {"unclassified": {"hooks": twins["unclassified"]["hooks"][:1]}}
     ci.fails("invalid", "unclassified.hooks", '"url": "y"', config=one)
 
 
-def test_entries_of_lists_keep_what_is_not_named(ci: Ci) -> None:
+def test_entries_of_lists_keep_unnamed_members(ci: Ci) -> None:
     done = ci.lives(config=nodes("linux-1", "linux-2", "linux-3", labelString="new"))
     assert len(done["changes"]) == 3
     first, _second, third = (node["permanent"] for node in live(ci)["jenkins"]["nodes"])
@@ -107,7 +105,7 @@ def test_entries_of_lists_keep_what_is_not_named(ci: Ci) -> None:
     assert "remoteFS" not in third
 
 
-def test_nested_objects_keep_what_is_not_named(ci: Ci) -> None:
+def test_nested_objects_keep_unnamed_members(ci: Ci) -> None:
     """The server creates nested objects again, so that a secret that is not sent is lost."""
     wanted = {"unclassified": {"mailer": {"authentication": {"username": "mailer"}}}}
     before = live(ci)["unclassified"]["mailer"]["authentication"]["password"]
@@ -118,13 +116,13 @@ def test_nested_objects_keep_what_is_not_named(ci: Ci) -> None:
     }
 
 
-def test_an_object_of_another_kind_is_sent_alone() -> None:
+def test_object_of_another_class_is_sent_alone() -> None:
     realm = {"jenkins": {"securityRealm": {"local": {"allowsSignup": False}}}}
     other = {"jenkins": {"securityRealm": {"ldap": {"server": "ldap.example.org"}}}}
     assert sections(realm, other) == realm
 
 
-def test_what_the_server_cannot_export_is_not_sent_and_named(ci: Ci) -> None:
+def test_unexportable_parts_are_not_sent_and_reported(ci: Ci) -> None:
     inner = {"b": "FAILED TO EXPORT b", "c": 1, "list": ["x", "FAILED TO EXPORT y"]}
     broken = {"unclassified": {"a": {"inner": inner, "e": 3}}}
     wanted = {"unclassified": {"a": {"d": 2}}}
@@ -140,7 +138,7 @@ def test_what_the_server_cannot_export_is_not_sent_and_named(ci: Ci) -> None:
     assert any("cannot export unclassified.mailer.broken" in line for line in ci.warnings)
 
 
-def test_secrets_are_not_compared_and_not_shown(ci: Ci) -> None:
+def test_secrets_are_neither_compared_nor_shown(ci: Ci) -> None:
     mailer = {"authentication": {"username": "ci", "password": "new-secret-1"}}
     assert not ci.run(config={"unclassified": {"mailer": mailer}})["changed"]
     mailer["authentication"]["username"] = "mailer"
@@ -150,7 +148,7 @@ def test_secrets_are_not_compared_and_not_shown(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize("key", ["key", "name"])
-def test_variables_are_compared_by_name_and_secret_ones_not_shown(ci: Ci, key: str) -> None:
+def test_variables_are_compared_by_name_without_showing_secrets(ci: Ci, key: str) -> None:
     def env(path: str, token: str) -> dict[str, Any]:
         entries = [{key: "PATH", "value": path}, {key: "DEPLOY_TOKEN", "value": token}]
         return {"config": {"unclassified": {"env": entries}}}
@@ -164,7 +162,7 @@ def test_variables_are_compared_by_name_and_secret_ones_not_shown(ci: Ci, key: s
         assert secret not in str(done["changes"]) + str(done["diff"])
 
 
-def test_what_the_server_refuses_or_does_not_keep(ci: Ci, tmp_path: Path) -> None:
+def test_rejected_or_dropped_settings_are_reported(ci: Ci, tmp_path: Path) -> None:
     ci.fails("rejected", "nonsense", config={"nonsense": {"a": "b"}})
     ci.run(config={"jenkins": {"slaveAgentPort": 50000}}, check=True)
     assert "deprecated" in ci.warnings[0]

@@ -59,7 +59,7 @@ def shown(ci: Ci, id_: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_credential_lives_from_creation_to_deletion(ci: Ci, kind: str) -> None:
+def test_credential_is_created_updated_and_deleted(ci: Ci, kind: str) -> None:
     for number, step in enumerate(KINDS[kind]):
         done = ci.lives(id="app", kind=kind, **step)
         assert done["changed"]
@@ -80,7 +80,7 @@ def test_redacted_xml_is_never_sent(ci: Ci) -> None:
     ci.fails("invalid", "redacted", id="git-login", kind="xml", config=redacted)
 
 
-def test_an_unknown_secret_is_told_and_not_written(ci: Ci) -> None:
+def test_unknown_secret_gives_a_warning_and_is_not_written(ci: Ci) -> None:
     given: dict[str, Any] = {"id": "git-login", "login_password": "another-secret"}
     for _repeated in range(2):
         found = ci.run(**given)
@@ -96,7 +96,7 @@ def test_an_unknown_secret_is_told_and_not_written(ci: Ci) -> None:
     assert ci.run(**given, update_secret="always")["changed"]
 
 
-def test_the_description_is_shown_without_the_record(ci: Ci) -> None:
+def test_description_is_shown_without_its_digest(ci: Ci) -> None:
     ci.run(id="a", kind="secret_text", secret="first-secret", description="Text")
     assert "Text [toolchain pbkdf2:" in shown(ci, "a")
     assert "first-secret" not in shown(ci, "a")
@@ -105,7 +105,7 @@ def test_the_description_is_shown_without_the_record(ci: Ci) -> None:
     assert ci.run(id="a", secret="first-secret")["credential"]["description"] == "Text"
 
 
-def test_a_description_may_be_copied_from_the_server(ci: Ci) -> None:
+def test_description_copied_from_the_server_is_accepted(ci: Ci) -> None:
     ci.run(id="a", kind="secret_text", secret="first-secret", description="Text")
     told = shown(ci, "a").partition("<description>")[2].partition("<")[0]
     assert "pbkdf2" in told
@@ -116,7 +116,7 @@ def test_a_description_may_be_copied_from_the_server(ci: Ci) -> None:
     assert not ci.run(id="app", **given, description=told.replace("Text", "").strip())["changed"]
 
 
-def test_a_binary_file_is_compared(ci: Ci, tmp_path: Path) -> None:
+def test_binary_file_is_compared(ci: Ci, tmp_path: Path) -> None:
     source = tmp_path / "key.bin"
     source.write_bytes(b"\x00\xff\x01")
     ci.lives(id="f", kind="secret_file", src=str(source), file_name="key.bin")
@@ -124,7 +124,7 @@ def test_a_binary_file_is_compared(ci: Ci, tmp_path: Path) -> None:
     assert ci.lives(id="f", src=str(source))["changed"]
 
 
-def test_folders_and_domains(ci: Ci) -> None:
+def test_credentials_in_folders_and_domains_are_managed(ci: Ci) -> None:
     ci.lives(id="a", folder="delivery", domain="release", kind="secret_text", secret="first-secret")
     ci.fails(
         "not_found", "domain 'nope'", id="a", domain="nope", kind="secret_text", secret="first"
@@ -135,7 +135,7 @@ def test_folders_and_domains(ci: Ci) -> None:
     ci.fails("invalid", "scope", id="a", folder="delivery", scope="system", kind="secret_text")
 
 
-def test_another_kind_is_a_conflict(ci: Ci) -> None:
+def test_different_kind_is_a_conflict(ci: Ci) -> None:
     ci.fails("conflict", "username_password", id="git-login", kind="secret_text", secret="first")
     ci.fails(
         "conflict", "Username", id="git-login", kind="xml", config=APP.replace("app<", "git-login<")
@@ -157,17 +157,17 @@ def test_another_kind_is_a_conflict(ci: Ci) -> None:
         ({"id": "new", "kind": "secret_file", "src": "/nowhere"}, "nowhere"),
     ],
 )
-def test_careless_input(ci: Ci, given: dict[str, Any], words: str) -> None:
+def test_invalid_options_are_rejected(ci: Ci, given: dict[str, Any], words: str) -> None:
     ci.fails("invalid", words, **given)
 
 
-def test_an_unknown_class_names_the_reason(ci: Ci) -> None:
+def test_unknown_class_is_reported_with_its_reason(ci: Ci) -> None:
     with pytest.raises(ToolchainError) as caught:
         ci.run(id="x", kind="xml", config="<a.b.C><id>x</id></a.b.C>")
     assert caught.value.status == 500
 
 
-def test_many_credentials_in_one_task(ci: Ci) -> None:
+def test_many_credentials_are_managed_in_one_task(ci: Ci) -> None:
     entries: list[dict[str, Any]] = [
         {"id": "one", "kind": "secret_text", "secret": "first-secret"},
         {"id": "two", "username": "u", "password": "other-secret", "scope": "global"},
@@ -184,7 +184,7 @@ def test_many_credentials_in_one_task(ci: Ci) -> None:
     assert ci.run(entries=always)["results"][0]["action"] == "updated"
 
 
-def test_an_entry_without_its_secret_stops_no_other(ci: Ci) -> None:
+def test_entry_without_its_secret_does_not_stop_the_others(ci: Ci) -> None:
     entries: list[dict[str, Any]] = [
         {"id": "git-login", "description": "Reads the sources", "username": "git"},
         {"id": "new", "kind": "secret_text"},

@@ -110,7 +110,7 @@ def test_every_kind_is_exported_without_secrets(ci: Ci, tmp_path: Path) -> None:
     assert {"secret git-login", "secret delivery/release/deploy"} <= set(left_out)
 
 
-def test_the_configuration_leaves_out_what_cannot_be_held(ci: Ci, tmp_path: Path) -> None:
+def test_unrepresentable_configuration_is_omitted(ci: Ci, tmp_path: Path) -> None:
     found, left_out = export(ci, tmp_path, jobs=[], plugins=False)
     assert found["configuration"] == [
         {"config": {"jenkins": {"systemMessage": "Hello"}}},
@@ -149,7 +149,7 @@ def test_the_configuration_leaves_out_what_cannot_be_held(ci: Ci, tmp_path: Path
     }
 
 
-def test_a_node_with_secrets_is_exported_by_options(ci: Ci, tmp_path: Path) -> None:
+def test_node_with_secrets_is_exported_by_options(ci: Ci, tmp_path: Path) -> None:
     xml = ci.text("computer/up/config.xml").replace(
         '"hudson.slaves.JNLPLauncher"/>', f'"x.Launcher"><password>{SECRET}</password></launcher>'
     )
@@ -163,19 +163,19 @@ def test_a_node_with_secrets_is_exported_by_options(ci: Ci, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_can_be_left_out(ci: Ci, tmp_path: Path, kind: str) -> None:
+def test_kind_can_be_excluded(ci: Ci, tmp_path: Path, kind: str) -> None:
     found, _left_out = export(ci, tmp_path, jobs=["delivery"], **{kind: False})
     assert kind not in found
     assert set(KINDS) - {kind} <= set(found)
 
 
-def test_folders_that_are_not_exported_keep_their_objects(ci: Ci, tmp_path: Path) -> None:
+def test_objects_in_excluded_folders_are_omitted(ci: Ci, tmp_path: Path) -> None:
     found, _left_out = export(ci, tmp_path, exclude=["delivery"])
     assert [credential["id"] for credential in found["credentials"]] == ["git-login"]
     assert [view["name"] for view in found["views"]] == ["Team"]
 
 
-def test_a_missing_plugin_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path: Path) -> None:
+def test_missing_plugin_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path: Path) -> None:
     ci.sandbox.settings("ci", casc=None)
     found, left_out = export(ci, tmp_path, jobs=[])
     assert "configuration" not in found
@@ -183,7 +183,7 @@ def test_a_missing_plugin_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path:
     ci.fails("not_found", "plugin configuration-as-code", dest=str(tmp_path), configuration=True)
 
 
-def test_a_missing_permission_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path: Path) -> None:
+def test_missing_permission_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_path: Path) -> None:
     seen = [f"hudson.model.{name}" for name in ("Hudson.Read", "Item.Read", "Item.ExtendedRead")]
     account = {"password": "x", "api_tokens": [TOKEN], "permissions": seen}
     ci.sandbox.seed({"ci": {"credentials": {"users": {"builder": account}}}})
@@ -208,7 +208,7 @@ def test_a_missing_permission_is_an_error_if_its_kind_is_requested(ci: Ci, tmp_p
         ("/credentials/store/system/domain/_/api/json", {}, "credential *"),
     ],
 )
-def test_a_response_without_its_list_is_not_an_empty_list(
+def test_response_without_its_list_is_not_an_empty_list(
     ci: Ci, tmp_path: Path, path: str, body: dict[str, Any], kind: str
 ) -> None:
     given = {"jobs": [], "plugins": False, "configuration": False, "nodes": False}

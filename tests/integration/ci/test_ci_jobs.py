@@ -95,7 +95,7 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
     return Ci(fresh("real"))
 
 
-def test_a_job_is_made_once_and_compared_by_what_it_means(ci: Ci) -> None:
+def test_job_is_created_once_and_compared_by_meaning(ci: Ci) -> None:
     assert ci.run(check=True, job="delivery/x", config=CONFIG)["changed"]
     assert ci.posts() == []
     made = ci.run(job="delivery/x", config=CONFIG)
@@ -111,7 +111,7 @@ def test_a_job_is_made_once_and_compared_by_what_it_means(ci: Ci) -> None:
     assert ci.posts() == ["/job/delivery/createItem"]
 
 
-def test_an_update_names_what_differs(ci: Ci) -> None:
+def test_update_names_the_differences(ci: Ci) -> None:
     ci.run(job="x", config=CONFIG)
     other = CONFIG.replace("<command>make<", "<command>make all<").replace(
         "<description>", "<quietPeriod>5</quietPeriod><description>"
@@ -125,7 +125,7 @@ def test_an_update_names_what_differs(ci: Ci) -> None:
     assert "quietPeriod" not in back["diff"][1]
 
 
-def test_what_the_server_drops_is_named(ci: Ci) -> None:
+def test_dropped_element_is_reported(ci: Ci) -> None:
     text = CONFIG.replace(
         "<builders>", "<unheardOf>x</unheardOf><builders><hudson.plugins.timestamper.Step/>"
     )
@@ -137,14 +137,14 @@ def test_what_the_server_drops_is_named(ci: Ci) -> None:
         assert caught.value.result["changed"] is changed
 
 
-def test_a_file_holds_the_configuration(ci: Ci, tmp_path: Any) -> None:
+def test_configuration_is_read_from_a_file(ci: Ci, tmp_path: Any) -> None:
     path = tmp_path / "x.xml"
     path.write_text(CONFIG, encoding="utf-8")
     assert ci.run(job="x", src=str(path))["changed"]
     assert ci.fails(job="x", src=f"{path}.not").kind == "invalid"
 
 
-def test_a_copy_can_be_built_at_once(ci: Ci) -> None:
+def test_copied_job_is_buildable_immediately(ci: Ci) -> None:
     made = ci.run(job="delivery/copied", copy_from="no-parameters")
     assert made["changed"]
     assert "Takes no parameters" in made["diff"][1]
@@ -156,7 +156,7 @@ def test_a_copy_can_be_built_at_once(ci: Ci) -> None:
     assert built["build"]["result"] == "SUCCESS"
 
 
-def test_a_copy_is_released_from_a_server_of_long_ago(ci: Ci) -> None:
+def test_copied_job_is_released_on_old_servers(ci: Ci) -> None:
     ci.sandbox.settings("ci", copy_released_by="submitDescription")
     ci.run(job="copied", copy_from="no-parameters")
     assert ci.posts()[-2:] == ["/job/copied/config.xml", "/job/copied/submitDescription"]
@@ -165,13 +165,13 @@ def test_a_copy_is_released_from_a_server_of_long_ago(ci: Ci) -> None:
     assert not again["changed"]
 
 
-def test_a_copy_that_stays_held_back_is_warned_of(ci: Ci) -> None:
+def test_copied_job_held_by_the_server_gives_a_warning(ci: Ci) -> None:
     ci.sandbox.settings("ci", copy_released_by="nothing")
     assert ci.run(job="copied", copy_from="no-parameters")["changed"]
     assert "holds copied back from being built" in ci.warnings[0]
 
 
-def test_an_interrupted_copy_is_finished(ci: Ci) -> None:
+def test_interrupted_copy_is_completed(ci: Ci) -> None:
     lost = {"service": "ci", "path": "/config.xml$", "method": "POST", "status": 503}
     ci.sandbox.fault(**lost, headers={"Retry-After": "1000"})
     with pytest.raises(ToolchainError):
@@ -182,13 +182,13 @@ def test_an_interrupted_copy_is_finished(ci: Ci) -> None:
     assert not ci.run(job="copied", copy_from="no-parameters")["changed"]
 
 
-def test_a_copied_folder_brings_jobs_that_can_be_built(ci: Ci) -> None:
+def test_jobs_of_a_copied_folder_are_buildable(ci: Ci) -> None:
     ci.run(job="other", copy_from="delivery", folder=True)
     assert "/job/other/job/service/job/main/config.xml" in ci.posts()
     assert "/job/other/job/service/job/feature%252Fx/config.xml" in ci.posts()
 
 
-def test_a_job_may_be_named_as_a_login_page(ci: Ci) -> None:
+def test_job_named_like_a_login_page_is_managed(ci: Ci) -> None:
     """Verify that a job name like a login page is no failed login.
 
     The server redirects to the job, or to the folder of a deleted job.
@@ -202,7 +202,7 @@ def test_a_job_may_be_named_as_a_login_page(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize("location", ["/login", "/login?from=%2Fjob%2Flogin%2F", "/ci/login/"])
-def test_the_way_to_a_login_page_is_no_yes(ci: Ci, location: str) -> None:
+def test_redirect_to_login_page_is_an_auth_error(ci: Ci, location: str) -> None:
     ci.run(job="login", config=CONFIG)
     ci.sandbox.fault(
         service="ci", path="disable", method="POST", status=302, headers={"Location": location}
@@ -212,7 +212,7 @@ def test_the_way_to_a_login_page_is_no_yes(ci: Ci, location: str) -> None:
     assert caught.value.kind == "auth"
 
 
-def test_a_copy_may_begin_disabled(ci: Ci) -> None:
+def test_copied_job_may_be_created_disabled(ci: Ci) -> None:
     ci.run(job="copied", copy_from="no-parameters", enabled=False)
     assert not ci.run(job="copied", enabled=False)["changed"]
     found = ci.run(job="copied", enabled=True)
@@ -221,7 +221,7 @@ def test_a_copy_may_begin_disabled(ci: Ci) -> None:
     assert not ci.run(job="copied", enabled=True)["changed"]
 
 
-def test_a_job_is_made_disabled_in_one_request(ci: Ci) -> None:
+def test_job_is_created_disabled_in_one_request(ci: Ci) -> None:
     ci.run(job="x", config=CONFIG, enabled=False)
     assert not ci.run(job="x", enabled=False)["changed"]
     assert ci.run(job="x", config=CONFIG)["differences"] == ["disabled"]
@@ -246,7 +246,7 @@ def test_computed_folders_are_disabled(ci: Ci) -> None:
     assert ci.fails(job="delivery", enabled=False).kind == "invalid"
 
 
-def test_folders(ci: Ci) -> None:
+def test_folders_are_managed(ci: Ci) -> None:
     assert ci.run(job="tools", folder=True)["changed"]
     assert not ci.run(job="tools", folder=True)["changed"]
     assert ci.run(job="tools/x", config=CONFIG)["changed"]
@@ -262,14 +262,14 @@ def test_folders(ci: Ci) -> None:
     assert not ci.run(job="tools", folder=True, state="absent")["changed"]
 
 
-def test_a_server_of_the_written_interface_makes_no_jobs(ci: Ci) -> None:
+def test_documented_interface_cannot_create_jobs(ci: Ci) -> None:
     ci.sandbox.settings("ci", flavour="written")
     error = ci.fails(job="new", folder=True)
     assert error.kind == "not_found"
     assert "this server does not show what is at its top (api/json)" in error.message
 
 
-def test_a_job_with_builds_is_deleted_by_force_alone(ci: Ci) -> None:
+def test_job_with_builds_is_deleted_only_with_force(ci: Ci) -> None:
     assert "it has builds" in ci.fails(job="long-history", state="absent").message
     found = ci.run(job="long-history", state="absent", force=True)
     assert found["changed"]
@@ -297,13 +297,13 @@ def test_a_job_with_builds_is_deleted_by_force_alone(ci: Ci) -> None:
         ({"job": "nightly-*", "state": "absent"}, "invalid"),
     ],
 )
-def test_slips(ci: Ci, options: dict[str, Any], kind: str) -> None:
+def test_invalid_options_are_rejected(ci: Ci, options: dict[str, Any], kind: str) -> None:
     error = ci.fails(**options)
     assert error.kind == kind, error.message
     assert ci.posts() == []
 
 
-def test_who_makes_the_same_job_at_the_same_time_is_no_failure(ci: Ci) -> None:
+def test_job_created_concurrently_is_accepted(ci: Ci) -> None:
     first = Run(ci.sandbox.urls["ci"], token=TOKEN)
     operation = CiJobOperation(first.task, options_of(CiJobOptions, job="x", config=CONFIG))
     plan = operation.plan()
@@ -318,7 +318,7 @@ def test_who_makes_the_same_job_at_the_same_time_is_no_failure(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize("options", [{"state": "absent"}, {"config": CONFIG}, {"folder": True}])
-def test_the_404_of_another_server_tells_nothing_of_jobs(options: dict[str, Any]) -> None:
+def test_404_of_another_server_is_not_an_absent_job(options: dict[str, Any]) -> None:
     chosen = options_of(CiJobOptions, job="x", **options)
     with Stub(answer=lambda seen: Reply(404)) as stub, pytest.raises(ToolchainError) as caught:
         Run(stub.url).play(lambda task: CiJobOperation(task, chosen))
@@ -326,7 +326,7 @@ def test_the_404_of_another_server_tells_nothing_of_jobs(options: dict[str, Any]
     assert "check url" in caught.value.message
 
 
-def test_the_secret_of_the_server_stays_if_other_parts_change(ci: Ci) -> None:
+def test_secret_is_kept_if_other_parts_change(ci: Ci) -> None:
     ci.run(job="delivery/x", config=CONFIG)
     changed = CONFIG.replace("hush-hush", "new-secret").replace("Joe", "Ann")
     ci.run(job="delivery/x", config=changed)
@@ -335,7 +335,7 @@ def test_the_secret_of_the_server_stays_if_other_parts_change(ci: Ci) -> None:
     assert ci.run(job="delivery/x", config=changed)["changed"] is False
 
 
-def test_a_secret_is_sent_again_on_request(ci: Ci) -> None:
+def test_secret_is_resent_on_request(ci: Ci) -> None:
     ci.run(job="delivery/x", config=CONFIG)
     given: dict[str, Any] = {
         "job": "delivery/x",
@@ -355,13 +355,13 @@ def test_a_secret_is_sent_again_on_request(ci: Ci) -> None:
     assert ci.warnings == []
 
 
-def test_a_secret_of_a_new_element_is_sent(ci: Ci) -> None:
+def test_secret_of_a_new_element_is_sent(ci: Ci) -> None:
     ci.run(job="delivery/x", config="<project><description>x</description></project>")
     ci.run(job="delivery/x", config=CONFIG)
     assert ci.secrets("delivery/x") == ["hush-hush"]
 
 
-def test_a_secret_never_moves_to_another_entry(ci: Ci) -> None:
+def test_secret_is_never_moved_to_another_entry(ci: Ci) -> None:
     entry = CONFIG[
         CONFIG.index("<hudson.model.PasswordP") : CONFIG.index("</parameterDefinitions>")
     ]
@@ -374,7 +374,7 @@ def test_a_secret_never_moves_to_another_entry(ci: Ci) -> None:
 @pytest.mark.parametrize(
     "given", [{"state": "absent"}, {"copy_from": "no-parameters"}, {"enabled": True}]
 )
-def test_secrets_are_sent_with_a_configuration_only(ci: Ci, given: dict[str, Any]) -> None:
+def test_secrets_without_configuration_are_rejected(ci: Ci, given: dict[str, Any]) -> None:
     error = ci.fails(job="delivery/x", update_secrets="always", **given)
     assert (error.kind, ci.sandbox.requests("ci")) == ("invalid", [])
     assert "update_secrets" in error.message
@@ -441,7 +441,7 @@ def with_plugins(ci: Ci) -> Ci:
     return ci
 
 
-def test_definitions_of_real_servers_are_kept(with_plugins: Ci) -> None:
+def test_definitions_of_plugins_are_kept(with_plugins: Ci) -> None:
     config = _with(DEFINITIONS)
     assert with_plugins.run(job="delivery/x", config=config)["changed"]
     assert with_plugins.warnings == []
@@ -461,13 +461,13 @@ def test_definitions_of_real_servers_are_kept(with_plugins: Ci) -> None:
     assert all(path in found for found in differs["differences"])
 
 
-def test_a_definition_of_a_missing_plugin_is_dropped_by_the_server(ci: Ci) -> None:
+def test_definition_of_a_missing_plugin_is_rejected(ci: Ci) -> None:
     error = ci.fails_in_a_run(job="delivery/x", config=_with(DEFINITIONS))
     assert error.kind == "rejected"
     assert "WHideParameterDefinition" in error.message
 
 
-def test_such_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Path) -> None:
+def test_plugin_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Path) -> None:
     with_plugins.run(job="delivery/x", config=_with(DEFINITIONS))
     (tmp_path / "input.txt").write_text("x")
     given: dict[str, Any] = {

@@ -15,7 +15,7 @@ from tests.helpers import connections, playbook
 GUIDE = (Path(__file__).resolve().parents[3] / "docs/migration.md").read_text("utf-8")
 
 
-def test_tasks_of_jenkins_modules_become_what_the_guide_shows(tmp_path: Path) -> None:
+def test_tasks_of_jenkins_modules_convert_as_the_guide_shows(tmp_path: Path) -> None:
     part = GUIDE.partition("### Credentials and nodes of Jenkins\n")[2].partition("\n## ")[0]
     before, after = re.findall(r"```yaml\n(.*?)```", part, re.DOTALL)
     old_credential, old_node = (_options(t) for t in _tasks(before))
@@ -30,7 +30,7 @@ def test_tasks_of_jenkins_modules_become_what_the_guide_shows(tmp_path: Path) ->
     _run_twice(tmp_path, tasks)
 
 
-def test_configuration_as_code_becomes_what_the_guide_shows(tmp_path: Path) -> None:
+def test_configuration_as_code_converts_as_the_guide_shows(tmp_path: Path) -> None:
     part = GUIDE.partition("## From configuration as code and job DSL\n")[2].partition("\n## ")[0]
     before, after = re.findall(r"```yaml\n(.*?)```", part, re.DOTALL)
     tasks = _tasks(after)

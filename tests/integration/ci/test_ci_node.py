@@ -37,7 +37,7 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
     return Ci(sandbox, CiNodeOperation, CiNodeOptions)
 
 
-def test_a_node_lives_from_creation_to_deletion(ci: Ci) -> None:
+def test_node_is_created_updated_and_deleted(ci: Ci) -> None:
     ci.fails("invalid", "remote_root", name="new", executors=2)
     assert ci.lives(name="new", remote_root="/srv", labels=["b", "a"])["node"]["labels"] == [
         "a",
@@ -48,7 +48,7 @@ def test_a_node_lives_from_creation_to_deletion(ci: Ci) -> None:
     assert ci.lives(name="new", state="absent")["changed"]
 
 
-def test_offline_is_what_a_user_has_set(ci: Ci) -> None:
+def test_offline_is_the_state_set_by_a_user(ci: Ci) -> None:
     assert not ci.run(name="lost", offline=False)["changed"]
     assert ci.run(name="lost", offline=False)["node"]["offline"]
     found = ci.lives(name="lost", offline=True, offline_reason="Gone : for good")
@@ -59,7 +59,7 @@ def test_offline_is_what_a_user_has_set(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.479.3", "2.516.1"])
-def test_a_node_stays_offline_when_it_is_saved(ci: Ci, version: str) -> None:
+def test_saved_node_stays_offline(ci: Ci, version: str) -> None:
     """In some releases each save brings the node online [ci-41]."""
     ci.sandbox.settings("ci", version=version)
     done = ci.lives(name="down", description="x")
@@ -72,7 +72,7 @@ def test_a_node_stays_offline_when_it_is_saved(ci: Ci, version: str) -> None:
 
 @pytest.mark.parametrize("name", ["built-in", "(built-in)", "master"])
 @pytest.mark.parametrize("version", ["2.289.1", "2.479.3"])
-def test_the_built_in_node_is_taken_offline(ci: Ci, name: str, version: str) -> None:
+def test_built_in_node_is_taken_offline(ci: Ci, name: str, version: str) -> None:
     ci.sandbox.settings("ci", version=version)
     assert ci.lives(name=name, offline=True, offline_reason="Pause")["changed"]
     assert ci.lives(name=name, offline=False)["changed"]
@@ -80,7 +80,7 @@ def test_the_built_in_node_is_taken_offline(ci: Ci, name: str, version: str) -> 
     ci.fails("invalid", "ci_configuration", name=name, executors=2)
 
 
-def test_a_busy_node_is_deleted_when_it_is_idle(ci: Ci) -> None:
+def test_busy_node_is_deleted_once_idle(ci: Ci) -> None:
     with pytest.raises(ToolchainError) as caught:
         ci.run(name="busy", state="absent", wait_timeout=0.1)
     assert (caught.value.kind, "busy" in caught.value.message) == ("timeout", True)
@@ -89,7 +89,7 @@ def test_a_busy_node_is_deleted_when_it_is_idle(ci: Ci) -> None:
     assert ci.run(name="soon", state="absent", wait_timeout=20)["changed"]
 
 
-def test_a_whole_configuration(ci: Ci) -> None:
+def test_complete_configuration_is_compared(ci: Ci) -> None:
     assert ci.lives(name="up", config=CONFIG, offline=True, offline_reason="x")["changed"]
     assert "up.example" in ci.text("computer/up/config.xml")
     assert ci.lives(name="new", config=CONFIG.replace(">up<", "><"))["changed"]
@@ -98,7 +98,7 @@ def test_a_whole_configuration(ci: Ci) -> None:
     ci.fails("invalid", "labels", name="up", config=CONFIG, labels=["a"])
 
 
-def test_a_file_with_the_configuration(ci: Ci, tmp_path: Path) -> None:
+def test_configuration_is_read_from_a_file(ci: Ci, tmp_path: Path) -> None:
     file = tmp_path / "up.xml"
     file.write_text(CONFIG, "utf-8")
     assert ci.lives(name="up", src=str(file), offline=False)["changed"]
@@ -122,11 +122,11 @@ def test_a_file_with_the_configuration(ci: Ci, tmp_path: Path) -> None:
         ({"name": "up", "state": "absent", "wait_timeout": -1}, "wait_timeout"),
     ],
 )
-def test_careless_input(ci: Ci, given: dict[str, Any], word: str) -> None:
+def test_invalid_options_are_rejected(ci: Ci, given: dict[str, Any], word: str) -> None:
     ci.fails("invalid", word, **given)
 
 
-def test_many_nodes_in_one_task(ci: Ci) -> None:
+def test_many_nodes_are_managed_in_one_task(ci: Ci) -> None:
     entries: list[dict[str, Any]] = [
         {"name": "up", "description": "x", "mode": "normal", "labels": ["linux"]},
         {"name": "lost", "offline": True, "offline_reason": "Gone"},

@@ -64,7 +64,7 @@ def actions(values: dict[str, Any]) -> dict[str, tuple[Any, Any, str]]:
     }
 
 
-def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
+def test_plugins_are_installed_with_dependencies(ci: Ci) -> None:
     predicted = ci.run("slack", check=True)
     assert predicted["changed"]
     assert ci.posts() == []
@@ -83,7 +83,7 @@ def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
     assert not ci.run("slack", "plain-credentials")["changed"]
 
 
-def test_an_update_waits_for_a_restart_and_is_not_installed_again(ci: Ci) -> None:
+def test_update_awaiting_restart_is_not_installed_again(ci: Ci) -> None:
     wanted = {"name": "git", "version": "5.6"}
     made = ci.run(wanted)
     assert actions(made) == {"git": ("5.2.2", "5.7.0", "updated")}
@@ -97,7 +97,7 @@ def test_an_update_waits_for_a_restart_and_is_not_installed_again(ci: Ci) -> Non
     assert len(ci.posts()) == 2
 
 
-def test_installations_of_other_tasks_are_no_dependencies(ci: Ci) -> None:
+def test_installations_of_other_tasks_are_not_dependencies(ci: Ci) -> None:
     ci.run("slack")
     assert set(actions(ci.run({"name": "ant", "state": "enabled"}))) == {"ant"}
     ci.sandbox.settings("ci", install_seconds=0.5)
@@ -108,7 +108,7 @@ def test_installations_of_other_tasks_are_no_dependencies(ci: Ci) -> None:
     assert set(actions(error.result)) == {"ant", "late"}
 
 
-def test_each_failed_installation_is_named(ci: Ci) -> None:
+def test_every_failed_installation_is_named(ci: Ci) -> None:
     error = ci.fails("broken", "timestamper")
     assert error.kind == "failed"
     assert "broken: java.io.IOException: Failed to download" in error.message
@@ -121,14 +121,14 @@ def test_each_failed_installation_is_named(ci: Ci) -> None:
     assert ci.run("broken", check=True)["changed"]
 
 
-def test_where_every_installation_failed_nothing_has_changed(ci: Ci) -> None:
+def test_changed_is_false_if_every_installation_failed(ci: Ci) -> None:
     error = ci.fails("broken")
     assert error.result["changed"] is False
     assert [plugin["action"] for plugin in error.result["plugins"]] == ["failed"]
 
 
 @pytest.mark.parametrize("version", ["latest", ">=5.0", "~5", "[5.0,6.0)", "5.x", "5.*", "5 or so"])
-def test_a_version_that_is_none_is_refused(version: str) -> None:
+def test_invalid_version_is_rejected(version: str) -> None:
     wanted = options_of(CiPluginOptions, plugins=[{"name": "git", "version": version}])
     with pytest.raises(ToolchainError, match=r"^plugins\[0\]\.version is '") as caught:
         Run("http://127.0.0.1:9").play(lambda task: CiPluginOperation(task, wanted))
@@ -136,7 +136,7 @@ def test_a_version_that_is_none_is_refused(version: str) -> None:
     assert "the least version" in caught.value.message
 
 
-def test_what_the_site_does_not_have_is_refused_before_anything(ci: Ci) -> None:
+def test_plugins_missing_in_the_update_site_are_rejected_before_any_write(ci: Ci) -> None:
     both = [{"name": "nonsense"}, {"name": "git", "version": "99"}, {"name": "timestamper"}]
     for check in (True, False):
         error = ci.fails(*both, check=check)
@@ -148,7 +148,7 @@ def test_what_the_site_does_not_have_is_refused_before_anything(ci: Ci) -> None:
     assert ci.posts() == []
 
 
-def test_what_somebody_installs_between_two_looks_is_there(
+def test_plugin_installed_concurrently_is_unchanged(
     ci: Ci, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = update_centre.read_offers
@@ -173,27 +173,27 @@ def test_what_somebody_installs_between_two_looks_is_there(
         ({"name": "slack"}, False),
     ],
 )
-def test_a_restart_is_predicted(ci: Ci, plugin: dict[str, str], waits: bool) -> None:
+def test_restart_is_predicted(ci: Ci, plugin: dict[str, str], waits: bool) -> None:
     predicted = ci.run(plugin, check=True)
     assert predicted["restart_required"] is waits
     assert ci.run(plugin)["restart_required"] is waits
 
 
-def test_what_is_taken_back_needs_no_restart(ci: Ci) -> None:
+def test_reverted_change_needs_no_restart(ci: Ci) -> None:
     ci.run({"name": "ant", "state": "enabled"})
     back = {"name": "ant", "state": "disabled"}
     assert ci.run(back, check=True)["restart_required"] is False
     assert ci.run(back)["restart_required"] is False
 
 
-def test_a_site_that_nobody_has_asked_is_asked_first(ci: Ci) -> None:
+def test_update_site_is_fetched_first(ci: Ci) -> None:
     ci.sandbox.settings("ci", site_fetched=False)
     assert ci.run("timestamper", check=True)["changed"]
     assert actions(ci.run("timestamper"))["timestamper"][1] == "1.28"
     assert ci.posts()[0] == "/pluginManager/checkUpdatesServer"
 
 
-def test_plugins_are_switched_and_removed(ci: Ci) -> None:
+def test_plugins_are_enabled_disabled_and_removed(ci: Ci) -> None:
     made = ci.run({"name": "ant", "state": "enabled"}, {"name": "credentials", "state": "disabled"})
     assert made["restart_required"] is True
     assert "credentials is needed by git" in ci.played.warnings[0]
@@ -207,7 +207,7 @@ def test_plugins_are_switched_and_removed(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize("step", ["makeEnabled", "makeDisabled", "doUninstall"])
-def test_the_way_to_a_login_page_is_no_yes(ci: Ci, step: str) -> None:
+def test_redirect_to_login_page_is_an_auth_error(ci: Ci, step: str) -> None:
     login = {"Location": "/login?from=%2FpluginManager"}
     ci.sandbox.fault(service="ci", path=step, method="POST", status=302, headers=login)
     name, state = {
@@ -218,12 +218,12 @@ def test_the_way_to_a_login_page_is_no_yes(ci: Ci, step: str) -> None:
     assert ci.fails({"name": name, "state": state}).kind == "auth"
 
 
-def test_nothing_is_restarted(ci: Ci) -> None:
+def test_server_is_never_restarted(ci: Ci) -> None:
     ci.run({"name": "git", "version": "5.6"}, {"name": "ant", "state": "enabled"})
     assert not [path for path in ci.posts() if "estart" in path]
 
 
-def test_a_lock_file_tells_what_is_wanted(ci: Ci, tmp_path: Path) -> None:
+def test_lock_file_selects_the_plugins(ci: Ci, tmp_path: Path) -> None:
     lock = tmp_path / "plugins.txt"
     lock.write_text("git:5.2.2\ntimestamper:1.28\n", encoding="utf-8")
     assert actions(ci.run(lock_file=str(lock))) == {
@@ -234,7 +234,7 @@ def test_a_lock_file_tells_what_is_wanted(ci: Ci, tmp_path: Path) -> None:
     assert ci.fails(lock_file=str(lock)).kind == "invalid"
 
 
-def test_who_does_not_wait_is_told_what_will_be(ci: Ci) -> None:
+def test_unawaited_installation_returns_the_expected_versions(ci: Ci) -> None:
     ci.sandbox.settings("ci", install_seconds=30)
     made = ci.run("timestamper", wait=False)
     assert actions(made) == {"timestamper": (None, "1.28", "installed")}
@@ -258,6 +258,6 @@ def test_who_does_not_wait_is_told_what_will_be(ci: Ci) -> None:
         [{"name": "g*", "state": "absent"}],
     ],
 )
-def test_slips(ci: Ci, plugins: list[Any]) -> None:
+def test_invalid_plugins_are_rejected(ci: Ci, plugins: list[Any]) -> None:
     assert ci.fails(*plugins).kind == "invalid"
     assert ci.sandbox.requests("ci") == []

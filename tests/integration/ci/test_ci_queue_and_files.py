@@ -64,7 +64,7 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
 # --- queue items ----------------------------------------------------------------------------------
 
 
-def test_a_waiting_item_is_cancelled_once(ci: Ci) -> None:
+def test_queued_item_is_cancelled_once(ci: Ci) -> None:
     item = ci.build(job="offline", wait=False)["queue_id"]
     planned = ci.cancel(check=True, job="offline", queue_id=item)
     assert (planned["changed"], planned["build"]) == (True, None)
@@ -77,7 +77,7 @@ def test_a_waiting_item_is_cancelled_once(ci: Ci) -> None:
 
 
 @pytest.mark.parametrize("seconds", [300, 0])
-def test_an_item_that_has_begun_is_not_stopped(ci: Ci, seconds: int) -> None:
+def test_started_item_is_not_stopped(ci: Ci, seconds: int) -> None:
     """Verify the result if the server still has the queue item, and if it has only the builds."""
     ci.sandbox.settings("ci", queue_item_seconds=seconds)
     built = ci.build(job="no-parameters")
@@ -87,7 +87,7 @@ def test_an_item_that_has_begun_is_not_stopped(ci: Ci, seconds: int) -> None:
     assert len(ci.writes()) == 1
 
 
-def test_an_item_that_begins_meanwhile_is_named(ci: Ci) -> None:
+def test_item_started_concurrently_is_reported(ci: Ci) -> None:
     item = ci.build(job="offline", wait=False)["queue_id"]
     run = Run(ci.sandbox.urls["ci"], token=TOKEN)
     options = options_of(CiBuildStopOptions, job="offline", queue_id=item)
@@ -105,7 +105,9 @@ def test_an_item_that_begins_meanwhile_is_named(ci: Ci) -> None:
         ({"job": "offline", "queue_id": 0}, "invalid"),
     ],
 )
-def test_items_of_others_and_unknown_ones(ci: Ci, given: dict[str, Any], kind: str) -> None:
+def test_items_of_other_jobs_and_unknown_items_are_rejected(
+    ci: Ci, given: dict[str, Any], kind: str
+) -> None:
     item = ci.build(job="offline", wait=False)["queue_id"]
     for check in (True, False):
         with pytest.raises(ToolchainError) as caught:
@@ -114,7 +116,7 @@ def test_items_of_others_and_unknown_ones(ci: Ci, given: dict[str, Any], kind: s
     assert len(ci.writes()) == 1
 
 
-def test_a_cancellation_whose_answer_is_lost_is_looked_up(ci: Ci) -> None:
+def test_lost_response_to_a_cancellation_is_verified(ci: Ci) -> None:
     item = ci.build(job="offline", wait=False)["queue_id"]
     ci.sandbox.fault(service="ci", path="/queue/cancelItem", after=True, cut=True)
     assert ci.cancel(job="offline", queue_id=item)["changed"] is True
@@ -124,7 +126,7 @@ def test_a_cancellation_whose_answer_is_lost_is_looked_up(ci: Ci) -> None:
         ci.cancel(job="offline", queue_id=item)
 
 
-def test_a_server_before_2_211_answers_the_same_to_everything(ci: Ci) -> None:
+def test_ambiguous_response_of_old_servers_is_verified(ci: Ci) -> None:
     ci.sandbox.settings("ci", version="2.200")
     item = ci.build(job="offline", wait=False)["queue_id"]
     assert ci.cancel(job="offline", queue_id=item)["changed"] is True
@@ -134,7 +136,7 @@ def test_a_server_before_2_211_answers_the_same_to_everything(ci: Ci) -> None:
 # --- file parameters ------------------------------------------------------------------------------
 
 
-def test_a_file_reaches_the_build(ci: Ci, tmp_path: Path) -> None:
+def test_file_parameter_reaches_the_build(ci: Ci, tmp_path: Path) -> None:
     settings = tmp_path / 'zoë\'s "own".ini'
     settings.write_bytes(b"[main]\n" * 1000)
     given: dict[str, Any] = {"job": "delivery/package", "files": {"SETTINGS": str(settings)}}
@@ -149,7 +151,7 @@ def test_a_file_reaches_the_build(ci: Ci, tmp_path: Path) -> None:
     assert len(fetched["files"]) == 3
 
 
-def test_files_are_not_compared(ci: Ci, tmp_path: Path) -> None:
+def test_file_parameters_are_not_compared(ci: Ci, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"1")
     given: dict[str, Any] = {"job": "delivery/package", "files": {"SETTINGS": str(tmp_path / "x")}}
     ci.build(**given)
@@ -158,7 +160,7 @@ def test_files_are_not_compared(ci: Ci, tmp_path: Path) -> None:
     assert "SETTINGS" in ci.played.warnings[0]
 
 
-def test_many_builds_take_files(ci: Ci, tmp_path: Path) -> None:
+def test_many_builds_accept_files(ci: Ci, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
     (tmp_path / "b").write_bytes(b"b")
     builds = [
@@ -185,7 +187,7 @@ def test_many_builds_take_files(ci: Ci, tmp_path: Path) -> None:
         ({"files": {"SETTINGS": "fifo"}}, "is not a readable file", "invalid"),
     ],
 )
-def test_files_that_cannot_be_sent(  # noqa: PLR0917
+def test_invalid_files_are_rejected(  # noqa: PLR0917
     ci: Ci, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Any, words: str, kind: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -198,9 +200,7 @@ def test_files_that_cannot_be_sent(  # noqa: PLR0917
     assert ci.writes() == []
 
 
-def test_a_trigger_with_a_file_whose_answer_is_lost_is_not_sent_again(
-    ci: Ci, tmp_path: Path
-) -> None:
+def test_trigger_with_file_is_not_resent_after_a_lost_response(ci: Ci, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"1")
     ci.sandbox.fault(service="ci", path="/buildWithParameters", after=True, cut=True)
     built = ci.build(job="delivery/package", files={"SETTINGS": str(tmp_path / "x")})
@@ -211,7 +211,7 @@ def test_a_trigger_with_a_file_whose_answer_is_lost_is_not_sent_again(
 # --- check mode does not wait ---------------------------------------------------------------------
 
 
-def test_check_mode_does_not_wait_for_a_build_that_runs(ci: Ci) -> None:
+def test_check_mode_does_not_wait_for_a_running_build(ci: Ci) -> None:
     ci.build(job="slow", wait=False)
     joined = ci.build(check=True, job="slow", trigger="unless_successful", wait_timeout=3600)
     assert (joined["changed"], joined["joined"], joined["build"]["result"]) == (False, True, None)

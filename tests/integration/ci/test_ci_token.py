@@ -50,7 +50,7 @@ def status_of(ci: Ci, user: str, secret: str) -> int:
     return requests.get(url, auth=(user, secret), timeout=10).status_code
 
 
-def test_a_token_logs_in_until_it_is_revoked(ci: Ci) -> None:
+def test_token_logs_in_until_revoked(ci: Ci) -> None:
     made = ci.lives(name="app", expires_in="90d", renew_before="14d")
     secret = made["token"]["value"]
     assert status_of(ci, "builder", secret) == 200
@@ -60,7 +60,7 @@ def test_a_token_logs_in_until_it_is_revoked(ci: Ci) -> None:
     assert status_of(ci, "builder", secret) == 401
 
 
-def test_a_token_is_renewed_in_time(ci: Ci) -> None:
+def test_expiring_token_is_renewed(ci: Ci) -> None:
     add(ci, "old", days=10)
     given: dict[str, Any] = {"name": "app", "expires_in": "30d"}
     assert not ci.run(**given, renew_before="9d")["changed"]
@@ -71,20 +71,20 @@ def test_a_token_is_renewed_in_time(ci: Ci) -> None:
     assert listed["expires"] >= made["expires"]
 
 
-def test_a_token_without_an_end_stays(ci: Ci) -> None:
+def test_token_without_expiry_is_kept(ci: Ci) -> None:
     for expires_in in (None, "0"):
         assert ci.lives(name="app", expires_in=expires_in, renew_before="52w")["token"]["id"]
         assert ci.run(name="app")["token"]["expires"] is None
         ci.run(name="app", state="absent")
 
 
-def test_expired_tokens_do_not_count(ci: Ci) -> None:
+def test_expired_tokens_are_ignored(ci: Ci) -> None:
     add(ci, "old", days=-1)
     assert ci.run(name="app", state="absent")["changed"] is False
     assert ci.run(name="app")["changed"]
 
 
-def test_tokens_of_an_old_server_are_renewed_by_their_age(ci: Ci) -> None:
+def test_tokens_of_an_old_server_are_renewed_by_age(ci: Ci) -> None:
     ci.sandbox.settings("ci", version=OLD)
     add(ci, "old", age=80)
     given: dict[str, Any] = {"name": "app", "expires_in": "90d"}
@@ -98,7 +98,7 @@ def test_tokens_of_an_old_server_are_renewed_by_their_age(ci: Ci) -> None:
     assert ids(ci) == [made["token"]["id"]]
 
 
-def test_a_token_is_created_on_request(ci: Ci) -> None:
+def test_token_is_renewed_on_request(ci: Ci) -> None:
     add(ci, "old")
     made = ci.run(name="app", renew=True)["token"]
     assert ids(ci) == [made["id"], "old"]
@@ -114,7 +114,7 @@ def test_tokens_in_use_are_not_revoked(ci: Ci) -> None:
 @pytest.mark.parametrize(
     "name", ["app", f"toolchain:app2:{MARK}", f"toolchain:app:x:{MARK}", f"toolchain:app:{MARK}x"]
 )
-def test_tokens_of_others_do_not_count(ci: Ci, name: str) -> None:
+def test_tokens_of_other_names_are_ignored(ci: Ci, name: str) -> None:
     add(ci, "other", name)
     add(ci, "another", user="viewer")
     assert ci.run(name="app", revoke_older=True)["changed"]
@@ -123,7 +123,7 @@ def test_tokens_of_others_do_not_count(ci: Ci, name: str) -> None:
     assert status_of(ci, "builder", "other") == 200
 
 
-def test_the_token_of_the_login_is_never_revoked(ci: Ci) -> None:
+def test_token_of_the_own_login_is_never_revoked(ci: Ci) -> None:
     ci.token = ci.run(name="app")["token"]["value"]
     made = ci.run(name="app", renew=True, revoke_older=True)
     assert "because the task is logged in with it" in ci.warnings[0]
@@ -135,7 +135,7 @@ def test_the_token_of_the_login_is_never_revoked(ci: Ci) -> None:
     assert status_of(ci, "builder", ci.token) == 200
 
 
-def test_the_secret_is_written_into_a_file(ci: Ci, tmp_path: Path) -> None:
+def test_secret_is_written_to_a_file(ci: Ci, tmp_path: Path) -> None:
     dest = tmp_path / "token"
     values = ci.lives(name="app", dest=str(dest))
     assert "value" not in values["token"]
@@ -146,7 +146,7 @@ def test_the_secret_is_written_into_a_file(ci: Ci, tmp_path: Path) -> None:
     assert status_of(ci, "builder", dest.read_text()) == 200
 
 
-def test_a_token_whose_secret_was_lost_is_revoked(ci: Ci) -> None:
+def test_token_with_lost_secret_is_revoked(ci: Ci) -> None:
     ci.sandbox.fault(service="ci", path="/generateNewToken", cut=True, after=True)
     made = ci.run(name="app")["token"]
     assert ci.writes() == [GENERATE, REVOKE, GENERATE]
@@ -154,7 +154,7 @@ def test_a_token_whose_secret_was_lost_is_revoked(ci: Ci) -> None:
     assert status_of(ci, "builder", made["value"]) == 200
 
 
-def test_an_error_in_a_200_is_an_error(ci: Ci) -> None:
+def test_error_in_a_200_is_an_error(ci: Ci) -> None:
     refusal = {"status": "error", "message": "no more tokens"}
     ci.sandbox.fault(service="ci", path="/generateNewToken", status=200, body=refusal)
     with pytest.raises(ToolchainError, match="no more tokens") as caught:
@@ -163,7 +163,7 @@ def test_an_error_in_a_200_is_an_error(ci: Ci) -> None:
     assert ids(ci) == []
 
 
-def test_a_task_without_login_creates_no_token(ci: Ci) -> None:
+def test_task_without_login_creates_no_token(ci: Ci) -> None:
     ci.sandbox.seed({"ci": {"credentials": {"anonymous_permissions": [ADMINISTER]}}})
     task = Task(connection_to(ci.sandbox.urls["ci"], "ci"), ci.warnings.append, True)
     with pytest.raises(ToolchainError, match="set username") as caught:
@@ -171,7 +171,7 @@ def test_a_task_without_login_creates_no_token(ci: Ci) -> None:
     assert caught.value.kind == "auth"
 
 
-def test_a_token_of_another_user_needs_a_server_that_allows_it(ci: Ci) -> None:
+def test_token_of_another_user_requires_server_support(ci: Ci) -> None:
     given: dict[str, Any] = {"name": "app", "token_username": "viewer"}
     ci.fails("permission", "only the user 'viewer'", "adminCanGenerateNewTokens", **given)
     ci.sandbox.settings("ci", admin_creates_tokens=True)
@@ -182,16 +182,16 @@ def test_a_token_of_another_user_needs_a_server_that_allows_it(ci: Ci) -> None:
     assert status_of(ci, "viewer", made["value"]) == 401
 
 
-def test_an_unknown_user_is_named(ci: Ci) -> None:
+def test_unknown_user_is_named(ci: Ci) -> None:
     ci.fails("not_found", "no user 'nobody' exists", name="app", token_username="nobody")
 
 
-def test_a_login_without_administer_creates_no_token(ci: Ci) -> None:
+def test_login_without_administer_permission_creates_no_token(ci: Ci) -> None:
     ci.username, ci.token = "operator", "operator-api-token-1234567890"
     ci.fails("permission", "Hudson.Administer", "script console", name="app")
 
 
-def test_a_lifetime_of_part_of_a_day_is_refused(ci: Ci) -> None:
+def test_lifetime_with_part_of_a_day_is_rejected(ci: Ci) -> None:
     error = ci.fails("invalid", "whole days", name="app", expires_in="36h")
     assert error.kind == "invalid"
     assert ci.sandbox.requests("ci") == []

@@ -27,7 +27,7 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
 
 
 @pytest.mark.parametrize("place", [{}, {"folder": "delivery"}])
-def test_a_view_lives_from_creation_to_deletion(ci: Ci, place: dict[str, Any]) -> None:
+def test_view_is_created_updated_and_deleted(ci: Ci, place: dict[str, Any]) -> None:
     assert ci.lives(name="V", **place)["view"]["jobs"] == []
     assert ci.lives(name="V", jobs=["b", "A"], **place)["view"]["jobs"] == ["A", "b"]
     assert not ci.run(name="V", jobs=["A", "b"], **place)["changed"]
@@ -39,7 +39,7 @@ def test_a_view_lives_from_creation_to_deletion(ci: Ci, place: dict[str, Any]) -
     assert ci.lives(name="V", state="absent", **place)["changed"]
 
 
-def test_a_whole_configuration(ci: Ci) -> None:
+def test_complete_configuration_is_compared(ci: Ci) -> None:
     assert ci.lives(name="Whole", config=CONFIG)["view"]["jobs"] == ["a", "b"]
     assert ci.lives(name="Whole", config=CONFIG.replace(">true<", ">false<"))["changed"]
     ci.fails("invalid", "Whole", name="Other", config=CONFIG)
@@ -52,7 +52,7 @@ def test_a_whole_configuration(ci: Ci) -> None:
         ci.run(name="Whole", config=dropped)
 
 
-def test_a_file_with_the_configuration(ci: Ci, tmp_path: Path) -> None:
+def test_configuration_is_read_from_a_file(ci: Ci, tmp_path: Path) -> None:
     file = tmp_path / "Whole.xml"
     file.write_text(CONFIG, "utf-8")
     assert ci.lives(name="Whole", src=str(file))["view"]["jobs"] == ["a", "b"]
@@ -62,7 +62,7 @@ def test_a_file_with_the_configuration(ci: Ci, tmp_path: Path) -> None:
     ci.fails("invalid", "src", name="Whole", src=str(file), state="absent")
 
 
-def test_the_primary_view_stays(ci: Ci) -> None:
+def test_primary_view_is_not_deleted(ci: Ci) -> None:
     ci.fails("invalid", "primary", name="all", state="absent")
     ci.fails("conflict", "AllView", name="all", jobs=["a"])
 
@@ -77,11 +77,11 @@ def test_the_primary_view_stays(ci: Ci) -> None:
         ({"name": "V", "folder": "no-parameters"}, "not_found"),
     ],
 )
-def test_careless_input(ci: Ci, given: dict[str, Any], kind: str) -> None:
+def test_invalid_options_are_rejected(ci: Ci, given: dict[str, Any], kind: str) -> None:
     ci.fails(kind, **given)
 
 
-def test_many_views_in_one_task(ci: Ci) -> None:
+def test_many_views_are_managed_in_one_task(ci: Ci) -> None:
     entries: list[dict[str, Any]] = [
         {"name": "One", "jobs": ["a"], "description": "x"},
         {"name": "Two", "folder": "delivery", "regex": "x.*"},

@@ -79,7 +79,9 @@ def _build(sandbox: Sandbox) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stop", [False, True])
-def test_ctrl_c_says_what_goes_on_or_stops_it(fresh: Fresh, tmp_path: Path, stop: bool) -> None:
+def test_interrupt_reports_the_running_build_or_stops_it(
+    fresh: Fresh, tmp_path: Path, stop: bool
+) -> None:
     sandbox = fresh("real")
     code, output = _interrupted(sandbox, tmp_path, {"stop_on_timeout": stop})
     assert code != 0
