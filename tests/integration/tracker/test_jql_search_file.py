@@ -37,7 +37,7 @@ def tracker(fresh: Callable[[str], Sandbox]) -> Iterator[Tracker]:
 @pytest.mark.parametrize(
     "window", [{}, {"max_results": 30}, {"start_at": 100, "max_results": 20}, {"max_results": 0}]
 )
-def test_a_file_has_the_issues_that_the_task_would_return(
+def test_file_contains_the_issues_of_the_task(
     tracker: Tracker, settings: dict[str, Any], window: dict[str, int], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
@@ -63,7 +63,7 @@ def test_a_file_has_the_issues_that_the_task_would_return(
     assert not tracker(**given, dest=str(dest)).changed
 
 
-def test_a_table_has_a_column_for_each_field(tracker: Tracker, tmp_path: Path) -> None:
+def test_table_has_a_column_per_field(tracker: Tracker, tmp_path: Path) -> None:
     dest = tmp_path / "issues.csv"
     names = ["summary", "assignee", "fixVersions", "resolution", "labels"]
     given: dict[str, Any] = {"jql": "key in (REL-2, REL-24)", "fields": names, "dest": str(dest)}
@@ -82,7 +82,7 @@ def test_a_table_has_a_column_for_each_field(tracker: Tracker, tmp_path: Path) -
     assert rows[1][2:] == ["Chloé Exemple", "1.1.0, 2.0.0", "", "later"]
 
 
-def test_a_file_stays_as_it_was_where_the_search_fails(tracker: Tracker, tmp_path: Path) -> None:
+def test_file_is_unchanged_if_the_search_fails(tracker: Tracker, tmp_path: Path) -> None:
     dest = tmp_path / "issues.jsonl"
     dest.write_text("before", encoding="utf-8")
     tracker.sandbox.fault(service="tracker", path="/search", skip=2, status=500)
@@ -101,7 +101,7 @@ def test_a_file_stays_as_it_was_where_the_search_fails(tracker: Tracker, tmp_pat
         ("folder.csv", ["summary"], "which is not a file"),
     ],
 )
-def test_a_file_that_cannot_be(
+def test_invalid_file_is_rejected(
     tracker: Tracker, dest: str, fields: list[str] | None, words: str, tmp_path: Path
 ) -> None:
     (tmp_path / "folder.csv").mkdir()
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be(
 
 
 @each_server
-def test_a_field_that_no_issue_has_is_warned_of(
+def test_field_absent_in_all_issues_gives_a_warning(
     tracker: Tracker, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
@@ -128,7 +128,7 @@ def test_a_field_that_no_issue_has_is_warned_of(
     assert tracker(jql="project = REL AND labels = nothing", fields=["sumary"]).warnings == []
 
 
-def test_a_field_that_no_named_issue_has_is_warned_of(tracker: Tracker) -> None:
+def test_field_absent_in_named_issues_gives_a_warning(tracker: Tracker) -> None:
     info = Tracker(tracker.sandbox, TrackerIssueInfoOperation, TrackerIssueInfoOptions)
     (warning,) = info(issues="REL-1, REL-2", fields="summary, Story Points").warnings
     assert "has Story Points" in warning

@@ -84,7 +84,9 @@ def there(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["server", "cloud", "basic", "midway"])
-def test_attachments_are_there_whole(played: playbook.Run, folder: Path, name: str) -> None:
+def test_attachments_are_downloaded_completely(
+    played: playbook.Run, folder: Path, name: str
+) -> None:
     event = played.event(name)
     assert event.status == "ok", event.result.get("msg")
     assert event.result["changed"] is True
@@ -95,7 +97,7 @@ def test_attachments_are_there_whole(played: playbook.Run, folder: Path, name: s
     } == {file: len(text.encode()) for file, text in CONTENTS.items()}
 
 
-def test_the_media_host_of_the_cloud_gets_no_credentials(played: playbook.Run) -> None:
+def test_media_host_of_the_cloud_gets_no_credentials(played: playbook.Run) -> None:
     event = played.event("cloud")
     media = [request for request in event.requests if request["path"].startswith("/media/")]
     others = [request for request in event.requests if request not in media]
@@ -105,7 +107,7 @@ def test_the_media_host_of_the_cloud_gets_no_credentials(played: playbook.Run) -
     assert event.result["http"]["requests"] == len(event.requests) == 1 + 2 * len(CONTENTS)
 
 
-def test_a_connection_that_broke_midway_is_counted(played: playbook.Run) -> None:
+def test_interrupted_download_is_counted_as_a_retry(played: playbook.Run) -> None:
     assert played.event("midway").result["http"]["retries"] == 1
     assert len(played.event("midway").requests) == 2 + len(CONTENTS)
 
@@ -119,7 +121,7 @@ def test_a_connection_that_broke_midway_is_counted(played: playbook.Run) -> None
         ("broken", "network", "broke"),
     ],
 )
-def test_what_cannot_be_downloaded_whole_leaves_no_part(
+def test_incomplete_download_leaves_no_file(
     played: playbook.Run, folder: Path, name: str, kind: str, words: str
 ) -> None:
     event = played.event(name)
@@ -131,23 +133,21 @@ def test_what_cannot_be_downloaded_whole_leaves_no_part(
     assert event.result["changed"] is (there(folder / name) != {})
 
 
-def test_a_refused_login_is_not_tried_again(played: playbook.Run) -> None:
+def test_rejected_login_is_not_retried(played: playbook.Run) -> None:
     assert len(played.event("nobody").requests) == len(played.event("locked").requests) == 1
 
 
 @pytest.mark.parametrize(("name", "expected"), [("german", "Fertig"), ("english", "Done")])
-def test_names_come_in_the_language_that_is_asked_for(
-    played: playbook.Run, name: str, expected: str
-) -> None:
+def test_names_have_the_requested_language(played: playbook.Run, name: str, expected: str) -> None:
     (issue,) = played.event(name).result["issues"]
     assert issue["fields"]["status"]["name"] == expected
 
 
-def test_a_moved_issue_carries_its_new_key(played: playbook.Run) -> None:
+def test_moved_issue_is_found_by_its_new_key(played: playbook.Run) -> None:
     assert [issue["key"] for issue in played.event("moved").result["issues"]] == ["REL-1"]
 
 
-def test_a_project_comes_with_its_versions_or_not_at_all(played: playbook.Run) -> None:
+def test_project_is_returned_with_its_versions(played: playbook.Run) -> None:
     (project,) = played.event("a project").result["projects"]
     assert [version["name"] for version in project["versions"]] == ["1.0.0", "1.1.0", "2.0.0"]
     failed = played.event("no project")
@@ -155,7 +155,7 @@ def test_a_project_comes_with_its_versions_or_not_at_all(played: playbook.Run) -
     assert "'NOPE'" in failed.result["msg"]
 
 
-def test_the_key_of_a_consumer_logs_in(fresh: Callable[[str], Sandbox], tmp_path: Path) -> None:
+def test_consumer_key_logs_in(fresh: Callable[[str], Sandbox], tmp_path: Path) -> None:
     """Verify that a registered key of `oauth_consumer` signs requests, also after renewal."""
     sandbox = fresh("real")
     files = {"private_key": "consumer.pem", "certificate": "consumer.crt"}

@@ -35,7 +35,7 @@ def shown(tracker: Tracker, name: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
-def test_a_component_lives_from_creation_to_deletion(
+def test_component_is_created_updated_and_deleted(
     tracker: Tracker, settings: dict[str, Any]
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
@@ -64,7 +64,7 @@ def test_a_component_lives_from_creation_to_deletion(
     assert shown(tracker, "setup") is None
 
 
-def test_issues_get_another_component_or_lose_it(tracker: Tracker) -> None:
+def test_issues_of_a_deleted_component_are_moved_or_cleared(tracker: Tracker) -> None:
     issues = [{"key": "REL-90", "summary": "x", "components": ["server"]}]
     tracker.sandbox.seed({"tracker": {"issues": issues}})
     server, client = shown(tracker, "server"), shown(tracker, "client")
@@ -90,7 +90,7 @@ def test_issues_get_another_component_or_lose_it(tracker: Tracker) -> None:
     )
 
 
-def test_a_server_that_does_not_archive_is_reported(tracker: Tracker) -> None:
+def test_server_without_archiving_is_reported(tracker: Tracker) -> None:
     assert rel(tracker, "server", archived=True).values["component"]["archived"]
     tracker.sandbox.settings("tracker", component_archive=False)
     tracker.refused("rejected", "archived", project="REL", name="client", archived=True)
@@ -107,13 +107,13 @@ def test_a_server_that_does_not_archive_is_reported(tracker: Tracker) -> None:
         ("a line break", {"new_name": "x\ty"}),
     ],
 )
-def test_options_that_contradict_each_other(
+def test_contradictory_options_are_rejected(
     tracker: Tracker, words: str, options: dict[str, Any]
 ) -> None:
     tracker.refused("invalid", words, project="REL", name="client", **options)
 
 
-def test_what_does_not_exist_is_named_in_both_modes(tracker: Tracker) -> None:
+def test_missing_objects_are_named_in_both_modes(tracker: Tracker) -> None:
     for check in (True, False):
         lead = {"project": "REL", "name": "client", "lead": "nobody", "check": check}
         tracker.refused("not_found", "lead: there is no such account", **lead)
@@ -121,12 +121,12 @@ def test_what_does_not_exist_is_named_in_both_modes(tracker: Tracker) -> None:
         tracker.refused("not_found", "no such project", **hidden)
 
 
-def test_both_names_are_a_conflict_and_developers_may_not(tracker: Tracker) -> None:
+def test_name_in_use_is_a_conflict_and_missing_permission_an_error(tracker: Tracker) -> None:
     tracker.refused("conflict", "'server'", project="REL", name="client", new_name="server")
     tracker.refused("permission", project="REL", name="new", login=DEVELOPER)
 
 
-def test_entries_are_compared_with_one_request_for_each_project(tracker: Tracker) -> None:
+def test_entries_are_compared_with_one_request_per_project(tracker: Tracker) -> None:
     entries = [
         {"project": "REL", "name": "client", "description": "all that users see"},
         {"project": "REL", "name": "server"},
@@ -148,7 +148,7 @@ def test_entries_are_compared_with_one_request_for_each_project(tracker: Tracker
     assert len(again.requests) == 2
 
 
-def test_an_entry_that_fails_does_not_stop_the_others(tracker: Tracker) -> None:
+def test_failed_entry_does_not_stop_the_others(tracker: Tracker) -> None:
     entries = [
         {"project": "NONE", "name": "client"},
         {"project": "REL", "name": "client", "lead": "nobody"},

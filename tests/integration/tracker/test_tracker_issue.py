@@ -108,7 +108,7 @@ def test_fields_are_set_in_one_request(tracker: Tracker, settings: dict[str, Any
 
 
 @each_server
-def test_a_field_is_found_by_its_name(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_field_is_found_by_name(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     given = {
         "weight": "5",
@@ -143,7 +143,7 @@ def test_a_field_is_found_by_its_name(tracker: Tracker, settings: dict[str, Any]
     ],
 )
 @each_mode
-def test_a_field_that_cannot_be_meant(
+def test_invalid_field_is_rejected_before_any_write(
     tracker: Tracker, check: bool, fields: dict[str, Any], words: str
 ) -> None:
     given = {"issue": "REL-22", "fields": fields, "labels": ["later"]}
@@ -152,7 +152,7 @@ def test_a_field_that_cannot_be_meant(
 
 
 @each_mode
-def test_a_value_that_the_field_does_not_take(tracker: Tracker, check: bool) -> None:
+def test_value_not_accepted_by_a_field_is_rejected(tracker: Tracker, check: bool) -> None:
     for given, words in (
         ({"fix_versions": ["9.9"]}, "fix_versions cannot be '9.9'; possible: 1.0.0, 1.1.0, 2.0.0"),
         ({"priority": "Urgent"}, "priority cannot be 'Urgent'"),
@@ -174,7 +174,7 @@ def test_lists_are_exact_and_add_only_adds(tracker: Tracker) -> None:
     assert fields_of(tracker, "REL-24")["labels"] == []
 
 
-def test_a_field_of_another_screen_is_refused_before_it_is_sent(tracker: Tracker) -> None:
+def test_field_missing_on_the_screen_is_rejected_before_any_write(tracker: Tracker) -> None:
     project = {"key": "REL", "name": "Releases", "screens": {"edit": ["summary", "labels"]}}
     tracker.sandbox.seed({"tracker": {"projects": [project]}})
     message = "the field priority cannot be set"
@@ -186,7 +186,7 @@ def test_a_field_of_another_screen_is_refused_before_it_is_sent(tracker: Tracker
 
 
 @each_server
-def test_a_status_is_reached_by_its_name(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_status_is_reached_by_name(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     done = thrice(tracker, issue="REL-22", status="in progress")
     assert changes(done) == {"status": ("Open", "in progress")}
@@ -198,7 +198,7 @@ def test_a_status_is_reached_by_its_name(tracker: Tracker, settings: dict[str, A
 
 
 @each_mode
-def test_a_status_that_cannot_be_reached(tracker: Tracker, check: bool) -> None:
+def test_unreachable_status_is_rejected(tracker: Tracker, check: bool) -> None:
     offered = "offered are 'Start' (111) to 'In Progress'"
     tracker.refused("rejected", offered, issue="OPS-1", status="Done", check=check)
     tracker.refused("rejected", "'Donne'", offered, issue="OPS-1", status="Donne", check=check)
@@ -208,19 +208,19 @@ def test_a_status_that_cannot_be_reached(tracker: Tracker, check: bool) -> None:
 
 
 @each_mode
-def test_several_ways_to_a_status(tracker: Tracker, check: bool) -> None:
+def test_several_transitions_to_a_status_are_rejected(tracker: Tracker, check: bool) -> None:
     words = "status: several transitions", "'Finish' (131)", "'Give up' (132)"
     tracker.refused("invalid", *words, issue="OPS-2", status="Done", check=check)
 
 
 @pytest.mark.parametrize("transition", ["give up", "132"])
-def test_the_way_is_named(tracker: Tracker, transition: str) -> None:
+def test_named_transition_is_used(tracker: Tracker, transition: str) -> None:
     thrice(tracker, issue="OPS-2", status="Done", transition=transition)
     assert fields_of(tracker, "OPS-2")["resolution"]["name"] == "Won't Fix"
 
 
 @each_mode
-def test_what_the_screen_of_a_transition_wants(tracker: Tracker, check: bool) -> None:
+def test_required_fields_of_a_transition_are_reported(tracker: Tracker, check: bool) -> None:
     message = "the transition 'Close' of the issue 'REL-22' wants Resolution"
     tracker.refused("rejected", message, issue="REL-22", status="Done", check=check)
     steps = [
@@ -241,7 +241,7 @@ def test_what_the_screen_of_a_transition_wants(tracker: Tracker, check: bool) ->
     tracker.refused("rejected", message, issue="OPS-2", check=check, **given)
 
 
-def test_a_workflow_that_moves_the_issue_on(tracker: Tracker) -> None:
+def test_workflow_that_moves_the_issue_further_gives_a_warning(tracker: Tracker) -> None:
     steps = [{"id": "1", "name": "Go", "from": ["Open"], "to": "In Progress", "then": "Done"}]
     tracker.sandbox.seed(
         {"tracker": {"workflows": {"REL": {"initial": "Open", "transitions": steps}}}}
@@ -252,7 +252,7 @@ def test_a_workflow_that_moves_the_issue_on(tracker: Tracker) -> None:
 
 
 @each_server
-def test_another_transition_at_the_same_time(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_concurrent_transition_is_accepted(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     fault = {"service": "tracker", "path": "/transitions$", "method": "POST", "status": 409}
     tracker.sandbox.fault(**fault, after=True)
@@ -265,9 +265,7 @@ def test_another_transition_at_the_same_time(tracker: Tracker, settings: dict[st
 
 
 @each_server
-def test_a_comment_is_written_once_for_an_account(
-    tracker: Tracker, settings: dict[str, Any]
-) -> None:
+def test_comment_is_written_once_per_account(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", cloud_comment_page=1, **settings)
     for number in range(3):
         tracker.send("POST", "issue/REL-22/comment", {"body": f"before {number}"})
@@ -291,7 +289,7 @@ def test_a_comment_is_written_once_for_an_account(
         ("relates to", "outwardIssue", "relates to REL-2"),
     ],
 )
-def test_a_link_says_what_it_means(
+def test_link_has_the_direction_of_its_name(
     tracker: Tracker, settings: dict[str, Any], kind: str, side: str, phrase: str
 ) -> None:
     """Verify the direction of a link. In the subject, the other issue is `outwardIssue`
@@ -304,14 +302,14 @@ def test_a_link_says_what_it_means(
     assert link[side]["key"] == "REL-2"
 
 
-def test_a_symmetric_link_is_one_from_either_side(tracker: Tracker) -> None:
+def test_symmetric_link_is_equal_from_both_sides(tracker: Tracker) -> None:
     thrice(tracker, issue="REL-22", links=[{"type": "Relates", "issue": "REL-2"}])
     assert not tracker(issue="REL-2", links=[{"type": "Relates", "issue": "REL-22"}]).changed
     assert tracker(issue="REL-2", links=[{"type": "Blocks", "issue": "REL-22"}]).changed
 
 
 @each_mode
-def test_a_link_that_cannot_be(tracker: Tracker, check: bool) -> None:
+def test_invalid_link_is_rejected(tracker: Tracker, check: bool) -> None:
     def refused(kind: str, words: str, link: dict[str, str]) -> None:
         tracker.refused(kind, words, issue="REL-22", links=[link], check=check)
 
@@ -339,7 +337,7 @@ def test_files_are_attached_once(
 
 
 @each_server
-def test_a_file_that_changed_replaces_its_attachment(
+def test_changed_file_replaces_its_attachment(
     tracker: Tracker, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
@@ -357,7 +355,7 @@ def test_a_file_that_changed_replaces_its_attachment(
 
 
 @each_server
-def test_an_older_attachment_may_stay(
+def test_older_attachment_can_be_kept(
     tracker: Tracker, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
@@ -374,7 +372,7 @@ def test_an_older_attachment_may_stay(
 
 
 @each_server
-def test_an_older_attachment_that_may_not_be_deleted_stays(
+def test_undeletable_older_attachment_is_kept(
     tracker: Tracker, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
@@ -390,7 +388,7 @@ def test_an_older_attachment_that_may_not_be_deleted_stays(
     assert [one["size"] for one in fields_of(tracker, "REL-22")["attachment"]] == [3, 3]
 
 
-def test_a_large_file_is_compared_by_its_size(tracker: Tracker, tmp_path: Path) -> None:
+def test_large_file_is_compared_by_size(tracker: Tracker, tmp_path: Path) -> None:
     file = tmp_path / "report.txt"
     for text in ("one", "two"):
         file.write_text(text, encoding="utf-8")
@@ -400,7 +398,7 @@ def test_a_large_file_is_compared_by_its_size(tracker: Tracker, tmp_path: Path) 
 
 
 @each_mode
-def test_a_file_that_cannot_be_attached(tracker: Tracker, check: bool, tmp_path: Path) -> None:
+def test_invalid_file_is_rejected(tracker: Tracker, check: bool, tmp_path: Path) -> None:
     def refused(kind: str, words: str, *names: str) -> None:
         paths = [str(tmp_path / name) for name in names]
         tracker.refused(kind, words, issue="REL-22", attachments=paths, check=check)
@@ -419,7 +417,7 @@ def test_a_file_that_cannot_be_attached(tracker: Tracker, check: bool, tmp_path:
 
 
 @each_server
-def test_many_issues(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_many_issues_are_updated(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     jql = "project = OPS AND status = Open AND key in (OPS-1, OPS-4, OPS-7, OPS-10)"
     done = tracker(jql=jql, status="In Progress", add={"labels": ["moved"]}, parallel=3)
@@ -435,20 +433,20 @@ def test_many_issues(tracker: Tracker, settings: dict[str, Any]) -> None:
 
 
 @each_mode
-def test_a_query_that_finds_too_many(tracker: Tracker, check: bool) -> None:
+def test_query_above_the_limit_is_rejected(tracker: Tracker, check: bool) -> None:
     given = {"jql": "project = OPS", "priority": "High", "check": check}
     tracker.refused("invalid", "jql finds more than max_issues (100) issues", **given)
     tracker.refused("invalid", "max_issues (3)", max_issues=3, **given)
     assert tracker.sandbox.requests("tracker", writes=True) == []
 
 
-def test_an_issue_that_cannot_stops_all_before_any_write(tracker: Tracker) -> None:
+def test_impossible_change_of_one_issue_prevents_every_write(tracker: Tracker) -> None:
     given = {"jql": "key in (REL-1, REL-22)", "status": "In Progress", "labels": ["x"]}
     tracker.refused("rejected", "the issue 'REL-1' cannot reach", **given)
     assert tracker.sandbox.requests("tracker", writes=True) == []
 
 
-def test_an_issue_that_fails_midway_is_told_and_the_next_run_does_the_rest(
+def test_partial_failure_is_reported_and_completed_by_the_next_run(
     tracker: Tracker,
 ) -> None:
     """Verify a partial failure: the second of three transitions is rejected after the labels were
@@ -472,7 +470,7 @@ def test_an_issue_that_fails_midway_is_told_and_the_next_run_does_the_rest(
 
 
 @each_server
-def test_an_issue_is_created_once_with_all_of_it(
+def test_issue_is_created_once_with_all_fields(
     tracker: Tracker, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     tracker.sandbox.settings("tracker", **settings)
@@ -500,14 +498,14 @@ def test_an_issue_is_created_once_with_all_of_it(
     assert comments_of(tracker, "REL-26") == ["hello"]
 
 
-def test_an_index_that_lags_makes_no_second_issue(tracker: Tracker) -> None:
+def test_delayed_index_causes_no_second_issue(tracker: Tracker) -> None:
     tracker.sandbox.settings("tracker", index_lag_searches=3)
     done = tracker(**NEW, retry_max_wait=0.01)
     assert done.warnings == []
     assert not tracker(**NEW).changed
 
 
-def test_a_search_of_the_cloud_finds_a_new_issue_at_once(tracker: Tracker) -> None:
+def test_cloud_search_finds_a_new_issue_immediately(tracker: Tracker) -> None:
     tracker.sandbox.settings("tracker", deployment="Cloud", index_lag_searches=9)
     done = tracker(**NEW, retry_max_wait=0.01)
     assert done.warnings == []
@@ -519,7 +517,7 @@ def test_a_search_of_the_cloud_finds_a_new_issue_at_once(tracker: Tracker) -> No
     assert [search["method"] for search in searches] == ["GET", "POST"]
 
 
-def test_a_lost_creation_is_looked_for_until_the_index_has_it(tracker: Tracker) -> None:
+def test_lost_creation_is_searched_until_indexed(tracker: Tracker) -> None:
     tracker.sandbox.settings("tracker", index_lag_searches=3)
     tracker.sandbox.fault(service="tracker", method="POST", path="/issue$", cut=True, after=True)
     done = tracker(**NEW, retry_max_wait=0.01)
@@ -527,21 +525,21 @@ def test_a_lost_creation_is_looked_for_until_the_index_has_it(tracker: Tracker) 
     assert done.writes == ["POST /rest/api/2/issue"]
 
 
-def test_a_lost_creation_that_is_not_found_is_not_sent_again(tracker: Tracker) -> None:
+def test_unverified_creation_is_not_resent(tracker: Tracker) -> None:
     tracker.sandbox.fault(service="tracker", method="POST", path="/issue$", cut=True)
     message = "whether it was done is not known"
     tracker.refused("network", message, **NEW, retry_max_wait=0.01)
     assert len(tracker.sandbox.requests("tracker", writes=True)) == 1
 
 
-def test_a_match_that_does_not_find_what_it_makes_is_warned_of(tracker: Tracker) -> None:
+def test_match_that_misses_the_created_issue_gives_a_warning(tracker: Tracker) -> None:
     given = {**NEW, "match": "project = REL AND labels = typo"}
     (warning,) = tracker(**given, retry_max_wait=0.01).warnings
     assert "match does not find the issue REL-26" in warning
 
 
 @each_mode
-def test_what_a_new_issue_cannot_have(tracker: Tracker, check: bool) -> None:
+def test_invalid_new_issue_is_rejected_before_any_write(tracker: Tracker, check: bool) -> None:
     for given, kind, words in (
         ({"project": "NOPE"}, "not_found", "NOPE"),
         ({"type": "Tsk"}, "rejected", "type: the project 'REL' has no 'Tsk'; it has"),
@@ -586,7 +584,7 @@ def test_remove_only_removes(tracker: Tracker, settings: dict[str, Any]) -> None
 
 
 @each_server
-def test_an_own_comment_is_edited_and_deleted(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_own_comment_is_edited_and_deleted(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     tracker(issue="REL-22", comment="Build 1 is green.", login=DEVELOPER)
     for number in ("1", "2"):
@@ -620,7 +618,9 @@ def test_watchers_are_added_and_removed(tracker: Tracker, settings: dict[str, An
 
 
 @each_mode
-def test_only_the_own_account_watches_without_a_permission(tracker: Tracker, check: bool) -> None:
+def test_only_own_account_can_be_added_as_watcher_without_permission(
+    tracker: Tracker, check: bool
+) -> None:
     tracker.refused("not_found", "watchers", issue="REL-22", watchers=["nobody"], check=check)
     assert tracker(issue="REL-22", watchers=["developer"], login=DEVELOPER, check=check).changed
     if not check:
@@ -677,7 +677,7 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "words"), SLIPS)
-def test_slips_are_refused_before_any_request(
+def test_invalid_options_are_rejected_before_any_request(
     tracker: Tracker, given: dict[str, Any], words: str
 ) -> None:
     tracker.refused("invalid", words, **given)
@@ -692,7 +692,7 @@ def test_slips_are_refused_before_any_request(
         ({"labels": ["x", "a b"]}, "fields.labels[1] is 'a b': a label has no blanks"),
     ],
 )
-def test_fields_that_have_options_are_held_to_the_same(
+def test_fields_with_own_options_are_checked_equally(
     tracker: Tracker, fields: dict[str, Any], words: str
 ) -> None:
     tracker.refused("invalid", words, issue="REL-22", fields=fields, check=True)
@@ -711,7 +711,7 @@ def test_fields_that_have_options_are_held_to_the_same(
     ],
     ids=lambda given: next(iter(given)),
 )
-def test_a_missing_right_is_called_so(
+def test_missing_permission_is_reported_as_such(
     tracker: Tracker, settings: dict[str, Any], given: dict[str, Any]
 ) -> None:
     """Verify the error kind for a missing permission.
@@ -726,22 +726,22 @@ def test_a_missing_right_is_called_so(
 
 
 @each_server
-def test_a_missing_right_to_create(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_missing_create_permission_is_reported(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     tracker.refused("permission", "CREATE_ISSUES", login=READER, **NEW)
 
 
-def test_an_issue_that_is_not_there(tracker: Tracker) -> None:
+def test_missing_issue_is_not_found(tracker: Tracker) -> None:
     tracker.refused("not_found", "REL-999", issue="REL-999", labels=["x"])
 
 
-def test_names_in_another_language_are_the_same_status(tracker: Tracker) -> None:
+def test_translated_status_names_are_equal(tracker: Tracker) -> None:
     tracker.sandbox.settings("tracker", account_language="de")
     before = fields_of(tracker, "REL-22")["status"]["name"]
     assert not tracker(issue="REL-22", status=before).changed
 
 
-def test_a_server_that_knows_the_written_interface_alone(fresh: Callable[[str], Sandbox]) -> None:
+def test_documented_interface_is_sufficient(fresh: Callable[[str], Sandbox]) -> None:
     tracker = Tracker(fresh("written"), TrackerIssueOperation, TrackerIssueOptions)
     message = "does not know this request: the written interface has none to change something"
     tracker.refused("not_found", message, issue="REL-1", labels=["x"])

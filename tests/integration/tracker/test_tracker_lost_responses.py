@@ -87,7 +87,7 @@ def served(tracker: Tracker) -> list[str]:
 @each_server
 @each_write
 @each_answer
-def test_a_write_that_was_done_is_done_once(
+def test_completed_write_is_not_repeated(
     tracker: Tracker,
     deployment: str,
     write: tuple[dict[str, Any], str, str],
@@ -104,7 +104,7 @@ def test_a_write_that_was_done_is_done_once(
 @each_server
 @each_write
 @each_answer
-def test_a_write_that_was_not_done_is_told(
+def test_uncompleted_write_is_reported(
     tracker: Tracker,
     deployment: str,
     write: tuple[dict[str, Any], str, str],
@@ -121,7 +121,7 @@ def test_a_write_that_was_not_done_is_told(
 
 @each_write
 @pytest.mark.parametrize("acted", [True, False], ids=["acted", "not acted"])
-def test_a_write_that_was_put_off_is_done_once(
+def test_rejected_write_is_retried_once(
     tracker: Tracker, write: tuple[dict[str, Any], str, str], acted: bool
 ) -> None:
     fault = {"status": 429, "headers": {"Retry-After": "0"}, "after": acted}
@@ -132,7 +132,7 @@ def test_a_write_that_was_put_off_is_done_once(
 @each_server
 @each_answer
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-def test_a_replacement_that_was_done_is_done_once(
+def test_completed_replacement_is_not_repeated(
     replacing: Replacing, deployment: str, answer: dict[str, Any], method: str
 ) -> None:
     tracker, given = replacing(deployment, method, after=True, **answer)
@@ -146,7 +146,7 @@ def test_a_replacement_that_was_done_is_done_once(
 @pytest.mark.parametrize(
     "stopped", [("POST", "nothing was changed", 1), ("DELETE", "replace: false", 2)]
 )
-def test_a_replacement_that_was_not_done_leaves_the_older_attachment(
+def test_uncompleted_replacement_keeps_the_older_attachment(
     replacing: Replacing, deployment: str, answer: dict[str, Any], stopped: tuple[str, str, int]
 ) -> None:
     method, said, left = stopped

@@ -60,7 +60,7 @@ def test_actors_are_set_added_and_removed(tracker: Tracker, *, cloud: bool) -> N
     assert rel(tracker, "Developers", users=[], groups=[]).values["role"]["users"] == []
 
 
-def test_the_own_account_stays_an_administrator(tracker: Tracker) -> None:
+def test_own_account_stays_administrator(tracker: Tracker) -> None:
     for check in (True, False):
         lost = {"project": "REL", "role": "administrators", "users": ["alice"], "check": check}
         tracker.refused("invalid", "own account", **lost)
@@ -78,7 +78,7 @@ def test_the_own_account_stays_an_administrator(tracker: Tracker) -> None:
     assert rel(tracker, "Administrators", groups=[], force=True).changed
 
 
-def test_what_does_not_exist_is_named(tracker: Tracker) -> None:
+def test_missing_objects_are_named(tracker: Tracker) -> None:
     for check in (True, False):
         tracker.refused(
             "not_found", "Users, Dev", project="REL", role="Guests", users=[], check=check
@@ -97,7 +97,7 @@ def test_what_does_not_exist_is_named(tracker: Tracker) -> None:
     tracker.refused("permission", project="REL", role="Users", users=[], login=DEVELOPER)
 
 
-def test_entries_need_a_list_for_each_project_and_a_read_for_each_role(tracker: Tracker) -> None:
+def test_entries_take_a_list_per_project_and_a_read_per_role(tracker: Tracker) -> None:
     entries = [
         {"project": "REL", "role": "Developers", "users": ["boris"]},
         {"project": "REL", "role": "Users", "groups": ["developers"], "mode": "add"},

@@ -63,7 +63,7 @@ def rel(tracker: Tracker, name: str, **options: Any) -> Done:
     return tracker(project="REL", name=name, **options)
 
 
-def test_no_day_removes_it(tracker: Tracker) -> None:
+def test_empty_date_is_removed(tracker: Tracker) -> None:
     days = {"start_date": "2026-05-01", "release_date": "2026-05-31"}
     none = dict.fromkeys(days, "none")
     assert rel(tracker, "8.1", **none).values["version"]["release_date"] is None
@@ -81,7 +81,9 @@ def test_no_day_removes_it(tracker: Tracker) -> None:
 
 
 @pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
-def test_a_version_lives_from_plan_to_archive(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_version_is_planned_released_and_archived(
+    tracker: Tracker, settings: dict[str, Any]
+) -> None:
     tracker.sandbox.settings("tracker", **settings)
     life: list[dict[str, Any]] = [
         {"start_date": "2026-05-01", "description": "größe"},
@@ -111,7 +113,9 @@ def test_a_version_lives_from_plan_to_archive(tracker: Tracker, settings: dict[s
 
 
 @pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
-def test_a_version_is_made_and_released_at_once(tracker: Tracker, settings: dict[str, Any]) -> None:
+def test_version_is_created_and_released_in_one_task(
+    tracker: Tracker, settings: dict[str, Any]
+) -> None:
     tracker.sandbox.settings("tracker", **settings)
     done = rel(tracker, "9.0", state="released", release_date="2026-05-31")
     made = shown(tracker, "9.0")
@@ -121,14 +125,14 @@ def test_a_version_is_made_and_released_at_once(tracker: Tracker, settings: dict
     assert not rel(tracker, "9.0", state="released").changed
 
 
-def test_a_release_without_a_day_gets_that_of_the_server(tracker: Tracker) -> None:
+def test_release_without_date_gets_the_date_of_the_server(tracker: Tracker) -> None:
     today = tracker.get("serverInfo")["serverTime"][:10]
     done = rel(tracker, "2.0.0", state="released", unresolved="ignore")
     assert done.values["version"]["release_date"] == today
     assert done.warnings == []
 
 
-def test_a_day_that_is_there_stays_and_an_earlier_release_gets_none(tracker: Tracker) -> None:
+def test_existing_date_is_kept_and_earlier_release_gets_none(tracker: Tracker) -> None:
     rel(tracker, "2.0.0", release_date="2026-01-02")
     done = rel(tracker, "2.0.0", state="released", unresolved="ignore")
     assert done.values["version"]["release_date"] == "2026-01-02"
@@ -136,7 +140,7 @@ def test_a_day_that_is_there_stays_and_an_earlier_release_gets_none(tracker: Tra
     assert (earlier.changed, earlier.values["version"]["release_date"]) == (False, None)
 
 
-def test_present_leaves_the_states_as_they_are(tracker: Tracker) -> None:
+def test_present_keeps_other_states(tracker: Tracker) -> None:
     rel(tracker, "1.0.0", state="archived")
     done = rel(tracker, "1.0.0", description="first")
     assert done.changed
@@ -144,14 +148,14 @@ def test_present_leaves_the_states_as_they_are(tracker: Tracker) -> None:
     assert done.values["version"]["archived"] is True
 
 
-def test_only_what_differs_is_sent(tracker: Tracker) -> None:
+def test_only_differences_are_sent(tracker: Tracker) -> None:
     rel(tracker, "1.1.0", start_date="2026-01-02", description="a\nb")
     done = rel(tracker, "1.1.0", start_date="2026-01-03", description="a\r\nb ")
     (write,) = [request for request in done.requests if request["write"]]
     assert write["body"] == '{"startDate": "2026-01-03"}'
 
 
-def test_unresolved_issues_are_warned_of(tracker: Tracker) -> None:
+def test_unresolved_issues_give_a_warning(tracker: Tracker) -> None:
     count = unresolved(tracker, "1.1.0")
     done = rel(tracker, "1.1.0", state="released", check=True)
     assert count > 1
@@ -185,7 +189,7 @@ def test_unresolved_issues_fail_before_any_write(tracker: Tracker, check: bool) 
 
 
 @pytest.mark.parametrize("knows", [True, False], ids=["by the server", "one by one"])
-def test_unresolved_issues_move(tracker: Tracker, knows: bool) -> None:
+def test_unresolved_issues_are_moved(tracker: Tracker, knows: bool) -> None:
     if not knows:
         tracker.sandbox.fault(**UNKNOWN_MEMBER)
     count, of_next = unresolved(tracker, "1.1.0"), unresolved(tracker, "2.0.0")
@@ -202,7 +206,7 @@ def test_unresolved_issues_move(tracker: Tracker, knows: bool) -> None:
     assert done.warnings == []
 
 
-def test_issues_that_are_not_seen_are_told(tracker: Tracker) -> None:
+def test_hidden_unresolved_issues_are_reported(tracker: Tracker) -> None:
     """Verify the warning if issues stay unresolved after the release but the search finds none."""
     count = {"body": {"issuesUnresolvedCount": 2}, "status": 200, "skip": 1, "times": 2}
     tracker.sandbox.fault(service="tracker", path="/unresolvedIssueCount$", **count)
@@ -210,7 +214,7 @@ def test_issues_that_are_not_seen_are_told(tracker: Tracker) -> None:
     assert "2 unresolved issues of the version '1.1.0' could not be moved" in warning
 
 
-def test_issues_move_only_when_this_task_releases(tracker: Tracker) -> None:
+def test_issues_are_moved_only_by_the_releasing_task(tracker: Tracker) -> None:
     rel(tracker, "1.1.0", state="released", unresolved="ignore")
     count = unresolved(tracker, "1.1.0")
     done = rel(tracker, "1.1.0", state="released", unresolved="2.0.0")
@@ -225,12 +229,12 @@ def test_issues_move_only_when_this_task_releases(tracker: Tracker) -> None:
         ("1.1.0", "invalid", "unresolved is '1.1.0', the version that is to be released"),
     ],
 )
-def test_a_target_that_cannot_be(tracker: Tracker, target: str, kind: str, words: str) -> None:
+def test_invalid_target_is_rejected(tracker: Tracker, target: str, kind: str, words: str) -> None:
     options = {"name": "1.1.0", "state": "released", "unresolved": target}
     tracker.refused(kind, words, project="REL", check=True, **options)
 
 
-def test_a_version_is_renamed_once(tracker: Tracker) -> None:
+def test_version_is_renamed_once(tracker: Tracker) -> None:
     done = rel(tracker, "1.1.0", new_name="1.2.0")
     again = rel(tracker, "1.1.0", new_name="1.2.0", description="")
     assert (done.changed, again.changed) == (True, False)
@@ -239,19 +243,19 @@ def test_a_version_is_renamed_once(tracker: Tracker) -> None:
     assert "1.2.0" in versions_of(tracker, "REL-24")
 
 
-def test_a_renaming_without_any_of_the_two_creates(tracker: Tracker) -> None:
+def test_renaming_a_missing_version_creates_it(tracker: Tracker) -> None:
     done = rel(tracker, "7.0", new_name="7.1")
     assert done.changed
     assert (shown(tracker, "7.0"), shown(tracker, "7.1") is not None) == (None, True)
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_renaming_with_both_there_is_a_conflict(tracker: Tracker, check: bool) -> None:
+def test_renaming_to_an_existing_version_is_a_conflict(tracker: Tracker, check: bool) -> None:
     options = {"name": "1.1.0", "new_name": "2.0.0", "check": check}
     tracker.refused("conflict", "'1.1.0'", "'2.0.0'", project="REL", **options)
 
 
-def test_names_are_compared_as_the_server_does(tracker: Tracker) -> None:
+def test_names_are_compared_like_on_the_server(tracker: Tracker) -> None:
     rel(tracker, "Spring")
     assert not rel(tracker, " sPRING ").changed
     assert rel(tracker, "spring", new_name="SPRING").changed
@@ -259,9 +263,7 @@ def test_names_are_compared_as_the_server_does(tracker: Tracker) -> None:
 
 
 @pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
-def test_a_version_is_deleted_and_its_issues_move(
-    tracker: Tracker, settings: dict[str, Any]
-) -> None:
+def test_issues_of_a_deleted_version_are_moved(tracker: Tracker, settings: dict[str, Any]) -> None:
     tracker.sandbox.settings("tracker", **settings)
     options = {"state": "absent", "move_to": "1.0.0"}
     checked = rel(tracker, "2.0.0", check=True, **options)
@@ -271,13 +273,13 @@ def test_a_version_is_deleted_and_its_issues_move(
     assert versions_of(tracker, "REL-21") == ["1.0.0"]
 
 
-def test_a_version_is_deleted_and_its_issues_lose_it(tracker: Tracker) -> None:
+def test_issues_of_a_deleted_version_lose_it(tracker: Tracker) -> None:
     rel(tracker, "2.0.0", state="absent")
     assert versions_of(tracker, "REL-21") == []
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_target_that_is_not_there_stops_the_deletion(tracker: Tracker, check: bool) -> None:
+def test_missing_target_prevents_deletion(tracker: Tracker, check: bool) -> None:
     options = {"name": "2.0.0", "state": "absent", "move_to": "3.x", "check": check}
     tracker.refused("not_found", "move_to", "'3.x'", project="REL", **options)
     assert shown(tracker, "2.0.0") is not None
@@ -306,7 +308,7 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "words"), SLIPS)
-def test_slips_are_refused_before_any_request(
+def test_invalid_options_are_rejected_before_any_request(
     tracker: Tracker, options: dict[str, Any], words: str
 ) -> None:
     given = {"project": "REL", "name": "1.1.0", **options}
@@ -315,22 +317,24 @@ def test_slips_are_refused_before_any_request(
 
 
 @pytest.mark.parametrize("state", ["absent", "present", "released"])
-def test_a_pattern_names_no_version(tracker: Tracker, state: str) -> None:
+def test_pattern_is_rejected_as_a_version_name(tracker: Tracker, state: str) -> None:
     tracker.refused("invalid", "wildcards", project="REL", name="1.*", state=state)
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_start_after_the_release_that_the_server_has(tracker: Tracker, check: bool) -> None:
+def test_start_date_after_the_existing_release_date_is_rejected(
+    tracker: Tracker, check: bool
+) -> None:
     tracker.send("PUT", "version/10002", {"releaseDate": "2026-01-02"})
     given = {"name": "1.1.0", "start_date": "2026-01-03", "check": check}
     tracker.refused("rejected", "2026-01-03", "2026-01-02", project="REL", **given)
 
 
-def test_an_unknown_project_is_named(tracker: Tracker) -> None:
+def test_unknown_project_is_named(tracker: Tracker) -> None:
     tracker.refused("not_found", "the project 'NOPE'", project="NOPE", name="1.0", state="absent")
 
 
-def test_the_written_interface_has_no_versions(fresh: Callable[[str], Sandbox]) -> None:
+def test_documented_interface_has_no_versions(fresh: Callable[[str], Sandbox]) -> None:
     tracker = Tracker(fresh("written"), TrackerVersionOperation, TrackerVersionOptions)
     message = "the written interface of the tracker knows no versions"
     tracker.refused("not_found", message, project="REL", name="1.0")
@@ -346,7 +350,7 @@ REFUSED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("settings", SERVERS.values(), ids=list(SERVERS))
 @pytest.mark.parametrize("login", [DEVELOPER, READER], ids=["developer", "reader"])
 @pytest.mark.parametrize("options", REFUSED, ids=["create", "update", "delete"])
-def test_a_missing_right_is_no_matter_of_the_login(
+def test_missing_permission_is_not_an_auth_error(
     tracker: Tracker, settings: dict[str, Any], login: dict[str, str], options: dict[str, Any]
 ) -> None:
     """Verify that 404, 403 and 401 are all reported as a missing permission [tracker-18]."""
@@ -357,7 +361,7 @@ def test_a_missing_right_is_no_matter_of_the_login(
     assert tracker.get("project/REL/versions") == before
 
 
-def test_a_version_that_another_host_made_counts_as_found(tracker: Tracker) -> None:
+def test_version_created_concurrently_is_accepted(tracker: Tracker) -> None:
     listing = {"service": "tracker", "path": "/project/REL/versions", "body": "[]", "status": 200}
     tracker.sandbox.fault(**listing)
     done = rel(tracker, "1.1.0", description="ours")
@@ -365,7 +369,7 @@ def test_a_version_that_another_host_made_counts_as_found(tracker: Tracker) -> N
     assert shown(tracker, "1.1.0")["description"] == "ours"  # type: ignore[index]
 
 
-def test_a_server_that_does_not_keep_a_value_is_not_believed(tracker: Tracker) -> None:
+def test_dropped_value_is_reported(tracker: Tracker) -> None:
     response = '{"self": "x", "id": "10002", "name": "1.1.0", "archived": false, "released": false}'
     tracker.sandbox.fault(
         service="tracker", method="PUT", path="/version/", status=200, body=response
