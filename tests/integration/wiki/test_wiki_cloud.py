@@ -123,7 +123,7 @@ def gateway(cloud: Cloud) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("refusal", [410, 401])
-def test_a_page_through_the_gateway(cloud: Cloud, refusal: int) -> None:
+def test_page_is_managed_through_the_gateway(cloud: Cloud, refusal: int) -> None:
     cloud.sandbox.settings("wiki", version_1_pages=refusal)
     cloud.connection = gateway(cloud)
     page = {"space": "REL", "title": "Notes", "parent_id": "1003", "labels": ["x"]}
@@ -141,7 +141,7 @@ def test_a_page_through_the_gateway(cloud: Cloud, refusal: int) -> None:
     assert not cloud.page(space="REL", title="Notes", state="absent")[0]
 
 
-def test_an_unchanged_page_costs_two_requests(cloud: Cloud) -> None:
+def test_unchanged_page_takes_two_requests(cloud: Cloud) -> None:
     cloud.connection = gateway(cloud)
     page = {"page_id": "1003", "labels": ["x"], "body": "<p>x</p>"}
     cloud.page(**page)
@@ -152,7 +152,7 @@ def test_an_unchanged_page_costs_two_requests(cloud: Cloud) -> None:
     assert cloud.http["requests"] == 2
 
 
-def test_a_server_whose_version_1_is_gone_is_read_by_version_2(cloud: Cloud) -> None:
+def test_removed_version_1_falls_back_to_version_2(cloud: Cloud) -> None:
     cloud.connection = {"dialect": "auto"}
     assert cloud.info(page_id="1003")["title"] == "Release notes"
     # the read that was refused, the probe, the page and its space
@@ -162,20 +162,20 @@ def test_a_server_whose_version_1_is_gone_is_read_by_version_2(cloud: Cloud) -> 
 
 
 @pytest.mark.parametrize("dialect", ["server", "cloud_v1"])
-def test_a_named_dialect_stays(cloud: Cloud, dialect: str) -> None:
+def test_explicit_dialect_is_kept(cloud: Cloud, dialect: str) -> None:
     cloud.connection = {"dialect": dialect}
     error = cloud.fails(page_id="1003", body="<p>x</p>")
     assert (error.kind, error.status) == ("not_found", 410)
     assert "set dialect to auto or cloud_v2" in error.message
 
 
-def test_a_page_at_the_top_of_a_space(cloud: Cloud) -> None:
+def test_page_is_created_at_the_top_of_a_space(cloud: Cloud) -> None:
     cloud.sandbox.settings("wiki", orphans_below_home=True)
     made = cloud.page(space="REL", title="Top", body="<p>x</p>")[1]["page"]
     assert cloud.info(page_id=made["id"])["parent_id"] is None
 
 
-def test_a_folder_is_a_parent(cloud: Cloud) -> None:
+def test_folder_is_accepted_as_parent(cloud: Cloud) -> None:
     made = cloud.page(space="REL", title="New", parent_id="1802", body="<p>x</p>")[1]["page"]
     assert cloud.info(page_id=made["id"])["parent_id"] == "1802"
     assert cloud.page(page_id="1003", parent_id="1001")[0] is False
@@ -197,7 +197,7 @@ def test_a_folder_is_a_parent(cloud: Cloud) -> None:
         ({"page_id": "1003", "title": "Handbook"}, "conflict", "already"),
     ],
 )
-def test_pages_that_cannot_be_written(
+def test_unwritable_pages_are_rejected(
     cloud: Cloud, options: dict[str, str], kind: str, words: str
 ) -> None:
     error = cloud.fails(body="<p>x</p>", **options)
@@ -205,26 +205,26 @@ def test_pages_that_cannot_be_written(
     assert words in error.message
 
 
-def test_an_archived_page_is_no_page_to_read(cloud: Cloud) -> None:
+def test_archived_page_is_not_found(cloud: Cloud) -> None:
     with pytest.raises(ToolchainError) as caught:
         cloud.info(space="REL", title="Old")
     assert caught.value.kind == "not_found"
     assert cloud.page(space="REL", title="Old", state="absent")[0] is False
 
 
-def test_obstacles_of_a_removal(cloud: Cloud) -> None:
+def test_home_page_and_page_with_children_are_not_deleted(cloud: Cloud) -> None:
     assert "home page" in cloud.fails(page_id="1001", state="absent").message
     assert "below it" in cloud.fails(page_id="1003", state="absent").message
 
 
-def test_another_writer_is_a_conflict(cloud: Cloud) -> None:
+def test_concurrent_edit_is_a_conflict(cloud: Cloud) -> None:
     cloud.sandbox.settings("wiki", edits_before_put=1, edit_body="<p>other</p>")
     assert cloud.fails(page_id="1003", body="<p>x</p>").kind == "conflict"
     cloud.sandbox.settings("wiki", edits_before_put=1, edit_body=None)
     assert cloud.page(page_id="1003", body="<p>y</p>", on_conflict="retry")[0]
 
 
-def test_attachments_and_labels_stay_version_1(cloud: Cloud, tmp_path: Path) -> None:
+def test_attachments_and_labels_use_version_1(cloud: Cloud, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one", encoding="utf-8")
     files = [{"src": str(tmp_path / "a.txt"), "name": "a b.txt"}]
     page: dict[str, Any] = {"page_id": "1003", "attachments": files, "labels": ["one", "two"]}
@@ -238,7 +238,7 @@ def test_attachments_and_labels_stay_version_1(cloud: Cloud, tmp_path: Path) -> 
     assert not cloud.page(**{**page, "labels": ["two"]})[0]
 
 
-def test_a_tree_through_the_gateway(tree: Tree, cloud: Cloud) -> None:
+def test_tree_is_published_through_the_gateway(tree: Tree, cloud: Cloud) -> None:
     tree.connection = gateway(cloud)
     changed, actions = tree(labels=["docs"])
     assert (changed, set(actions.values())) == (True, {"created"})
@@ -252,7 +252,7 @@ def test_a_tree_through_the_gateway(tree: Tree, cloud: Cloud) -> None:
     assert not tree(labels=["docs"], prune=True)[0]
 
 
-def test_many_pages_are_listed_to_the_end(tree: Tree) -> None:
+def test_many_pages_are_listed_completely(tree: Tree) -> None:
     tree.write({f"more/{number}.md": f"# Page {number}\n" for number in range(260)})
     assert tree()[0]
     changed, actions = tree()
@@ -260,21 +260,21 @@ def test_many_pages_are_listed_to_the_end(tree: Tree) -> None:
     assert tree.http["requests"] <= len(actions) + 6 + 3
 
 
-def test_a_page_that_was_made_but_not_marked_is_taken_up(tree: Tree) -> None:
+def test_created_page_without_mark_is_adopted(tree: Tree) -> None:
     tree.sandbox.fault(service="wiki", method="POST", path="properties", status=403, body="no")
     assert tree.fails(parallel=1).kind == "permission"
     assert tree()[0]
     assert not tree()[0]
 
 
-def test_a_tree_whose_title_is_in_the_archive(tree: Tree) -> None:
+def test_archived_title_is_a_conflict(tree: Tree) -> None:
     tree.write({"index.md": "# Old\n"})
     error = tree.fails()
     assert error.kind == "conflict"
     assert "archived" in error.message
 
 
-def test_an_export_goes_into_folders_and_deep_down(cloud: Cloud, tmp_path: Path) -> None:
+def test_export_includes_folders_and_deep_levels(cloud: Cloud, tmp_path: Path) -> None:
     trees = [{"page_id": "1003"}]
     dest = str(tmp_path / "desired")
     cloud.run(WikiExportOperation, WikiExportOptions, dest=dest, trees=trees)
@@ -293,7 +293,7 @@ def test_an_export_goes_into_folders_and_deep_down(cloud: Cloud, tmp_path: Path)
         ("POST", "/label", {"page_id": "1003", "labels": ["x"]}),
     ],
 )
-def test_a_lost_response_to_a_write_is_looked_after(
+def test_lost_response_to_a_write_is_verified(
     cloud: Cloud, method: str, path: str, options: dict[str, Any], *, after: bool
 ) -> None:
     if "state" not in options and "labels" not in options:
@@ -308,7 +308,7 @@ def test_a_lost_response_to_a_write_is_looked_after(
     assert cloud.page(**options)[0]
 
 
-def test_a_mark_that_was_saved_meanwhile_is_read_again(tree: Tree) -> None:
+def test_mark_saved_concurrently_is_read_again(tree: Tree) -> None:
     tree()
     tree.write({"guide/second.md": "# Second\n\nnew\n"})
     tree.sandbox.fault(service="wiki", method="PUT", path="/properties/", cut=True, after=True)

@@ -78,7 +78,7 @@ class Wiki:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_export_holds_spaces_and_restrictions(
+def test_export_contains_spaces_and_restrictions(
     fresh: Fresh, dialect: str, tmp_path: Path
 ) -> None:
     wiki = Wiki(fresh, dialect, tmp_path / "state")
@@ -120,7 +120,7 @@ def test_an_export_holds_spaces_and_restrictions(
     assert {file["action"] for file in wiki.export()[0]["files"]} == {"unchanged"}
 
 
-def test_kinds_can_be_left_out(fresh: Fresh, tmp_path: Path) -> None:
+def test_kinds_can_be_excluded(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "cloud_v2", tmp_path)
     result, state = wiki.export(spaces=False, restrictions=False)
     assert list(state) == ["trees"]
@@ -130,7 +130,7 @@ def test_kinds_can_be_left_out(fresh: Fresh, tmp_path: Path) -> None:
     assert not [path for path in asked if "/restriction" in path]
 
 
-def test_permissions_with_an_unknown_user_are_not_managed(fresh: Fresh, tmp_path: Path) -> None:
+def test_permissions_with_an_unknown_user_are_not_exported(fresh: Fresh, tmp_path: Path) -> None:
     """The other permissions alone would take the right of that user away."""
     wiki = Wiki(fresh, "server", tmp_path)
     gone = {"user:key-reporter": ["space:administer"], "user:key-gone": ["space:read"]}
@@ -142,7 +142,7 @@ def test_permissions_with_an_unknown_user_are_not_managed(fresh: Fresh, tmp_path
     assert (kind, "key-gone" in reason) == ("permissions", True)
 
 
-def test_a_tree_of_many_pages_costs_nothing_more_on_a_server(fresh: Fresh, tmp_path: Path) -> None:
+def test_large_tree_takes_no_additional_requests(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "server", tmp_path)
     more = [
         {"id": str(5000 + number), "space": "REL", "title": f"P {number}", "parent": "1002"}

@@ -52,7 +52,7 @@ def labels(shown: dict[str, Any]) -> set[str]:
     return {result["name"] for result in shown["metadata"]["labels"]["results"]}
 
 
-def test_a_file_of_mark_becomes_what_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_file_of_mark_converts_as_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:
     before, after = blocks("From `mark`", "markdown")
     (task,) = yaml.safe_load(blocks("From `mark`", "yaml")[0])
     headers = dict(re.findall(r"<!-- (\w+): (.+) -->", before))
@@ -69,7 +69,7 @@ def test_a_file_of_mark_becomes_what_the_guide_shows(sandbox: Sandbox, tmp_path:
     assert task["delivery.toolchain.wiki_tree"]["space"] == headers["Space"]
 
 
-def test_a_folder_of_md2conf_becomes_what_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_folder_of_md2conf_converts_as_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:
     before, after = blocks("From `md2conf`", "markdown")
     (task,) = yaml.safe_load(blocks("From `md2conf`", "yaml")[0])
     assert before.partition("\n")[2].replace("tags:", "labels:") == after

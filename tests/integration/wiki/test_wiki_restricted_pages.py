@@ -79,7 +79,7 @@ def wiki(request: pytest.FixtureRequest, fresh: Fresh, tmp_path: Path) -> Wiki:
 
 
 @pytest.mark.parametrize("kind", ["page", "tree"])
-def test_a_new_page_is_restricted_before_its_content(wiki: Wiki, kind: str) -> None:
+def test_new_page_is_restricted_before_its_content(wiki: Wiki, kind: str) -> None:
     run = wiki.page if kind == "page" else wiki.tree
     predicted = run(_ansible_check_mode=True)
     mark = wiki.sandbox.mark()
@@ -109,7 +109,7 @@ def test_a_new_page_is_restricted_before_its_content(wiki: Wiki, kind: str) -> N
 
 @pytest.mark.parametrize("step", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["page", "tree"])
-def test_a_step_that_fails_never_shows_the_content(wiki: Wiki, kind: str, step: int) -> None:
+def test_failed_step_never_exposes_content(wiki: Wiki, kind: str, step: int) -> None:
     run = wiki.page if kind == "page" else wiki.tree
     for name, fault in FAULTS.items():
         wiki.sandbox.reset()
@@ -132,7 +132,7 @@ def test_a_step_that_fails_never_shows_the_content(wiki: Wiki, kind: str, step: 
         assert run()["changed"] is False
 
 
-def test_an_existing_page_is_restricted_before_a_new_body(wiki: Wiki) -> None:
+def test_existing_page_is_restricted_before_its_new_body(wiki: Wiki) -> None:
     page = {"space": None, "title": None, "parent_id": None, "page_id": "1002"}
     wiki.sandbox.fault(service="wiki", write=True, path="restriction", status=403, body="no")
     refused = wiki.page(**page)
@@ -148,7 +148,7 @@ def test_an_existing_page_is_restricted_before_a_new_body(wiki: Wiki) -> None:
     assert wiki.readable()
 
 
-def test_the_own_account_is_not_locked_out(wiki: Wiki) -> None:
+def test_own_account_is_not_locked_out(wiki: Wiki) -> None:
     other = wiki.own.replace("reporter", "author")
     for name in ("read", "update"):
         for force in (False, True):
@@ -166,7 +166,7 @@ def test_the_own_account_is_not_locked_out(wiki: Wiki) -> None:
     assert groups["changed"], groups
 
 
-def test_slips(wiki: Wiki) -> None:
+def test_invalid_restrictions_are_rejected_before_any_request(wiki: Wiki) -> None:
     for run in (wiki.page, wiki.tree):
         assert "names no operation" in run(restrictions={})["msg"]
         assert "reed" in run(restrictions={"reed": {}})["msg"]
@@ -176,7 +176,7 @@ def test_slips(wiki: Wiki) -> None:
     assert wiki.page()["page"]["version"] == 1
 
 
-def test_a_server_that_cannot_restrict_leaves_an_empty_page(fresh: Fresh, tmp_path: Path) -> None:
+def test_server_without_restrictions_leaves_an_empty_page(fresh: Fresh, tmp_path: Path) -> None:
     wiki = Wiki(fresh, "server", tmp_path)
     wiki.sandbox.settings("wiki", restriction_address=False)
     result = wiki.page()

@@ -74,7 +74,7 @@ def test_restrictions_are_set_and_cleared(fresh: Fresh, *, cloud: bool) -> None:
         assert shown == values
 
 
-def test_the_own_account_is_not_locked_out(fresh: Fresh) -> None:
+def test_own_account_is_not_locked_out(fresh: Fresh) -> None:
     sandbox = fresh("real")
     for check in (True, False):
         for name in ("read", "update"):
@@ -93,7 +93,7 @@ def test_the_own_account_is_not_locked_out(fresh: Fresh) -> None:
     assert not run(sandbox, page_id="1002", update={"users": ["author"]})[0].changed
 
 
-def test_the_own_account_that_has_a_right_by_its_group_is_not_locked_out(fresh: Fresh) -> None:
+def test_own_account_with_group_permission_is_not_locked_out(fresh: Fresh) -> None:
     sandbox = fresh("real")
     assert run(sandbox, page_id="1002", update={"groups": ["writers"]})[0].changed
     error = refused(sandbox, page_id="1002", update={"users": ["reader"]})
@@ -102,7 +102,7 @@ def test_the_own_account_that_has_a_right_by_its_group_is_not_locked_out(fresh: 
     assert not run(sandbox, page_id="1002", update={"groups": ["writers"]})[0].changed
 
 
-def test_what_cannot_be_is_named(fresh: Fresh) -> None:
+def test_invalid_or_unsupported_restrictions_are_reported(fresh: Fresh) -> None:
     sandbox = fresh("real")
     for check in (True, False):
         error = refused(sandbox, space="REL", title="Nowhere", read={}, check=check)
@@ -121,7 +121,7 @@ def test_what_cannot_be_is_named(fresh: Fresh) -> None:
         assert words in refused(sandbox, **options).message
 
 
-def test_entries(fresh: Fresh) -> None:
+def test_entries_are_managed_in_one_task(fresh: Fresh) -> None:
     sandbox = fresh("real")
     entries = [
         {"space": "REL", "title": "Handbook", "update": {"groups": ["writers"]}},

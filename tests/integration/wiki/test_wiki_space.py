@@ -56,7 +56,7 @@ def thrice(sandbox: Sandbox, **options: Any) -> Any:
     return values["space"]
 
 
-def test_a_space_lives_from_creation_to_deletion(fresh: Fresh) -> None:
+def test_space_is_created_updated_and_deleted(fresh: Fresh) -> None:
     sandbox = fresh("real")
     made = thrice(sandbox, key="DOC", name="Documentation", description="größe", home_page=None)
     assert {**made, "id": None} == {
@@ -96,7 +96,7 @@ def test_permissions_are_set_added_and_removed(fresh: Fresh) -> None:
     assert thrice(sandbox, key="REL", permissions=[], force=True)["permissions"] == {}
 
 
-def test_what_cannot_be_is_named(fresh: Fresh) -> None:
+def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
     sandbox = fresh("real")
     nobody = [{"user": "nobody", "operations": ["space:read"]}]
     for options, kind, words in (
@@ -120,7 +120,7 @@ def test_what_cannot_be_is_named(fresh: Fresh) -> None:
     assert (error.kind, "before 9.1" in error.message) == ("rejected", True)
 
 
-def test_entries(fresh: Fresh) -> None:
+def test_entries_are_managed_in_one_task(fresh: Fresh) -> None:
     sandbox = fresh("real")
     writers = {"anonymous": True, "operations": ["space:read"]}
     entries = [

@@ -131,7 +131,7 @@ def tree(shared: Sandbox, tmp_path: Path) -> Iterator[Tree]:
     shared.reset()
 
 
-def test_a_folder_becomes_a_tree_of_pages(tree: Tree) -> None:
+def test_folder_becomes_a_tree_of_pages(tree: Tree) -> None:
     changed, actions = tree(labels=["Docs"])
     assert changed
     assert actions == dict.fromkeys(
@@ -161,7 +161,7 @@ def test_a_folder_becomes_a_tree_of_pages(tree: Tree) -> None:
     assert all(page["id"] and page["url"] and page["version"] == 1 for page in tree.pages)
 
 
-def test_an_unchanged_tree_costs_few_requests_and_no_write(tree: Tree) -> None:
+def test_unchanged_tree_takes_few_requests_and_no_write(tree: Tree) -> None:
     tree(labels=["Docs"])
     changed, actions = tree(labels=["Docs"])
     assert (changed, set(actions.values())) == (False, {"unchanged"})
@@ -172,7 +172,7 @@ def test_an_unchanged_tree_costs_few_requests_and_no_write(tree: Tree) -> None:
     assert tree.diff == ("", "")
 
 
-def test_check_mode_tells_the_same_and_writes_nothing(tree: Tree) -> None:
+def test_check_mode_predicts_and_writes_nothing(tree: Tree) -> None:
     predicted, foreseen = tree(check=True)
     assert tree.http["writes"] == 0
     before = tree.diff
@@ -193,7 +193,7 @@ def test_check_mode_tells_the_same_and_writes_nothing(tree: Tree) -> None:
     }
 
 
-def test_what_differs_is_written_and_nothing_else(tree: Tree) -> None:
+def test_only_differences_are_written(tree: Tree) -> None:
     tree()
     tree.write({"guide/second.md": "# Second\n\nother"})
     changed, actions = tree()
@@ -220,7 +220,7 @@ def test_what_differs_is_written_and_nothing_else(tree: Tree) -> None:
     assert not tree()[0]
 
 
-def test_an_edit_by_hand_is_taken_back(tree: Tree) -> None:
+def test_manual_edit_is_reverted(tree: Tree) -> None:
     tree()
     page = tree.page("Second")
     members = {
@@ -235,7 +235,7 @@ def test_an_edit_by_hand_is_taken_back(tree: Tree) -> None:
     assert not tree()[0]
 
 
-def test_a_new_title_renames_and_a_new_place_moves(tree: Tree) -> None:
+def test_new_title_renames_and_new_folder_moves(tree: Tree) -> None:
     tree()
     ids = {title: tree.page(title)["id"] for title in ("First steps", "Second", "Guidebook")}
     tree.write({"guide/second.md": "# 2nd\n", "guide/first.md": None})
@@ -253,7 +253,7 @@ def test_a_new_title_renames_and_a_new_place_moves(tree: Tree) -> None:
     assert not tree()[0]
 
 
-def test_the_root_is_known_by_the_files_below_it(tree: Tree, tmp_path: Path) -> None:
+def test_root_is_recognized_by_the_files_below_it(tree: Tree, tmp_path: Path) -> None:
     tree()
     root = tree.page("Guidebook")["id"]
     tree.write({"index.md": "# Manual\n\n[all](guide)"})
@@ -268,7 +268,7 @@ def test_the_root_is_known_by_the_files_below_it(tree: Tree, tmp_path: Path) -> 
     assert other.http["writes"] == 0
 
 
-def test_the_same_files_elsewhere_do_not_take_the_pages_of_a_tree(tree: Tree) -> None:
+def test_same_files_in_another_folder_do_not_take_the_pages(tree: Tree) -> None:
     tree()
     tree.write({"index.md": "# Manual\n\n[all](guide)"})
     error = tree.fails(parent_id="1001")
@@ -278,7 +278,7 @@ def test_the_same_files_elsewhere_do_not_take_the_pages_of_a_tree(tree: Tree) ->
     assert tree.above("First steps") == "guide"
 
 
-def test_links_to_the_own_page_and_to_headings(tree: Tree) -> None:
+def test_links_to_pages_and_headings_are_converted(tree: Tree) -> None:
     tree.write({"x.md": "# X\n\n[a](x.md) [b](#x) [c](x.md#no) [d](index.md#guidebook)"})
     tree()
     body = tree.body("X")
@@ -288,7 +288,7 @@ def test_links_to_the_own_page_and_to_headings(tree: Tree) -> None:
     assert tree.warnings == ["x.md:3: no heading is '#no'; the link leads to its page"]
 
 
-def test_a_tree_whose_root_is_in_the_trash_is_made_whole(tree: Tree) -> None:
+def test_tree_with_deleted_root_is_restored(tree: Tree) -> None:
     tree()
     first = tree.page("First steps")["id"]
     tree.send("DELETE", f"/{tree.page('Guidebook')['id']}")
@@ -298,7 +298,7 @@ def test_a_tree_whose_root_is_in_the_trash_is_made_whole(tree: Tree) -> None:
     assert not tree()[0]
 
 
-def test_titles_may_change_hands(tree: Tree) -> None:
+def test_titles_may_be_exchanged(tree: Tree) -> None:
     tree.write({"a.md": "# A\n\n1", "b.md": "# B\n\n2", "c.md": "# C\n\n3"})
     tree()
     known = {title: tree.page(title)["id"] for title in "ABC"}
@@ -316,7 +316,7 @@ def test_titles_may_change_hands(tree: Tree) -> None:
     assert [title for title in "ABCD" if tree.page(title)] == ["B", "C", "D"]
 
 
-def test_what_is_gone_is_pruned_and_nothing_of_others(tree: Tree) -> None:
+def test_only_own_removed_pages_are_pruned(tree: Tree) -> None:
     tree()
     own = tree.make("Somebody's", tree.page("Guidebook")["id"])
     below = tree.make("Below", tree.page("Second")["id"])
@@ -346,9 +346,7 @@ def test_what_is_gone_is_pruned_and_nothing_of_others(tree: Tree) -> None:
         (["view", "delete"], "saving index.md: the account may not update"),
     ],
 )
-def test_check_mode_tells_which_page_may_not_be_written(
-    tree: Tree, granted: list[str], denied: str
-) -> None:
+def test_check_mode_names_the_unwritable_page(tree: Tree, granted: list[str], denied: str) -> None:
     tree()
     tree.write({"old.xml": None, "index.md": "# Guidebook\n\nshort\n"})
     login = {"token": "ann-token-1", "username": None, "password": None}
@@ -365,7 +363,7 @@ def test_check_mode_tells_which_page_may_not_be_written(
     assert tree.http["requests"] == seen
 
 
-def test_pages_of_others_are_a_conflict_unless_they_are_adopted(tree: Tree) -> None:
+def test_foreign_pages_are_a_conflict_unless_adopted(tree: Tree) -> None:
     tree()
     other = tree.make("Mine", tree.page("guide")["id"])
     far = tree.make("Far", "1001")
@@ -383,7 +381,7 @@ def test_pages_of_others_are_a_conflict_unless_they_are_adopted(tree: Tree) -> N
     assert tree.http["writes"] == 0
 
 
-def test_another_tree_is_not_taken_over(tree: Tree, tmp_path: Path) -> None:
+def test_other_tree_is_not_taken_over(tree: Tree, tmp_path: Path) -> None:
     tree()
     other = Tree(tree.sandbox, tmp_path / "other")
     other.write({"index.md": "# Another\n", "guide/second.md": "# Second\n"})
@@ -396,7 +394,7 @@ def test_another_tree_is_not_taken_over(tree: Tree, tmp_path: Path) -> None:
     assert tree.page("Other: Second")
 
 
-def test_a_copy_carries_the_mark_and_is_none_of_the_tree(tree: Tree) -> None:
+def test_copied_page_with_mark_is_not_part_of_the_tree(tree: Tree) -> None:
     tree()
     mark = tree.page("Second")["metadata"]["properties"][KEY]["value"]
     copy = tree.make("Copy of Second", tree.page("guide")["id"])
@@ -437,7 +435,7 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
 }
 
 
-def test_equal_titles_get_their_folder(tree: Tree) -> None:
+def test_equal_titles_get_their_folder_as_suffix(tree: Tree) -> None:
     tree.write({"a/x.md": "# Overview", "b/x.md": "# OVERVIEW", "x.md": "# Overview"})
     tree(unique_titles="folder")
     for title in ("Overview (a)", "OVERVIEW (b)", f"Overview ({tree.folder.name})"):
@@ -451,13 +449,13 @@ def test_equal_titles_get_their_folder(tree: Tree) -> None:
     assert "is neither a file nor a folder" in error.message
 
 
-def test_a_folder_without_a_page_is_told_what_it_needs(tree: Tree) -> None:
+def test_folder_without_page_is_reported_with_a_solution(tree: Tree) -> None:
     tree.write({"a/same/x.md": "# 1", "b/same/x.md": "# 2"})
     error = tree.fails()
     assert "give the folder an index.md with a title (b/same/index.md)" in error.message
 
 
-def test_a_single_file_is_a_tree(tree: Tree) -> None:
+def test_single_file_becomes_a_tree(tree: Tree) -> None:
     files = {"alone.md": "# Alone\n\n![a](p.png) [b](x/other.md) c[^1]", "p.png": "png"}
     tree.write({**files, "x/other.md": "# Other"})
     src = str(tree.folder / "alone.md")
@@ -472,7 +470,7 @@ def test_a_single_file_is_a_tree(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_all_problems_are_named_before_anything_is_sent(tree: Tree, name: str) -> None:
+def test_all_problems_are_reported_before_any_request(tree: Tree, name: str) -> None:
     files, problems = PROBLEMS[name]
     tree.write(files)
     error = tree.fails()
@@ -481,7 +479,7 @@ def test_all_problems_are_named_before_anything_is_sent(tree: Tree, name: str) -
     assert tree.http["writes"] == 0
 
 
-def test_links_of_the_file_system_do_not_lead_out(tree: Tree, tmp_path: Path) -> None:
+def test_link_out_of_the_folder_is_rejected(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
     (tree.folder / "link.txt").symlink_to(tmp_path / "secret.txt")
     (tree.folder / "more").symlink_to(tmp_path)
@@ -506,7 +504,7 @@ def test_links_of_the_file_system_do_not_lead_out(tree: Tree, tmp_path: Path) ->
     ],
 )
 @pytest.mark.parametrize("check", [True, False])
-def test_what_is_not_there_is_told(
+def test_missing_parent_or_space_is_reported(
     tree: Tree, options: dict[str, Any], kind: str, words: str, check: bool
 ) -> None:
     error = tree.fails(check=check, **options)
@@ -516,21 +514,21 @@ def test_what_is_not_there_is_told(
 
 
 @pytest.mark.parametrize(("parent", "kind"), [("99", "not_found"), ("1101", "conflict")])
-def test_a_tree_that_is_there_does_not_move_to_nowhere(tree: Tree, parent: str, kind: str) -> None:
+def test_existing_tree_is_not_moved_to_a_missing_parent(tree: Tree, parent: str, kind: str) -> None:
     tree()
     for check in (True, False):
         assert tree.fails(check=check, parent_id=parent).kind == kind
         assert tree.http["writes"] == 0
 
 
-def test_a_missing_library_is_told_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_reported_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "MARKDOWN_MISSING", "Traceback")
     error = tree.fails()
     assert (error.kind, error.message.count("pip install markdown-it-py")) == ("invalid", 1)
     assert tree.http["requests"] == 0
 
 
-def test_readers_comments_keep_their_place_unless_they_need_not(tree: Tree) -> None:
+def test_inline_comments_are_kept_unless_disabled(tree: Tree) -> None:
     tree()
     page = tree.page("Second")
     marker = '<ac:inline-comment-marker ac:ref="{}">{}</ac:inline-comment-marker>'
@@ -550,7 +548,7 @@ def test_readers_comments_keep_their_place_unless_they_need_not(tree: Tree) -> N
         assert not tree()[0]
 
 
-def test_a_right_that_is_missing_half_way_is_told_with_what_was_done(tree: Tree) -> None:
+def test_permission_lost_midway_is_reported_with_the_completed_pages(tree: Tree) -> None:
     author = {"token": "author-wiki-token-1234567890"}
     other = tree.make("guide", "1003")
     assert tree.fails(login=author).kind == "conflict"
@@ -575,7 +573,7 @@ def test_a_right_that_is_missing_half_way_is_told_with_what_was_done(tree: Tree)
         {"require_xsrf": True},
     ],
 )
-def test_kinds_of_servers(tree: Tree, settings: dict[str, Any]) -> None:
+def test_server_variants_are_supported(tree: Tree, settings: dict[str, Any]) -> None:
     tree.sandbox.settings("wiki", **settings)
     assert tree(labels=["docs"])[0]
     assert not tree(labels=["docs"], prune=True)[0]
@@ -590,14 +588,14 @@ def test_kinds_of_servers(tree: Tree, settings: dict[str, Any]) -> None:
     assert not tree(labels=["docs"], prune=True)[0]
 
 
-def test_a_server_without_a_look_up_by_title_is_told(tree: Tree) -> None:
+def test_server_without_title_search_is_reported(tree: Tree) -> None:
     tree.sandbox.settings("wiki", flavour="written")
     error = tree.fails()
     assert error.kind == "not_found"
     assert "no look-up by title" in error.message
 
 
-def test_many_pages_and_files_are_listed_to_the_end(tree: Tree) -> None:
+def test_many_pages_and_files_are_listed_completely(tree: Tree) -> None:
     images = {f"img/{number}.png": f"{number}" for number in range(30)}
     links = "".join(f"![x](img/{number}.png)\n" for number in range(30))
     tree.write({**images, "index.md": f"# Guidebook\n\n{links}"})
@@ -607,12 +605,12 @@ def test_many_pages_and_files_are_listed_to_the_end(tree: Tree) -> None:
     assert tree.http["requests"] <= len(tree.pages) + 4
 
 
-def test_an_empty_folder_is_told(tree: Tree, tmp_path: Path) -> None:
+def test_empty_folder_is_reported(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "no .md or .xml file" in tree.fails(src=str(tmp_path / "empty")).message
 
 
-def test_a_tree_at_the_top_of_a_space(tree: Tree) -> None:
+def test_tree_is_created_at_the_top_of_a_space(tree: Tree) -> None:
     assert tree(parent_id=None)[0]
     assert not tree(parent_id=None)[0]
     assert tree.page("Guidebook")["ancestors"] == []
@@ -627,7 +625,9 @@ FAULTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_next_run_finishes_what_broke_at_any_write(tree: Tree, fault: str, method: str) -> None:
+def test_next_run_completes_after_a_failure_at_any_write(
+    tree: Tree, fault: str, method: str
+) -> None:
     """Fail the task at the first write, then restart and fail at the second write, and so on."""
     number = 0
     while True:
@@ -648,7 +648,7 @@ def test_the_next_run_finishes_what_broke_at_any_write(tree: Tree, fault: str, m
     assert number >= 5
 
 
-def test_pages_that_people_made_are_held_without_marks(tree: Tree) -> None:
+def test_manually_created_pages_are_adopted_without_marks(tree: Tree) -> None:
     root = tree.make("Team", body="<p>team</p>")
     tree.make("Rota  of", root, '<p><ac:image><ri:attachment ri:filename="x.png"/></ac:image></p>')
     rota = '<p><ac:image><ri:attachment ri:filename="x.png"/></ac:image></p>'
