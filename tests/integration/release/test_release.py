@@ -156,7 +156,7 @@ def environment_of(urls: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def test_a_release_is_predicted_before_anything_is_there(fresh: Fresh, tmp_path: Path) -> None:
+def test_release_is_predicted_on_an_empty_server(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     demo = demo_of(sandbox, tmp_path)
     mark = sandbox.mark()
@@ -176,7 +176,7 @@ def test_a_release_is_predicted_before_anything_is_there(fresh: Fresh, tmp_path:
     assert sandbox.requests(writes=True, since=mark) == []
 
 
-def test_a_release_in_stages_that_move_is_predicted_and_done_once(
+def test_release_with_moving_stages_is_predicted_and_done_once(
     fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox = fresh("real")
@@ -227,7 +227,7 @@ def test_a_release_in_stages_that_move_is_predicted_and_done_once(
         },
     ],
 )
-def test_what_no_step_of_the_release_makes_must_be_there(
+def test_objects_not_created_by_the_release_must_exist(
     fresh: Fresh, tmp_path: Path, entry: dict[str, Any], arguments: tuple[str, ...]
 ) -> None:
     urls = fresh("real").urls
@@ -237,7 +237,7 @@ def test_what_no_step_of_the_release_makes_must_be_there(
 
 
 @pytest.mark.parametrize("arguments", [(), ("--check",)])
-def test_a_release_bundle_is_made_once(
+def test_release_bundle_is_created_once(
     fresh: Fresh, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     variables, changed = STEPS["a release bundle"]
@@ -250,7 +250,7 @@ def test_a_release_bundle_is_made_once(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_runs_alone_with_the_connections_of_the_environment(
+def test_single_step_uses_connections_of_the_environment(
     fresh: Fresh, tmp_path: Path, step: str
 ) -> None:
     variables, changed = STEPS[step]
@@ -287,7 +287,7 @@ SLIPS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", SLIPS)
-def test_a_slip_fails_before_anything_is_sent(fresh: Fresh, tmp_path: Path, what: str) -> None:
+def test_invalid_input_fails_before_any_request(fresh: Fresh, tmp_path: Path, what: str) -> None:
     variables, words = SLIPS[what]
     sandbox = fresh("real")
     failed = release(tmp_path, variables, environment=environment_of(sandbox.urls))
@@ -296,7 +296,7 @@ def test_a_slip_fails_before_anything_is_sent(fresh: Fresh, tmp_path: Path, what
     assert not any(sandbox.requests(service) for service in sandbox.urls)
 
 
-def test_every_option_of_the_modules_is_handed_over() -> None:
+def test_every_module_option_is_passed() -> None:
     (play,) = yaml.safe_load((DEMO.parents[1] / "playbooks" / "release.yml").read_text("utf-8"))
     used = []
     for task in play["tasks"]:

@@ -95,7 +95,9 @@ def break_at(sandbox: Sandbox, write: Write, before: list[Write]) -> None:
     )
 
 
-def test_every_write_may_be_the_last_one(fresh: Callable[[str], Sandbox], tmp_path: Path) -> None:
+def test_release_is_completed_after_a_failure_at_any_write(
+    fresh: Callable[[str], Sandbox], tmp_path: Path
+) -> None:
     sandbox = fresh("real")
     wanted: list[Write] = []
     for folder in (tmp_path / "undisturbed", tmp_path / "interrupted"):

@@ -41,7 +41,7 @@ def notes(title: str, jql: str) -> dict[str, Any]:
     }
 
 
-def test_two_notes_of_one_play_have_issues_of_their_own(fresh: Fresh, tmp_path: Path) -> None:
+def test_two_notes_of_one_play_list_their_own_issues(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     tasks = [notes("First", "key = REL-1"), notes("Second", "key = REL-2")]
     defaults = connections.module_defaults(sandbox.urls)
@@ -52,7 +52,7 @@ def test_two_notes_of_one_play_have_issues_of_their_own(fresh: Fresh, tmp_path: 
     assert ("REL-1<" in second, "REL-2<" in second) == (False, True)
 
 
-def test_people_are_shown_by_the_names_that_people_know(fresh: Fresh, tmp_path: Path) -> None:
+def test_people_are_shown_by_display_name(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     columns = [{"title": "For", "field": "assignee"}, {"title": "State", "field": "status"}]
     task = notes("People", "key in (REL-1, REL-22)")
@@ -66,7 +66,7 @@ def test_people_are_shown_by_the_names_that_people_know(fresh: Fresh, tmp_path: 
     assert "no issue that was found has asignee" in " ".join(run.output.split())
 
 
-def test_what_comes_from_issues_is_text(fresh: Fresh, tmp_path: Path) -> None:
+def test_issue_text_is_escaped(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     summary = "<b>R&D</b> said \"x\" ]]> 'y' &nbsp; <br> {{ 7 * 7 }} \x01"
     issue = {"key": "REL-90", "summary": summary, "type": "Story", "status": "Done"}
@@ -83,7 +83,7 @@ def test_what_comes_from_issues_is_text(fresh: Fresh, tmp_path: Path) -> None:
     assert [event.result["changed"] for event in pages] == [True, False]
 
 
-def test_the_lookup_takes_a_boolean_as_the_module_does(fresh: Fresh, tmp_path: Path) -> None:
+def test_lookup_converts_booleans_like_the_module(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     found = (
         "{{ query('delivery.toolchain.jql_search', 'key = REL-1', validate_query=true,"

@@ -88,7 +88,7 @@ def run(fresh: Fresh, folder: Path) -> playbook.Run:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_promotion_compares_the_target_with_the_record(run: playbook.Run, name: str) -> None:
+def test_promotion_compares_the_target_with_the_record(run: playbook.Run, name: str) -> None:
     event = run.event(name)
     assert event.status == "ok", event.result.get("msg")
     assert (event.result["changed"], event.result["missing_files"]) == EXPECTED[name]
@@ -96,16 +96,16 @@ def test_a_promotion_compares_the_target_with_the_record(run: playbook.Run, name
 
 
 @pytest.mark.parametrize("name", ["unchanged", "unchanged again"])
-def test_an_unchanged_promotion_costs_two_requests(run: playbook.Run, name: str) -> None:
+def test_unchanged_promotion_takes_two_requests(run: playbook.Run, name: str) -> None:
     assert len(run.event(name).requests) == 2
 
 
 @pytest.mark.usefixtures("run")
-def test_the_target_serves_the_new_content(folder: Path) -> None:
+def test_target_serves_the_new_content(folder: Path) -> None:
     assert (folder / "fetched.txt").read_text(encoding="utf-8") == "second"
 
 
-def test_the_record_of_a_promoted_build_is_replaced_with_a_warning(run: playbook.Run) -> None:
+def test_record_of_a_promoted_build_is_replaced_with_a_warning(run: playbook.Run) -> None:
     warnings = run.event("replace the record").result["warnings"]
     assert any("promoted to 'generic-release-local'" in warning for warning in warnings)
 
@@ -117,7 +117,7 @@ def test_files_that_cannot_be_promoted_again_are_a_conflict(run: playbook.Run) -
     assert event.writes == []
 
 
-def test_an_earlier_promotion_whose_target_lacks_files_is_warned_of(run: playbook.Run) -> None:
+def test_earlier_promotion_with_missing_files_gives_a_warning(run: playbook.Run) -> None:
     event = run.event("released before")
     (warning,) = event.result["warnings"]
     assert f"'{TARGET}' does not hold" in warning

@@ -75,7 +75,9 @@ def traced(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 @pytest.mark.parametrize("name", TERMS)
-def test_every_way_leads_to_the_same_commits_and_issues(traced: dict[str, Any], name: str) -> None:
+def test_every_start_leads_to_the_same_commits_and_issues(
+    traced: dict[str, Any], name: str
+) -> None:
     found = traced[name]
     assert found["build"]["name"] == "toolchain"
     assert (found["ci_build"]["job"], found["ci_build"]["number"]) == (JOB, 1)
@@ -92,14 +94,14 @@ def test_every_way_leads_to_the_same_commits_and_issues(traced: dict[str, Any], 
     assert found["issues"][0]["summary"] == "Deploy a folder of files in one task"
 
 
-def test_an_image_is_its_manifest(traced: dict[str, Any]) -> None:
+def test_image_is_identified_by_its_manifest(traced: dict[str, Any]) -> None:
     assert traced["image"]["artifact"] == traced["item"]["artifact"]
     assert traced["image"]["artifact"]["properties"]["build.number"] == ["1"]
     assert len(traced["image"]["artifact"]["sha256"]) == 64
     assert traced["build"]["artifact"] is None
 
 
-def test_what_is_not_told_is_null(fresh: Fresh, tmp_path: Path) -> None:
+def test_unknown_values_are_null(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     tasks = [
         lookup("of no build", "generic-snapshot-local/nightly/agent/keep.txt"),
@@ -133,7 +135,7 @@ def test_what_is_not_told_is_null(fresh: Fresh, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_not_there_is_named(fresh: Fresh, tmp_path: Path, term: str, said: str) -> None:
+def test_missing_object_is_named(fresh: Fresh, tmp_path: Path, term: str, said: str) -> None:
     sandbox = fresh("real")
     play = playbook.play([lookup("ask", term)], vars=variables(sandbox, "repo"))
     run = playbook.run(tmp_path, [play])
@@ -141,7 +143,7 @@ def test_what_is_not_there_is_named(fresh: Fresh, tmp_path: Path, term: str, sai
     assert said in run.output
 
 
-def test_a_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path) -> None:
+def test_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     elsewhere = {"url": f"http://{'127.0.0.2'}:9/job/x/1/", "user": "builder"}
     wrong = f", ci={{'url': '{elsewhere['url'].removesuffix('/job/x/1/')}/base'}}"
@@ -155,7 +157,7 @@ def test_a_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path
     assert "the CI build of the record cannot be read" in run.output
 
 
-def test_an_image_has_the_same_spelling_in_all_lookups(fresh: Fresh, tmp_path: Path) -> None:
+def test_image_names_are_equal_in_all_lookups(fresh: Fresh, tmp_path: Path) -> None:
     """The digest is that of the tag, which the first task returns."""
     sandbox = fresh("real")
     named = variables(sandbox, "repo", "ci", "tracker")
