@@ -33,7 +33,7 @@ PAGE = ROOT / "docs" / "interfaces" / "witnesses.md"
 RECORDINGS = ROOT / "tests" / "strangers" / "recordings.yml"
 TESTS = ROOT / "tests" / "integration"
 _UTILS = ROOT / "plugins" / "module_utils"
-_READ = "test_it_is_read"
+_READ = "test_recording_is_read"
 _KINDS = ("servers", "clients", "recordings", "sources")
 _CITED = re.compile(r"\[((?:repo|tracker|wiki|ci|analysis)-\d+(?:,\s+[\w-]+\d+)*)\]")
 _FACT = re.compile(r"^## ((?:repo|tracker|wiki|ci|analysis)-\d+) (.*?)(?=^## |\Z)", re.M | re.S)

@@ -65,7 +65,7 @@ def _enabled(role: dict[str, Any]) -> set[str]:
     return {entry["name"] for entry in role["permissions"] if entry["enabled"]}
 
 
-def test_roles_are_created_changed_and_deleted(either: Api) -> None:
+def test_roles_are_created_updated_and_deleted(either: Api) -> None:
     transitions = "Analyze,Fix;Any,Ignore"
     either.change(
         "create_role",
@@ -98,7 +98,7 @@ def test_roles_are_created_changed_and_deleted(either: Api) -> None:
     assert either.read("roles", search="+Release") == []
 
 
-def test_search_of_roles(api: Api) -> None:
+def test_roles_are_searched(api: Api) -> None:
     def names(search: str) -> list[str]:
         return [role["name"] for role in api.read("roles", search=search)]
 
@@ -108,7 +108,7 @@ def test_search_of_roles(api: Api) -> None:
     assert len(api.read("roles")) == 4
 
 
-def test_refusals(api: Api) -> None:
+def test_invalid_requests_are_rejected(api: Api) -> None:
     assert api.refused("create_role", name="Developer") == (400, "Role Developer already exists")
     assert api.refused("delete_role", name="Nobody")[0] == 404
     assert api.refused("delete_role", name="Projects root")[0] == 403
@@ -130,7 +130,7 @@ def test_refusals(api: Api) -> None:
         ("create_module", {"project": "toolchain", "name": "m", "paths": "a", "tags": "x"}),
     ],
 )
-def test_only_real_servers_know_more_parameters(
+def test_undocumented_parameters_exist_only_on_real_servers(
     sandbox: Sandbox, api: Api, action: str, parameters: dict[str, str]
 ) -> None:
     assert api.post(action, **parameters).status_code == 200
@@ -138,7 +138,7 @@ def test_only_real_servers_know_more_parameters(
     assert api.refused(action, **parameters)[1].startswith("Unknown parameter: ")
 
 
-def test_login(sandbox: Sandbox) -> None:
+def test_logins_are_checked(sandbox: Sandbox) -> None:
     assert Api(sandbox, ltoken="wrong").refused("version")[0] == 401
     assert Api(sandbox, user="nobody").refused("version")[0] == 401
     assert Api(sandbox, *OUTSIDER).refused("version")[0] == 403
@@ -149,13 +149,13 @@ def test_login(sandbox: Sandbox) -> None:
     assert Api(sandbox, user="anyone", ltoken="").read("version")
 
 
-def test_get_is_the_reference_page(api: Api) -> None:
+def test_get_returns_the_reference_page(api: Api) -> None:
     response = requests.get(api.address, timeout=10)
     assert response.status_code == 200
     assert response.headers["Content-Type"].startswith("text/html")
 
 
-def test_modules_are_created_changed_renamed_and_deleted(either: Api) -> None:
+def test_modules_are_created_updated_renamed_and_deleted(either: Api) -> None:
     def module(name: str) -> dict[str, Any] | None:
         found = [
             record
@@ -182,14 +182,14 @@ def test_modules_are_created_changed_renamed_and_deleted(either: Api) -> None:
     assert either.refused("delete_module", project="toolchain", name="guides")[0] == 404
 
 
-def test_older_servers_show_less_of_modules(sandbox: Sandbox, api: Api) -> None:
+def test_older_servers_omit_fields_of_modules(sandbox: Sandbox, api: Api) -> None:
     tagged = api.read("modules", project="toolchain")[1]
     assert (tagged["name"], tagged["allowAll"], tagged["tags"]) == ("ui, web", False, ["front"])
     sandbox.settings("analysis", modules_show_allow_all=False)
     assert set(api.read("modules", project="toolchain")[0]) == {"name", "paths"}
 
 
-def test_real_servers_require_paths_and_know_escapes(sandbox: Sandbox, api: Api) -> None:
+def test_real_servers_require_paths_and_decode_escapes(sandbox: Sandbox, api: Api) -> None:
     form = {"project": "toolchain", "name": "m"}
     assert api.refused("create_module", **form)[0] == 400
     api.change("create_module", **form, paths=r"a\,b,c\\d")
@@ -200,7 +200,7 @@ def test_real_servers_require_paths_and_know_escapes(sandbox: Sandbox, api: Api)
     assert api.read("modules", project="toolchain")[2]["paths"] == ["a\\", "b"]
 
 
-def test_answers_are_lines(sandbox: Sandbox, api: Api) -> None:
+def test_responses_are_lines(sandbox: Sandbox, api: Api) -> None:
     plain = api.post("projects").text
     assert plain.endswith("\n")
     sandbox.settings("analysis", line_end="\r\n", blank_lines=True, trailing_newline=False)
@@ -212,7 +212,7 @@ def test_answers_are_lines(sandbox: Sandbox, api: Api) -> None:
     assert api.post("roles", search="+Nobody").content == b""
 
 
-def test_builds_and_projects(api: Api) -> None:
+def test_builds_and_projects_are_listed(api: Api) -> None:
     builds = api.read("builds", project="toolchain")
     assert [build["name"] for build in builds] == ["build_10", "build_2", "build_1"]
     assert builds[2] == {"id": 1, "name": "build_1", "date": 1767225600000, "keepit": True}
@@ -225,7 +225,7 @@ def test_builds_and_projects(api: Api) -> None:
     assert len(api.read("defect_types", project="toolchain")) == 3
 
 
-def test_users_and_groups(api: Api) -> None:
+def test_users_and_groups_are_managed(api: Api) -> None:
     api.change("create_user", name="dave", password="secret")
     assert api.refused("create_user", name="dave")[0] == 400
     api.change("create_group", name="ops", users=r"dave,Carol\, QA")
@@ -250,14 +250,14 @@ def test_users_and_groups(api: Api) -> None:
     assert api.read("groups", search="ops") == []
 
 
-def test_the_written_flavour_always_lists_members(sandbox: Sandbox, api: Api) -> None:
+def test_documented_flavour_always_lists_members(sandbox: Sandbox, api: Api) -> None:
     sandbox.settings("analysis", flavour="written")
     assert api.read("groups", search="developers")[0]["users"] == ["alice", "bob"]
     api.change("update_group", name="developers", users="")
     assert api.read("groups", search="developers")[0]["users"] == []
 
 
-def test_role_assignments_take_the_project_id(sandbox: Sandbox, api: Api) -> None:
+def test_role_assignments_use_the_project_id(sandbox: Sandbox, api: Api) -> None:
     form = {"name": "Developer", "account": "bob"}
     assert api.refused("update_role_assignment", **form, project="legacy")[0] == 404
     api.change("update_role_assignment", **form, project="legacy_2019")
@@ -271,7 +271,7 @@ def test_role_assignments_take_the_project_id(sandbox: Sandbox, api: Api) -> Non
     assert api.refused("update_role_assignment", name="Developer", account="zoe")[0] == 404
 
 
-def test_search_of_issues(api: Api) -> None:
+def test_issues_are_searched(api: Api) -> None:
     def found(**parameters: str) -> list[Any]:
         return [issue.get("id") for issue in api.read("search", project="toolchain", **parameters)]
 
@@ -293,7 +293,7 @@ def test_search_of_issues(api: Api) -> None:
     assert records[0]["url"].endswith("problemid=101")
 
 
-def test_reads_are_no_writes(sandbox: Sandbox, api: Api) -> None:
+def test_reads_are_not_logged_as_writes(sandbox: Sandbox, api: Api) -> None:
     mark = sandbox.mark()
     api.read("roles")
     api.read("search", project="toolchain")
@@ -303,7 +303,7 @@ def test_reads_are_no_writes(sandbox: Sandbox, api: Api) -> None:
     assert all(LTOKEN not in json.dumps(entry) for entry in logged)
 
 
-def test_a_group_of_issues_is_one_record_unless_grouping_is_off(sandbox: Sandbox, api: Api) -> None:
+def test_folded_issues_are_one_record_unless_grouping_is_off(sandbox: Sandbox, api: Api) -> None:
     shown = {"status": "Fix", "severity": "Error", "severityCode": 2, "state": "New", "code": "X"}
     issues = [{"id": each, "title": "t", "owner": "bob", "group": 1, **shown} for each in (1, 2, 3)]
     sandbox.seed({"analysis": {"projects": [{"name": "grouped", "issues": issues}]}})
@@ -315,7 +315,7 @@ def test_a_group_of_issues_is_one_record_unless_grouping_is_off(sandbox: Sandbox
     assert len(api.read("search", project="grouped")) == 3
 
 
-def test_a_search_is_for_one_build_and_may_have_another_meaning(sandbox: Sandbox, api: Api) -> None:
+def test_search_covers_one_build_by_name_or_substring(sandbox: Sandbox, api: Api) -> None:
     assert api.refused("search", project="toolchain", query="build:a build:b")[0] == 400
     assert len(api.read("search", project="toolchain", query="build:build_1")) == 2
     assert len(api.read("search", project="toolchain", query="build:any")) == 3
@@ -324,7 +324,7 @@ def test_a_search_is_for_one_build_and_may_have_another_meaning(sandbox: Sandbox
     assert api.read("search", project="toolchain", query="build:build_9") == []
 
 
-def test_a_search_has_a_limit_of_its_own(sandbox: Sandbox, api: Api) -> None:
+def test_search_has_a_separate_limit(sandbox: Sandbox, api: Api) -> None:
     sandbox.settings("analysis", search_limit=2)
     records = api.read("search", project="toolchain", summary="true")
     assert (len(records), records[-1]["summary"]["total"]) == (3, 3)
@@ -334,7 +334,7 @@ def test_a_search_has_a_limit_of_its_own(sandbox: Sandbox, api: Api) -> None:
     assert len(api.read("search", project="toolchain", query="severity:1-3")) == 2
 
 
-def test_the_status_of_issues_and_their_history(sandbox: Sandbox, api: Api) -> None:
+def test_status_of_issues_is_set_with_history(sandbox: Sandbox, api: Api) -> None:
     form = {"project": "toolchain", "ids": "101,102"}
     api.change("update_status", **form, status="fix", comment="look", owner="bob")
     api.change("update_status", **form, status="Ignore")
@@ -355,7 +355,7 @@ def test_the_status_of_issues_and_their_history(sandbox: Sandbox, api: Api) -> N
     assert Api(sandbox, *READER).refused("update_status", **form, status="Fix")[0] == 403
 
 
-def test_reports(sandbox: Sandbox, api: Api) -> None:
+def test_reports_are_counted(sandbox: Sandbox, api: Api) -> None:
     form = {"project": "toolchain", "x": "State", "y": "Severity"}
     response = api.post("report", **form, build="build_10", filterQuery="code:ABV.GENERAL")
     assert response.text.startswith("{\n")
@@ -381,7 +381,7 @@ def test_reports(sandbox: Sandbox, api: Api) -> None:
     assert api.read("fchurns", component="/src/ui")[0]["rows"] == [{"id": -1, "name": "/src/ui"}]
 
 
-def test_the_server_and_its_projects(api: Api) -> None:
+def test_server_and_projects_are_described(api: Api) -> None:
     assert [record["count"] for record in api.read("license_count", feature="kwadmin10")] == [5]
     assert len(api.read("license_count")) == 2
     assert api.read("task_status")[0]["status"] == "Completed"
@@ -395,7 +395,7 @@ def test_the_server_and_its_projects(api: Api) -> None:
     assert newest["build"] == "build_10"
 
 
-def test_views_are_created_changed_and_deleted(sandbox: Sandbox, api: Api) -> None:
+def test_views_are_created_updated_and_deleted(sandbox: Sandbox, api: Api) -> None:
     form = {"project": "toolchain", "name": "mine"}
 
     def view() -> dict[str, Any]:
@@ -443,7 +443,7 @@ def test_builds_are_renamed_and_deleted(sandbox: Sandbox, api: Api) -> None:
     }
 
 
-def test_defect_types_are_switched(either: Api) -> None:
+def test_defect_types_are_enabled_and_disabled(either: Api) -> None:
     form = {"project": "toolchain", "code": "ABV.GENERAL"}
     either.change("update_defect_type", **form, enabled="false")
     [switched] = [
@@ -456,7 +456,7 @@ def test_defect_types_are_switched(either: Api) -> None:
     assert either.refused("update_defect_type", **unknown)[0] == 404
 
 
-def test_a_renamed_project_keeps_its_id_and_a_deleted_one_takes_all_along(either: Api) -> None:
+def test_renamed_project_keeps_its_id_and_deletion_removes_its_content(either: Api) -> None:
     either.change("update_project", name="toolchain", new_name="tools")
     projects = {record["name"]: record["id"] for record in either.read("projects")}
     assert projects == {"legacy": "legacy_2019", "tools": "toolchain"}
@@ -468,7 +468,7 @@ def test_a_renamed_project_keeps_its_id_and_a_deleted_one_takes_all_along(either
     assert role["assignments"] == []
 
 
-def test_imports_go_on_in_the_background(sandbox: Sandbox, either: Api) -> None:
+def test_imports_run_in_the_background(sandbox: Sandbox, either: Api) -> None:
     sandbox.settings("analysis", import_ms=60_000)
     source = {
         "sourceURL": "https://old-analysis.example.com:8080/",

@@ -80,7 +80,7 @@ def project_id(sandbox: Sandbox) -> str:
 
 
 @pytest.mark.parametrize(("action", "permission", "values", "inside"), TABLE)
-def test_action_needs_its_permission(
+def test_action_requires_its_permission(
     sandbox: Sandbox, action: str, permission: str, values: dict[str, str], inside: bool
 ) -> None:
     number = project_id(sandbox)
@@ -94,13 +94,13 @@ def test_action_needs_its_permission(
     assert act(sandbox, action, **values).status_code == 200
 
 
-def test_reading_needs_no_role(sandbox: Sandbox) -> None:
+def test_reading_requires_no_role(sandbox: Sandbox) -> None:
     allow(sandbox, [])
     for action, values in (("projects", {}), ("roles", {}), ("builds", IN_PROJECT)):
         assert act(sandbox, action, **values).status_code == 200
 
 
-def test_group_brings_its_roles_and_their_transitions(sandbox: Sandbox) -> None:
+def test_group_grants_its_roles_and_transitions(sandbox: Sandbox) -> None:
     def status(wanted: str) -> requests.Response:
         values: dict[str, Any] = {**IN_PROJECT, "ids": "101", "status": wanted}
         return act(sandbox, "update_status", *ALICE, **values)
@@ -114,6 +114,6 @@ def test_group_brings_its_roles_and_their_transitions(sandbox: Sandbox) -> None:
     assert "Manage modules" in refused(act(sandbox, "create_module", *ALICE, **MODULE))
 
 
-def test_without_access_control_everybody_may(sandbox: Sandbox) -> None:
+def test_server_without_access_control_allows_everything(sandbox: Sandbox) -> None:
     sandbox.settings("analysis", access_control=False)
     assert act(sandbox, "create_role", "anybody", "", name="new").status_code == 200

@@ -95,18 +95,18 @@ def _queue_item(session: requests.Session, trigger: requests.Response) -> dict[s
 # --- python-jenkins ---------------------------------------------------------------------------
 
 
-def test_python_jenkins_identifies_itself_and_the_server(server: jenkins.Jenkins) -> None:
+def test_python_jenkins_identifies_user_and_server(server: jenkins.Jenkins) -> None:
     assert server.get_whoami()["fullName"] == USER
     assert server.get_version() == "2.479.3"
 
 
-def test_python_jenkins_needs_a_crumb_and_a_session_with_a_password(url: str) -> None:
+def test_python_jenkins_with_password_needs_crumb_and_session(url: str) -> None:
     server = jenkins.Jenkins(url, USER, PASSWORD)
     assert server.build_job("no-parameters") > 0
     assert server.get_job_info("no-parameters")["fullName"] == "no-parameters"
 
 
-def test_python_jenkins_refuses_wrong_credentials(url: str) -> None:
+def test_python_jenkins_rejects_wrong_credentials(url: str) -> None:
     with pytest.raises(jenkins.JenkinsException, match=r"\[401\]"):
         jenkins.Jenkins(url, USER, "wrong").get_whoami()
 
@@ -204,7 +204,7 @@ def test_both_clients_read_the_same_builds(url: str, server: jenkins.Jenkins) ->
     assert other.get_build(120).get_params() == {"VERSION": "2.0.0"}
 
 
-def test_python_jenkins_waits_in_a_folded_item(server: jenkins.Jenkins) -> None:
+def test_python_jenkins_waits_for_a_merged_item(server: jenkins.Jenkins) -> None:
     first = server.build_job("offline")
     assert server.get_queue_item(first)["stuck"] is True
     queued = server.get_job_info("offline")
@@ -221,7 +221,7 @@ def test_wrong_basic_credentials_are_challenged(url: str) -> None:
     assert response.headers["WWW-Authenticate"] == 'Basic realm="Jenkins"'
 
 
-def test_anonymous_requests_name_the_missing_permission(url: str) -> None:
+def test_anonymous_request_names_the_missing_permission(url: str) -> None:
     response = requests.get(f"{url}/api/json", timeout=10)
     assert response.status_code == 403
     assert "WWW-Authenticate" not in response.headers
@@ -244,7 +244,7 @@ def test_anonymous_requests_name_the_missing_permission(url: str) -> None:
         (OPERATOR, "POST", "/safeRestart", "hudson.model.Hudson.Manage"),
     ],
 )
-def test_missing_permissions(
+def test_missing_permission_is_rejected(
     url: str, login: tuple[str, str], method: str, path: str, permission: str
 ) -> None:
     response = _session(*login).request(method, url + path, timeout=10)
@@ -253,7 +253,7 @@ def test_missing_permissions(
     assert "No valid crumb" not in response.text
 
 
-def test_a_post_with_a_password_needs_the_crumb_of_its_session(
+def test_post_with_password_needs_a_crumb_of_its_session(
     url: str, password_session: requests.Session
 ) -> None:
     address = f"{url}/job/no-parameters/build"
@@ -271,7 +271,7 @@ def test_a_post_with_a_password_needs_the_crumb_of_its_session(
     assert _post(other, address, headers=header).status_code == 403
 
 
-def test_the_crumb_as_text_has_two_exact_spellings(
+def test_crumb_is_available_in_two_text_formats(
     sandbox: Sandbox, url: str, password_session: requests.Session
 ) -> None:
     address = f"{url}/crumbIssuer/api/xml"
@@ -287,7 +287,7 @@ def test_the_crumb_as_text_has_two_exact_spellings(
     assert other.text == f"Jenkins-Crumb:{crumb}"
 
 
-def test_crumbs_can_be_off_renamed_or_without_session(sandbox: Sandbox, url: str) -> None:
+def test_crumbs_may_be_disabled_renamed_or_without_session(sandbox: Sandbox, url: str) -> None:
     build = f"{url}/job/no-parameters/build"
     sandbox.settings("ci", crumb_issuer=False)
     with _session(USER, PASSWORD) as session:
@@ -302,7 +302,7 @@ def test_crumbs_can_be_off_renamed_or_without_session(sandbox: Sandbox, url: str
 # --- triggering -------------------------------------------------------------------------------
 
 
-def test_statuses_of_build(url: str, session: requests.Session) -> None:
+def test_build_trigger_has_its_statuses(url: str, session: requests.Session) -> None:
     def build(job: str, **form: str) -> requests.Response:
         return _post(session, f"{url}/job/{job}/build", data=form)
 
@@ -328,7 +328,7 @@ def test_statuses_of_build(url: str, session: requests.Session) -> None:
     assert build(parameterised, json=illegal).status_code == 500
 
 
-def test_statuses_of_build_with_parameters(
+def test_build_trigger_with_parameters_has_its_statuses(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
     def build(job: str, form: Any) -> requests.Response:
@@ -350,7 +350,7 @@ def test_statuses_of_build_with_parameters(
 
 
 @pytest.mark.parametrize("flavour", ["real", "written"])
-def test_identical_items_are_folded(
+def test_identical_queue_items_are_merged(
     sandbox: Sandbox, url: str, session: requests.Session, flavour: str
 ) -> None:
     sandbox.settings("ci", flavour=flavour)
@@ -391,7 +391,7 @@ def test_queue_items_wait_block_leave_and_vanish(
     assert builds["builds"][0]["queueId"] == left["id"]
 
 
-def test_cancelling(sandbox: Sandbox, url: str, session: requests.Session) -> None:
+def test_queue_item_is_cancelled(sandbox: Sandbox, url: str, session: requests.Session) -> None:
     item = _queue_item(session, _post(session, f"{url}/job/offline/build"))
     cancel = f"{url}/queue/cancelItem"
     assert _post(session, cancel, params={"id": item["id"]}).status_code == 204
@@ -414,7 +414,7 @@ def test_cancelling(sandbox: Sandbox, url: str, session: requests.Session) -> No
     assert left["cancelled"] is True
 
 
-def test_stop_term_kill(url: str, session: requests.Session) -> None:
+def test_stop_term_and_kill_end_a_build(url: str, session: requests.Session) -> None:
     def start(job: str) -> str:
         _post(session, f"{url}/job/{job}/build")
         address = f"{url}/job/{job}/1"
@@ -443,7 +443,7 @@ def test_stop_term_kill(url: str, session: requests.Session) -> None:
 # --- data -------------------------------------------------------------------------------------
 
 
-def test_tree_and_builds_of_a_long_history(url: str, session: requests.Session) -> None:
+def test_tree_selects_from_a_long_history(url: str, session: requests.Session) -> None:
     job = f"{url}/job/long-history/api/json"
     full = _get(session, job).json()
     assert len(full["builds"]) == 100
@@ -462,7 +462,7 @@ def test_tree_and_builds_of_a_long_history(url: str, session: requests.Session) 
     assert _get(session, f"{url}/job/slow/lastBuild/api/json").status_code == 404
 
 
-def test_xpath_rules(sandbox: Sandbox, url: str, session: requests.Session) -> None:
+def test_xpath_selects_nodes(sandbox: Sandbox, url: str, session: requests.Session) -> None:
     build = f"{url}/job/long-history/120/api/xml"
     value = "//action/parameter[name='VERSION']/value"
     found = _get(session, build, xpath=value)
@@ -482,7 +482,7 @@ def test_xpath_rules(sandbox: Sandbox, url: str, session: requests.Session) -> N
     assert _get(session, build, xpath="string(//result)").text == "FAILURE"
 
 
-def test_branches_are_encoded_twice(url: str, session: requests.Session) -> None:
+def test_branch_names_are_encoded_twice(url: str, session: requests.Session) -> None:
     branches = f"{url}/job/delivery/job/service/job"
     branch = _get(session, f"{branches}/feature%252Fx/api/json").json()
     assert branch["url"] == f"{branches}/feature%252Fx/"
@@ -504,7 +504,7 @@ def test_secrets_are_not_shown(url: str, session: requests.Session) -> None:
     assert "hush" not in shown.text + _get(session, f"{job}/1/consoleText").text
 
 
-def test_the_log_grows(url: str, session: requests.Session) -> None:
+def test_log_grows(url: str, session: requests.Session) -> None:
     _post(session, f"{url}/job/slow/build")
     log = f"{url}/job/slow/1/logText/progressiveText"
 
@@ -524,7 +524,7 @@ def test_the_log_grows(url: str, session: requests.Session) -> None:
     assert _get(session, log, start="99999").content == begun.content + rest.content
 
 
-def test_a_successful_build_fills_the_repository(
+def test_successful_build_deploys_to_the_repository(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
     job = f"{url}/job/delivery/job/toolchain"
@@ -564,7 +564,7 @@ def _played(url: str, session: requests.Session, form: dict[str, str]) -> tuple[
     return printed, word, json.loads(base64.b64decode(coded))
 
 
-def test_raw_scripts_answer_200_whatever_happens(url: str, session: requests.Session) -> None:
+def test_plain_scripts_always_return_200(url: str, session: requests.Session) -> None:
     def run(script: str) -> str:
         response = _post(session, f"{url}/scriptText", data={"script": script})
         assert response.status_code == 200
@@ -579,7 +579,7 @@ def test_raw_scripts_answer_200_whatever_happens(url: str, session: requests.Ses
     assert session.get(f"{url}/scriptText", timeout=10).status_code == 405
 
 
-def test_wrapped_scripts(url: str, session: requests.Session) -> None:
+def test_wrapped_scripts_return_output_and_result(url: str, session: requests.Session) -> None:
     printed, word, data = _played(
         url, session, _wrapper('print "Hello ${args.name}"\nargs.count + 1', name="Zoë", count=2)
     )
@@ -597,9 +597,7 @@ def test_wrapped_scripts(url: str, session: requests.Session) -> None:
     assert (ended.status_code, ended.text) == (200, "x\n")
 
 
-def test_rules_hold_state_between_scripts(
-    sandbox: Sandbox, url: str, session: requests.Session
-) -> None:
+def test_script_rules_keep_state(sandbox: Sandbox, url: str, session: requests.Session) -> None:
     rules = [
         {"match": "isDone", "when": {"done": True}, "result": True},
         {"match": "isDone", "result": False},
@@ -611,7 +609,7 @@ def test_rules_hold_state_between_scripts(
     assert _played(url, session, _wrapper("isDone()"))[2] == {"result": True, "text": "true"}
 
 
-def test_a_rule_changes_nothing_in_check_mode(
+def test_script_rule_changes_nothing_in_check_mode(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
     rules = [{"match": "isDone", "when": {"done": True}, "result": 1}, {"match": "isDone"}]
@@ -633,7 +631,7 @@ def test_scripts_know_the_runtime(sandbox: Sandbox, url: str, session: requests.
         assert _played(url, session, _wrapper(unknown))[1] == "FAIL"
 
 
-def test_the_login_page_names_the_ssh_server(
+def test_login_page_names_the_ssh_server(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
     assert "X-SSH-Endpoint" not in _get(session, f"{url}/login").headers
@@ -641,7 +639,7 @@ def test_the_login_page_names_the_ssh_server(
     assert _get(session, f"{url}/login").headers["X-SSH-Endpoint"] == "ci.example:2222"
 
 
-def test_a_script_in_check_mode_is_no_write(
+def test_script_in_check_mode_is_not_logged_as_a_write(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
     mark = sandbox.mark()
@@ -653,7 +651,7 @@ def test_a_script_in_check_mode_is_no_write(
 # --- restart and flavours ---------------------------------------------------------------------
 
 
-def test_a_safe_restart_shows_all_its_phases(
+def test_safe_restart_shows_all_phases(
     sandbox: Sandbox, url: str, session: requests.Session, password_session: requests.Session
 ) -> None:
     sandbox.settings("ci", restart_boot_seconds=1.0)
@@ -687,7 +685,7 @@ def test_a_safe_restart_shows_all_its_phases(
     assert _post(session, f"{url}/safeRestart").status_code == 500
 
 
-def test_a_safe_restart_waits_for_builds_that_can_be_seen_and_can_be_called_off(
+def test_safe_restart_waits_for_builds_and_can_be_cancelled(
     url: str, session: requests.Session
 ) -> None:
     before = _get(session, f"{url}/login").headers["X-Jenkins-Session"]
@@ -710,7 +708,7 @@ def test_a_safe_restart_waits_for_builds_that_can_be_seen_and_can_be_called_off(
     assert _get(session, f"{url}/login").headers["X-Jenkins-Session"] == before
 
 
-def test_what_waits_for_a_restart_is_done_by_it(
+def test_restart_completes_pending_plugin_changes(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
     waiting = [
@@ -760,7 +758,7 @@ def test_nothing_starts_during_quiet_down(url: str, session: requests.Session) -
     assert _finished(session, f"{url}/job/no-parameters/1")["result"] == "SUCCESS"
 
 
-def test_the_written_flavour_knows_only_what_is_written(
+def test_documented_flavour_has_only_documented_routes(
     sandbox: Sandbox, url: str, session: requests.Session
 ) -> None:
     sandbox.settings("ci", flavour="written")
@@ -779,7 +777,7 @@ def test_the_written_flavour_knows_only_what_is_written(
     assert _get(session, f"{trigger.headers['Location']}api/json").status_code == 200
 
 
-def test_plugins_show_their_fields_only_when_asked(url: str, session: requests.Session) -> None:
+def test_plugins_show_fields_only_on_request(url: str, session: requests.Session) -> None:
     address = f"{url}/pluginManager/api/json"
     assert _get(session, address).json()["plugins"] == [{}] * 4
     asked = _get(session, address, tree="plugins[shortName,enabled]", pretty="1")

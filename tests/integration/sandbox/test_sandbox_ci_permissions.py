@@ -133,7 +133,7 @@ def ask(running: Sandbox) -> Iterator[Ask]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operation_times_permission(running: Sandbox, ask: Ask, name: str) -> None:
+def test_operation_requires_its_permissions(running: Sandbox, ask: Ask, name: str) -> None:
     operation = OPERATIONS[name]
     before = ask(_user(ADMINISTER), "GET", f"{JOB}/config.xml").text
     for permission in PERMISSIONS:
@@ -151,13 +151,13 @@ def test_operation_times_permission(running: Sandbox, ask: Ask, name: str) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if JOB in OPERATIONS[name].path])
-def test_what_may_not_be_read_is_not_there(ask: Ask, name: str) -> None:
+def test_unreadable_object_is_not_found(ask: Ask, name: str) -> None:
     operation = OPERATIONS[name]
     response = ask("blind", operation.method, operation.path, **operation.options)
     assert response.status_code == 404
 
 
-def test_permissions_of_single_jobs(ask: Ask) -> None:
+def test_permissions_of_single_jobs_apply(ask: Ask) -> None:
     assert ask("own", "POST", f"{JOB}/buildWithParameters").status_code == 201
     assert ask("own", "GET", "/job/slow/api/json").status_code == 404
     assert ask("own", "POST", f"{JOB}/disable").status_code == 403
@@ -168,7 +168,7 @@ def test_permissions_of_single_jobs(ask: Ask) -> None:
     assert ask("stray", "GET", "/job/delivery/job/toolchain/api/json").status_code == 404
 
 
-def test_the_queue_shows_what_may_be_read(ask: Ask) -> None:
+def test_queue_shows_readable_items_only(ask: Ask) -> None:
     admin = _user(ADMINISTER)
     items = {}
     for job in ("long-history", "offline"):
@@ -185,7 +185,7 @@ def test_the_queue_shows_what_may_be_read(ask: Ask) -> None:
     assert ask(admin, "POST", cancel + items["offline"]).status_code == 204
 
 
-def test_a_copy_needs_to_read_and_to_configure_what_holds_secrets(ask: Ask) -> None:
+def test_copying_secrets_requires_read_and_configure(ask: Ask) -> None:
     copy = "/createItem?name=copy&mode=copy&from="
     creator = _user(f"{ITEM}.Create")
     plain = ask(creator, "POST", f"{copy}long-history")

@@ -196,7 +196,7 @@ def test_jenkinsapi_manages_api_tokens(sandbox: Sandbox, other: jenkinsapi.jenki
         jenkinsapi.jenkins.Jenkins(sandbox.urls["ci"], USER, data["tokenValue"])
 
 
-def test_jenkinsapi_gives_files(other: jenkinsapi.jenkins.Jenkins, tmp_path: Path) -> None:
+def test_jenkinsapi_sends_files(other: jenkinsapi.jenkins.Jenkins, tmp_path: Path) -> None:
     settings = BytesIO(b"[main]\n" * 1000)
     item = other["delivery/package"].invoke(
         build_params={"VERSION": "2.0"}, files={"SETTINGS": settings}
@@ -262,7 +262,7 @@ def test_python_jenkins_reads_artifacts_and_deletes_builds(server: jenkins.Jenki
 # --- jobs -----------------------------------------------------------------------------------------
 
 
-def test_what_creating_refuses(ci: Ci) -> None:
+def test_invalid_creation_is_rejected(ci: Ci) -> None:
     def error(answer: requests.Response) -> tuple[int, str]:
         return answer.status_code, answer.headers.get("X-Error", "")
 
@@ -284,7 +284,7 @@ def test_what_creating_refuses(ci: Ci) -> None:
     assert ci("GET", create).status_code == 405
 
 
-def test_a_copy_is_held_back_until_it_was_saved(ci: Ci) -> None:
+def test_copied_job_is_held_until_saved(ci: Ci) -> None:
     copied = ci("POST", "/createItem?name=x&mode=copy&from=/no-parameters")
     address = f"{ci.url}/job/x/configure"
     assert (copied.status_code, copied.headers["Location"]) == (302, address)
@@ -297,13 +297,13 @@ def test_a_copy_is_held_back_until_it_was_saved(ci: Ci) -> None:
     assert ci("POST", "/job/x/build").status_code == 201
 
 
-def test_a_copied_folder_brings_its_jobs(ci: Ci) -> None:
+def test_copied_folder_contains_its_jobs(ci: Ci) -> None:
     assert ci("POST", "/createItem?name=x&mode=copy&from=delivery").status_code == 302
     assert {job["name"] for job in ci.data("/job/x")["jobs"]} >= {"toolchain", "package"}
     assert ci.data("/job/x/job/service")["name"] == "service"
 
 
-def test_what_is_stored_is_not_what_was_sent(ci: Ci) -> None:
+def test_stored_configuration_differs_from_the_sent_one(ci: Ci) -> None:
     ci.create("x")
     stored = ci.config("x")
     assert stored.startswith("<?xml version='1.1' encoding='UTF-8'?>")
@@ -322,7 +322,7 @@ def _secrets(text: str) -> list[str | None]:
     return [ciphers.decrypt(found) for found in re.findall(r"\{[A-Za-z0-9+/=]+\}", text)]
 
 
-def test_secrets_are_encrypted_anew_at_each_save(ci: Ci) -> None:
+def test_secrets_are_encrypted_again_at_every_save(ci: Ci) -> None:
     ci.create("x")
     first = ci.config("x")
     assert _secrets(first) == ["hush", "hush"]
@@ -335,7 +335,7 @@ def test_secrets_are_encrypted_anew_at_each_save(ci: Ci) -> None:
     assert _secrets(second) == ["hush", "hush"]
 
 
-def test_masked_secrets_that_are_sent_back_are_stored(sandbox: Sandbox, ci: Ci) -> None:
+def test_masked_secrets_sent_back_are_stored(sandbox: Sandbox, ci: Ci) -> None:
     reader = Ci(sandbox, ("operator", "operator-api-token-1234567890"))
     masked = reader.config("secret-parameters")
     assert "<defaultValue>********</defaultValue>" in masked
@@ -344,7 +344,7 @@ def test_masked_secrets_that_are_sent_back_are_stored(sandbox: Sandbox, ci: Ci) 
     assert _secrets(ci.config("secret-parameters")) == ["********"]
 
 
-def test_configurations_that_cannot_be_saved(ci: Ci) -> None:
+def test_invalid_configurations_are_rejected(ci: Ci) -> None:
     before = ci.config("no-parameters")
     assert ci.save("no-parameters", "<project>").status_code == 500
     assert ci.save("no-parameters", "<flow-definition/>").status_code == 500
@@ -352,7 +352,7 @@ def test_configurations_that_cannot_be_saved(ci: Ci) -> None:
     assert ci.config("no-parameters") == before
 
 
-def test_a_disabled_job_drops_what_waits(ci: Ci) -> None:
+def test_disabled_job_drops_queued_items(ci: Ci) -> None:
     ci("POST", "/job/offline/build")
     disabled = ci("POST", "/job/offline/disable")
     address = f"{ci.url}/job/offline/"
@@ -365,7 +365,7 @@ def test_a_disabled_job_drops_what_waits(ci: Ci) -> None:
     assert ci.data("/job/offline")["buildable"] is True
 
 
-def test_deleting_takes_everything_below(ci: Ci) -> None:
+def test_deletion_removes_everything_below(ci: Ci) -> None:
     ci("POST", "/job/slow/build")
     until(lambda: ci.data("/job/slow")["lastBuild"])
     assert ci("DELETE", "/job/slow/").status_code == 204
@@ -434,7 +434,7 @@ def test_artifacts_are_fetched(
     assert "ETag" not in response.headers
 
 
-def test_artifacts_by_head_as_archive_and_from_a_store(
+def test_artifacts_are_served_by_head_as_archive_and_from_a_store(
     sandbox: Sandbox, ci: Ci, package: str
 ) -> None:
     head = ci("HEAD", f"{package}/artifact/settings.ini")
@@ -451,7 +451,7 @@ def test_artifacts_by_head_as_archive_and_from_a_store(
     assert requests.get(address, timeout=TIMEOUT).content == b"0123456789"
 
 
-def test_file_parameters(ci: Ci, package: str) -> None:
+def test_file_parameters_are_stored(ci: Ci, package: str) -> None:
     actions = ci.data(package)["actions"]
     values = next(entry["parameters"] for entry in actions if "parameters" in entry)
     assert values[1] == {
@@ -472,7 +472,7 @@ def test_file_parameters(ci: Ci, package: str) -> None:
     assert ci("POST", f"{job}/build", files=missing).status_code == 500
 
 
-def test_builds_with_files_are_never_folded(ci: Ci) -> None:
+def test_builds_with_files_are_never_merged(ci: Ci) -> None:
     places = set()
     for _trigger in range(2):
         response = ci(
@@ -485,7 +485,7 @@ def test_builds_with_files_are_never_folded(ci: Ci) -> None:
     assert len(places) == 2
 
 
-def test_large_files_are_taken_as_they_come(sandbox: Sandbox, ci: Ci) -> None:
+def test_large_files_are_streamed(sandbox: Sandbox, ci: Ci) -> None:
     content = bytes(range(256)) * 40_000
     response = ci(
         "POST",
@@ -498,13 +498,13 @@ def test_large_files_are_taken_as_they_come(sandbox: Sandbox, ci: Ci) -> None:
     assert hashlib.sha256(fetched.content).digest() == hashlib.sha256(content).digest()
 
 
-def test_the_whole_log_has_no_length(ci: Ci, package: str) -> None:
+def test_complete_log_has_no_length(ci: Ci, package: str) -> None:
     log = ci("GET", f"{package}/consoleText")
     assert log.text.endswith("Finished: SUCCESS\n")
     assert "Content-Length" not in log.headers
 
 
-def test_addresses_are_absolute_and_rests_ignored(ci: Ci, package: str) -> None:
+def test_addresses_are_absolute_and_suffixes_ignored(ci: Ci, package: str) -> None:
     stopped = ci("POST", f"{package}/stop")
     assert (stopped.status_code, stopped.headers["Location"]) == (302, f"{ci.url}{package}/")
     back = ci("POST", f"{package}/stop", headers={"Referer": "http://example.com/"})
@@ -548,7 +548,7 @@ def _plugins(ci: Ci) -> dict[str, dict[str, Any]]:
     return {each["shortName"]: each for each in found}
 
 
-def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
+def test_plugins_are_installed_with_dependencies(ci: Ci) -> None:
     response = _install(ci, "slack@0", "unheard-of@1", "timestamper@99", "ant@1.0")
     updates = f"{ci.url}/pluginManager/updates/"
     assert (response.status_code, response.headers["Location"]) == (302, updates)
@@ -559,7 +559,7 @@ def test_plugins_are_installed_with_what_they_need(ci: Ci) -> None:
     assert _install(ci, "slack").status_code == 500
 
 
-def test_an_update_waits_for_the_restart(sandbox: Sandbox, ci: Ci) -> None:
+def test_update_waits_for_a_restart(sandbox: Sandbox, ci: Ci) -> None:
     _install(ci, "git@5.7.0", "late@1")
     ended = _ended(ci)
     assert {name: state for name, (state, _error) in ended.items()} == {
@@ -579,7 +579,7 @@ def test_an_update_waits_for_the_restart(sandbox: Sandbox, ci: Ci) -> None:
     assert (shown["restartRequiredForCompletion"], shown["jobs"]) == (False, [])
 
 
-def test_an_installation_that_fails_says_why(sandbox: Sandbox, ci: Ci) -> None:
+def test_failed_installation_has_a_reason(sandbox: Sandbox, ci: Ci) -> None:
     needy = {"name": "needy", "version": "1.0", "dependencies": ["broken"]}
     sandbox.seed({"ci": {"update_site": [needy]}})
     sent = ci("POST", "/pluginManager/installPlugins", json={"plugins": ["needy"]}).json()
@@ -596,7 +596,7 @@ def test_an_installation_that_fails_says_why(sandbox: Sandbox, ci: Ci) -> None:
     assert unknown == {"status": "error", "message": "No such plugin: unheard-of"}
 
 
-def test_progress_of_installations(sandbox: Sandbox, ci: Ci) -> None:
+def test_progress_of_installations_is_shown(sandbox: Sandbox, ci: Ci) -> None:
     sandbox.settings("ci", install_seconds=60)
     _install(ci, "timestamper@0", "slack@0")
     jobs = ci("GET", "/updateCenter/installStatus").json()["data"]["jobs"]
@@ -607,7 +607,7 @@ def test_progress_of_installations(sandbox: Sandbox, ci: Ci) -> None:
     ]
 
 
-def test_what_the_site_offers(sandbox: Sandbox, ci: Ci) -> None:
+def test_update_site_lists_offers(sandbox: Sandbox, ci: Ci) -> None:
     tree = "sites[availables[name,version],updates[name,version]]"
     (site,) = ci.data("/updateCenter", tree=tree)["sites"]
     assert {update["name"]: update["version"] for update in site["updates"]}["git"] == "5.7.0"
@@ -619,7 +619,7 @@ def test_what_the_site_offers(sandbox: Sandbox, ci: Ci) -> None:
     assert ci.data("/updateCenter", tree=tree)["sites"][0]["updates"]
 
 
-def test_what_would_be_installed_is_no_write(sandbox: Sandbox, ci: Ci) -> None:
+def test_checking_prerequisites_is_not_logged_as_a_write(sandbox: Sandbox, ci: Ci) -> None:
     mark = sandbox.mark()
     text = '<x><y plugin="git@5.6"/><z plugin="nope@1"/><z plugin="ant@1.13"/></x>'
     response = ci("POST", "/pluginManager/prevalidateConfig", data=text)
@@ -630,7 +630,7 @@ def test_what_would_be_installed_is_no_write(sandbox: Sandbox, ci: Ci) -> None:
     assert sandbox.requests("ci", writes=True, since=mark) == []
 
 
-def test_enabling_disabling_and_removing_wait_for_the_restart(ci: Ci) -> None:
+def test_plugin_changes_wait_for_a_restart(ci: Ci) -> None:
     manager = "/pluginManager/plugin"
     assert ci("POST", f"{manager}/git/makeDisabled").status_code == 200
     assert ci("POST", f"{manager}/ant/makeEnabled").status_code == 200

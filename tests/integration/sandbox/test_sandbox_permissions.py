@@ -194,7 +194,7 @@ def send(sandbox: Sandbox, operation: Operation, user: str = "limited") -> reque
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_operation_needs_its_permission(sandbox: Sandbox, operation: Operation) -> None:
+def test_operation_requires_its_permission(sandbox: Sandbox, operation: Operation) -> None:
     everything = list(PERMISSIONS[operation.service])
     others = [one for one in everything if one != operation.right]
     allow(sandbox, operation.service, others)
@@ -208,7 +208,7 @@ def test_operation_needs_its_permission(sandbox: Sandbox, operation: Operation) 
 
 
 @pytest.mark.parametrize("operation", [one for one in OPERATIONS if one.cloud], ids=str)
-def test_operation_needs_its_permission_in_the_cloud(
+def test_operation_requires_its_permission_in_the_cloud(
     sandbox: Sandbox, operation: Operation
 ) -> None:
     assert operation.cloud is not None
@@ -219,7 +219,7 @@ def test_operation_needs_its_permission_in_the_cloud(
     assert (response.status_code, operation.cloud[1] in response.text) == (operation.cloud[0], True)
 
 
-def test_every_permission_stands_in_the_table() -> None:
+def test_every_permission_is_in_the_table() -> None:
     named = {(operation.service, operation.right) for operation in OPERATIONS}
     missing = {
         (service, right) for service, rights in PERMISSIONS.items() for right in rights
@@ -227,7 +227,7 @@ def test_every_permission_stands_in_the_table() -> None:
     assert missing == {("wiki", "delete_attachments")}
 
 
-def test_deleting_a_file_needs_a_right_of_its_own(sandbox: Sandbox) -> None:
+def test_deleting_a_file_requires_its_own_permission(sandbox: Sandbox) -> None:
     allow(sandbox, "wiki", ["view", "add", "attach", "delete", "administer"])
     upload = wiki("attach", "POST", f"{CONTENT}/1002/child/attachment", 200, 403, files=True)
     number = send(sandbox, upload).json()["results"][0]["id"]
@@ -237,7 +237,7 @@ def test_deleting_a_file_needs_a_right_of_its_own(sandbox: Sandbox) -> None:
     assert send(sandbox, delete).status_code == 204
 
 
-def test_no_other_place_is_open(sandbox: Sandbox) -> None:
+def test_permission_applies_only_to_its_project(sandbox: Sandbox) -> None:
     allow(sandbox, "tracker", list(TRACKER))
     allow(sandbox, "wiki", list(WIKI))
     login, urls = ("limited", "limited-password"), sandbox.urls
@@ -252,7 +252,7 @@ def test_no_other_place_is_open(sandbox: Sandbox) -> None:
     assert other.status_code == 404
 
 
-def test_versions_are_administered_without_being_browsed(sandbox: Sandbox) -> None:
+def test_versions_are_administered_without_browse_permission(sandbox: Sandbox) -> None:
     allow(sandbox, "tracker", ["administer"])
     version = tracker("administer", "GET", "/rest/api/2/project/REL/versions", 200, 404)
     assert len(send(sandbox, version).json()) == 3
@@ -262,14 +262,14 @@ def test_versions_are_administered_without_being_browsed(sandbox: Sandbox) -> No
     assert send(sandbox, delete).status_code == 204
 
 
-def test_missing_right_to_a_version_is_no_trouble_of_the_login(sandbox: Sandbox) -> None:
+def test_missing_permission_for_a_version_is_not_a_login_error(sandbox: Sandbox) -> None:
     delete = tracker("administer", "DELETE", f"{VERSION}/{VERSION_ID}", 204, 401)
     response = send(sandbox, delete, "reader")
     assert (response.status_code, response.headers["X-AUSERNAME"]) == (401, "reader")
     assert response.headers["X-Seraph-LoginReason"] == "OK"
 
 
-def test_what_is_offered_depends_on_the_account(sandbox: Sandbox) -> None:
+def test_offered_transitions_depend_on_the_account(sandbox: Sandbox) -> None:
     transitions = tracker("browse", "GET", f"{ISSUE}/REL-19/transitions", 200, 404)
     assert send(sandbox, transitions, "reader").json()["transitions"] == []
     assert len(send(sandbox, transitions, "developer").json()["transitions"]) == 2

@@ -246,7 +246,9 @@ def test_client_promotes_an_image(real: Sandbox) -> None:
         ("written", {"X-JFrog-Art-Api": "repo-api-key-1234567890"}, 401),
     ],
 )
-def test_login(running: Sandbox, flavour: str, headers: dict[str, str], status: int) -> None:
+def test_logins_are_checked(
+    running: Sandbox, flavour: str, headers: dict[str, str], status: int
+) -> None:
     running.reset()
     running.settings("repo", flavour=flavour)
     response = Repo(running, login=None)("GET", "/api/repositories", headers=headers)
@@ -256,7 +258,7 @@ def test_login(running: Sandbox, flavour: str, headers: dict[str, str], status: 
         assert response.json()["errors"][0]["status"] == status
 
 
-def test_a_reader_may_not_write(real: Sandbox) -> None:
+def test_reader_cannot_write(real: Sandbox) -> None:
     Repo(real)("PUT", f"/{STAGING}/a.txt", data=b"x")
     reader = Repo(real, login=("reader", "reader-password"))
     assert reader("GET", f"/{STAGING}/a.txt").content == b"x"
@@ -267,7 +269,7 @@ def test_a_reader_may_not_write(real: Sandbox) -> None:
 # --- deploying ------------------------------------------------------------------------------------
 
 
-def test_head_tells_checksums(real: Sandbox) -> None:
+def test_head_returns_checksums(real: Sandbox) -> None:
     repo = Repo(real)
     created = repo("PUT", f"/{STAGING}/d/a.txt", data=b"abc")
     assert created.status_code == 201
@@ -282,7 +284,7 @@ def test_head_tells_checksums(real: Sandbox) -> None:
     assert repo("GET", f"/{STAGING}").text.count("href") == 1
 
 
-def test_written_server_tells_no_checksums(written: Sandbox) -> None:
+def test_documented_server_returns_no_checksums(written: Sandbox) -> None:
     repo = Repo(written)
     assert repo("PUT", f"/{STAGING}/a.txt", data=b"abc").status_code == 201
     assert "X-Checksum-Sha256" not in repo("HEAD", f"/{STAGING}/a.txt").headers
@@ -292,7 +294,7 @@ def test_written_server_tells_no_checksums(written: Sandbox) -> None:
     assert repo("GET", f"/api/storage/{STAGING}/a.txt").status_code == 404
 
 
-def test_wrong_checksum_is_refused_and_nothing_stored(real: Sandbox) -> None:
+def test_wrong_checksum_is_rejected_and_nothing_stored(real: Sandbox) -> None:
     repo = Repo(real)
     response = repo("PUT", f"/{STAGING}/a.txt", data=b"abc", headers={"X-Checksum-Sha1": "0" * 40})
     assert response.status_code == 409
@@ -300,7 +302,7 @@ def test_wrong_checksum_is_refused_and_nothing_stored(real: Sandbox) -> None:
     assert repo("HEAD", f"/{STAGING}/a.txt").status_code == 404
 
 
-def test_checksum_deploy(real: Sandbox, written: Sandbox) -> None:
+def test_known_content_is_deployed_by_checksum(real: Sandbox, written: Sandbox) -> None:
     headers = {"X-Checksum-Deploy": "true", "X-Checksum-Sha256": hashlib.sha256(b"k").hexdigest()}
     repo = Repo(real)
     real.settings("repo", flavour="real")
@@ -314,7 +316,7 @@ def test_checksum_deploy(real: Sandbox, written: Sandbox) -> None:
     assert repo("GET", f"/{STAGING}/c.txt").content == b""
 
 
-def test_deploying_to_what_is_no_local_repository(real: Sandbox) -> None:
+def test_deploying_to_other_than_a_local_repository_is_rejected(real: Sandbox) -> None:
     repo = Repo(real)
     unknown = repo("PUT", "/nowhere/a.txt", data=b"x")
     assert (unknown.status_code, "Could not find a local repository" in unknown.text) == (404, True)
@@ -324,7 +326,7 @@ def test_deploying_to_what_is_no_local_repository(real: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz", "tgz"])
-def test_real_server_expands_below_the_folder(real: Sandbox, kind: str) -> None:
+def test_real_server_expands_archive_below_its_folder(real: Sandbox, kind: str) -> None:
     repo = Repo(real)
     headers = {"X-Explode-Archive-Atomic": "true"}
     response = repo("PUT", f"/{STAGING}/x/files.{kind}", data=archive(kind), headers=headers)
@@ -335,7 +337,7 @@ def test_real_server_expands_below_the_folder(real: Sandbox, kind: str) -> None:
     assert repo.listing(f"{STAGING}/y", deep=1) == []
 
 
-def test_names_in_a_zip_are_utf8(written: Sandbox) -> None:
+def test_zip_names_are_utf8(written: Sandbox) -> None:
     repo = Repo(written)
     headers = {"X-Explode-Archive-Atomic": "true"}
     silent = archive("zip").replace(b"b.txt", "ü.tx".encode())
@@ -344,7 +346,7 @@ def test_names_in_a_zip_are_utf8(written: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz"])
-def test_written_server_expands_below_the_path(written: Sandbox, kind: str) -> None:
+def test_documented_server_expands_archive_below_its_path(written: Sandbox, kind: str) -> None:
     repo = Repo(written)
     headers = {"X-Explode-Archive-Atomic": "true"}
     assert repo("PUT", f"/{STAGING}/x/", data=archive(kind), headers=headers).status_code == 200
@@ -353,7 +355,7 @@ def test_written_server_expands_below_the_path(written: Sandbox, kind: str) -> N
     assert repo.listing(f"{STAGING}/y", deep=1) == [f"/files.{kind}"]
 
 
-def test_broken_archive_leaves_nothing(written: Sandbox) -> None:
+def test_broken_archive_stores_nothing(written: Sandbox) -> None:
     repo = Repo(written)
     headers = {"X-Explode-Archive-Atomic": "true"}
     broken = archive("tar.gz")[:-20]
@@ -365,7 +367,7 @@ def test_broken_archive_leaves_nothing(written: Sandbox) -> None:
     assert repo.listing(f"{STAGING}/x", deep=1) == []
 
 
-def test_deleting(real: Sandbox) -> None:
+def test_items_are_deleted(real: Sandbox) -> None:
     repo = Repo(real)
     repo("PUT", f"/{STAGING}/d/a.txt", data=b"x")
     assert repo("DELETE", f"/{STAGING}/d").status_code == 204
@@ -405,7 +407,7 @@ def peak_memory(pid: int) -> int:
 # --- listing, information, properties -------------------------------------------------------------
 
 
-def test_listing_flags(real: Sandbox) -> None:
+def test_listing_obeys_its_flags(real: Sandbox) -> None:
     repo = Repo(real)
     for path in ("r/a.txt", "r/s/b.txt", "r/s/t/c.txt"):
         repo("PUT", f"/{STAGING}/{path}", data=b"x")
@@ -424,7 +426,7 @@ def test_listing_flags(real: Sandbox) -> None:
     assert (missing.status_code, missing.content) == (404, b"")
 
 
-def test_written_listing_names_only_addresses(written: Sandbox) -> None:
+def test_documented_listing_has_only_addresses(written: Sandbox) -> None:
     repo = Repo(written)
     repo("PUT", f"/{STAGING}/r/a.txt", data=b"x")
     response = repo("GET", f"/api/storage/{STAGING}/r?list=1")
@@ -442,7 +444,7 @@ def test_written_listing_names_only_addresses(written: Sandbox) -> None:
         ("k=a%5Cb", {"k": ["a\\b"]}),
     ],
 )
-def test_property_parser(real: Sandbox, query: str, stored: dict[str, list[str]]) -> None:
+def test_properties_are_parsed(real: Sandbox, query: str, stored: dict[str, list[str]]) -> None:
     repo = Repo(real)
     repo("PUT", f"/{STAGING}/a.txt", data=b"x")
     item = f"/api/storage/{STAGING}/a.txt"
@@ -450,7 +452,7 @@ def test_property_parser(real: Sandbox, query: str, stored: dict[str, list[str]]
     assert repo("GET", f"{item}?properties").json()["properties"] == stored
 
 
-def test_property_failures_and_recursion(real: Sandbox) -> None:
+def test_property_errors_and_recursion(real: Sandbox) -> None:
     repo = Repo(real)
     repo("PUT", f"/{STAGING}/d/a.txt", data=b"x")
     folder, item = f"/api/storage/{STAGING}/d", f"/api/storage/{STAGING}/d/a.txt"
@@ -465,7 +467,7 @@ def test_property_failures_and_recursion(real: Sandbox) -> None:
     assert repo("GET", f"{item}?properties").status_code == 404
 
 
-def test_written_properties_are_recursive_only_on_request(written: Sandbox) -> None:
+def test_documented_properties_are_recursive_only_on_request(written: Sandbox) -> None:
     repo = Repo(written)
     repo("PUT", f"/{STAGING}/d/a.txt", data=b"x")
     assert repo("PUT", f"/storage/{STAGING}/d?properties=own=v").status_code == 204
@@ -476,7 +478,7 @@ def test_written_properties_are_recursive_only_on_request(written: Sandbox) -> N
     assert found == {"all": ["v"]}
 
 
-def test_repositories(real: Sandbox) -> None:
+def test_repositories_are_listed(real: Sandbox) -> None:
     repo = Repo(real)
     keys = {row["key"] for row in repo("GET", "/api/repositories?type=virtual").json()}
     assert keys == {"generic", "empty-virtual"}
@@ -492,7 +494,7 @@ def test_repositories(real: Sandbox) -> None:
     assert repo("GET", "/api/repositories/nowhere").status_code == 404
 
 
-def test_storage_summary(real: Sandbox) -> None:
+def test_storage_summary_is_returned(real: Sandbox) -> None:
     admin = Repo(real, login=ADMIN)
     seeded = admin("GET", "/api/storageinfo").json()["binariesSummary"]
     Repo(real)("PUT", f"/{STAGING}/d/a.txt", data=bytes(2048))
@@ -508,7 +510,7 @@ def test_storage_summary(real: Sandbox) -> None:
     assert spaces["TOTAL"] == summary["artifactsSize"]
 
 
-def test_pattern_search(written: Sandbox) -> None:
+def test_pattern_search_finds_items(written: Sandbox) -> None:
     repo = Repo(written)
     for name in ("l/a.jar", "l/b.txt", "l/m/c.jar"):
         repo("PUT", f"/{STAGING}/{name}", data=b"x")
@@ -537,7 +539,7 @@ def built(real: Sandbox) -> Repo:
     return Repo(real)
 
 
-def test_promotion_failures(built: Repo) -> None:
+def test_invalid_promotion_is_rejected(built: Repo) -> None:
     assert promote(built, "app/8", status="x").status_code == 404
     nowhere = promote(built, status="x", targetRepo="nowhere")
     assert "Cannot find target repository" in nowhere.json()["errors"][0]["message"]
@@ -550,7 +552,7 @@ def test_promotion_failures(built: Repo) -> None:
     assert promote(built, status="x", timestamp="soon", failFast=False).status_code == 200
 
 
-def test_names_with_slashes_and_signs(built: Repo) -> None:
+def test_build_names_with_slashes_and_special_characters_are_accepted(built: Repo) -> None:
     publish(built, "team/app", "1.0+5")
     assert promote(built, "team%2Fapp/1.0%2B5", status="x").status_code == 200
     listed = built("GET", "/api/build/team%2Fapp").json()["buildsNumbers"]
@@ -578,7 +580,7 @@ def test_promotion_to_a_virtual_repository_copies(built: Repo) -> None:
     assert len(built("GET", "/api/build/app/7").json()["buildInfo"]["statuses"]) == 1
 
 
-def test_promotion_that_reports_errors_with_200(built: Repo, real: Sandbox) -> None:
+def test_promotion_may_report_errors_with_200(built: Repo, real: Sandbox) -> None:
     real.settings("repo", promote_errors=["disk full"])
     response = promote(built, status="x", targetRepo=RELEASE, failFast=True)
     assert response.status_code == 200
@@ -586,7 +588,7 @@ def test_promotion_that_reports_errors_with_200(built: Repo, real: Sandbox) -> N
     assert built("HEAD", f"/{RELEASE}/app/app.bin").status_code == 404
 
 
-def test_two_records_of_a_number_cannot_be_relocated(built: Repo) -> None:
+def test_equal_records_of_a_number_cannot_be_promoted(built: Repo) -> None:
     publish(built, "app", "7")
     response = promote(built, status="x", targetRepo=RELEASE)
     assert response.status_code == 400
@@ -603,7 +605,7 @@ def test_builds_are_read_and_deleted(built: Repo) -> None:
     assert built("GET", "/api/build/app/7").status_code == 404
 
 
-def test_retention_keeps_what_was_promoted(real: Sandbox) -> None:
+def test_retention_keeps_promoted_builds(real: Sandbox) -> None:
     hour = 3_600_000
     now = int(time.time() * 1000)
     builds = [{"name": "app", "number": n, "started": now - (10 - n) * hour} for n in range(1, 6)]
@@ -644,7 +646,7 @@ def test_tags_are_paged(real: Sandbox, link: str) -> None:
     assert catalog == {"repositories": ["team/app"]}
 
 
-def test_written_containers(written: Sandbox) -> None:
+def test_documented_containers_are_listed_and_promoted(written: Sandbox) -> None:
     image = {"repo": "docker-staging-local", "image": "app", "content": "{}"}
     written.seed({"repo": {"images": [{**image, "tag": tag} for tag in ("1", "2")]}})
     repo = Repo(written)
@@ -678,7 +680,7 @@ def test_manifest_in_another_format_has_another_digest(real: Sandbox) -> None:
 # --- queries --------------------------------------------------------------------------------------
 
 
-def test_query_failures(real: Sandbox) -> None:
+def test_invalid_query_is_rejected(real: Sandbox) -> None:
     repo = Repo(real)
     for text in (
         "things.find({})",
@@ -697,7 +699,7 @@ def test_query_failures(real: Sandbox) -> None:
     assert limited.status_code == 400
 
 
-def test_old_files_and_their_ages(real: Sandbox) -> None:
+def test_old_files_are_found_by_age(real: Sandbox) -> None:
     moment = int(time.time() * 1000) - 90 * 60_000
     item = {"repo": STAGING, "path": "d/old.txt", "content": "x", "created": moment}
     real.seed({"repo": {"files": [item], "trash": [{**item, "path": "d/gone.txt"}]}})
@@ -712,7 +714,7 @@ def test_old_files_and_their_ages(real: Sandbox) -> None:
     assert Repo(real, ADMIN)("GET", kept).status_code == 200
 
 
-def test_a_query_that_the_server_trims(real: Sandbox) -> None:
+def test_query_result_is_trimmed(real: Sandbox) -> None:
     real.settings("repo", query_limit=2)
     text = 'items.find({"repo": "generic-snapshot-local"}).include("repo", "path", "name")'
     response = Repo(real)("POST", "/api/search/aql", data=text)
@@ -721,7 +723,7 @@ def test_a_query_that_the_server_trims(real: Sandbox) -> None:
     assert response.headers["Date"].endswith("GMT")
 
 
-def test_build_query_pages(written: Sandbox) -> None:
+def test_build_query_is_paged(written: Sandbox) -> None:
     builds = [{"name": "app", "number": n, "started": 1_700_000_000_000 + n} for n in range(4)]
     written.seed({"repo": {"builds": builds}})
     text = (

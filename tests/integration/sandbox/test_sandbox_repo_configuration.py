@@ -35,7 +35,7 @@ def manager(sandbox: Sandbox) -> Manager:
     return Manager(sandbox)
 
 
-def test_a_repository_is_created_updated_and_deleted(manager: Manager) -> None:
+def test_repository_is_created_updated_and_deleted(manager: Manager) -> None:
     said = manager("PUT", ONE, {**LOCAL, "maxUniqueTags": 5, "nonsense": 1})
     assert (said.status_code, said.text.strip()) == (200, "Successfully created repository 'new'")
     found = manager("GET", ONE).json()
@@ -65,29 +65,29 @@ def test_a_repository_is_created_updated_and_deleted(manager: Manager) -> None:
         {"rclass": "virtual", "packageType": "npm", "repositories": ["nowhere"]},
     ],
 )
-def test_a_wrong_configuration_is_refused(manager: Manager, given: dict[str, Any]) -> None:
+def test_invalid_configuration_is_rejected(manager: Manager, given: dict[str, Any]) -> None:
     assert manager("PUT", ONE, given).status_code == 400
     assert manager("GET", ONE).status_code == 400
 
 
-def test_other_accounts_see_a_part(sandbox: Sandbox) -> None:
+def test_restricted_accounts_see_a_part(sandbox: Sandbox) -> None:
     found = Manager(sandbox, "repo-token-1234567890")("GET", f"/api/repositories/{STAGING}").json()
     assert set(found) == {"key", "rclass", "packageType", "description"}
 
 
-def test_a_password_is_returned_encrypted(manager: Manager) -> None:
+def test_password_is_returned_encrypted(manager: Manager) -> None:
     given = {"rclass": "remote", "packageType": "npm", "url": "https://a.example"}
     manager("PUT", ONE, {**given, "password": "secret-1234"})
     assert manager("GET", ONE).json()["password"].startswith("AM.")
 
 
-def test_deletion_leaves_virtual_repositories_silently(manager: Manager) -> None:
+def test_deleted_repository_is_removed_from_virtual_repositories(manager: Manager) -> None:
     manager("DELETE", f"/api/repositories/{STAGING}")
     found = manager("GET", "/api/repositories/generic").json()
     assert found["repositories"] == ["generic-release-local"]
 
 
-def test_all_configurations_have_the_fields_of_the_class(manager: Manager) -> None:
+def test_all_configurations_have_the_fields_of_their_class(manager: Manager) -> None:
     manager("PUT", ONE, LOCAL)
     found = manager("GET", "/api/repositories/configurations").json()
     assert sorted(found) == ["LOCAL", "REMOTE", "VIRTUAL"]
@@ -98,7 +98,7 @@ def test_all_configurations_have_the_fields_of_the_class(manager: Manager) -> No
     assert manager("GET", path).json() == {}
 
 
-def test_batches(sandbox: Sandbox, manager: Manager) -> None:
+def test_batches_are_created_and_updated(sandbox: Sandbox, manager: Manager) -> None:
     other = {**LOCAL, "key": "other"}
     assert manager("PUT", BATCH, [LOCAL, other]).status_code == 201
     assert manager("POST", BATCH, [{"key": "new", "notes": "x"}]).status_code == 200
@@ -115,20 +115,20 @@ def test_batches(sandbox: Sandbox, manager: Manager) -> None:
     assert manager("GET", "/api/repositories/configurations").status_code == 400
 
 
-def test_a_change_may_be_readable_late(sandbox: Sandbox, manager: Manager) -> None:
+def test_change_may_be_delayed(sandbox: Sandbox, manager: Manager) -> None:
     sandbox.settings("repo", repository_lag=2)
     manager("PUT", ONE, LOCAL)
     assert [manager("GET", ONE).status_code for _time in range(3)] == [400, 400, 200]
 
 
-def test_changes_collide(sandbox: Sandbox, manager: Manager) -> None:
+def test_changes_may_collide(sandbox: Sandbox, manager: Manager) -> None:
     sandbox.settings("repo", descriptor_conflicts=1)
     assert "Could not merge" in manager("PUT", ONE, LOCAL).text
     assert manager("GET", ONE).status_code == 400
     assert manager("PUT", ONE, LOCAL).status_code == 200
 
 
-def test_an_empty_deployment_repository_may_be_ignored(sandbox: Sandbox, manager: Manager) -> None:
+def test_empty_deployment_repository_may_be_ignored(sandbox: Sandbox, manager: Manager) -> None:
     sandbox.settings("repo", empties_deployment_repo=False)
     path = "/api/repositories/generic"
     manager("POST", path, {"defaultDeploymentRepo": ""})
@@ -137,7 +137,7 @@ def test_an_empty_deployment_repository_may_be_ignored(sandbox: Sandbox, manager
     assert manager("GET", path).json()["defaultDeploymentRepo"] == ""
 
 
-def test_a_repository_has_a_project(sandbox: Sandbox, manager: Manager) -> None:
+def test_repository_is_attached_to_a_project(sandbox: Sandbox, manager: Manager) -> None:
     path = f"/access/api/v1/projects/_/attach/repositories/{STAGING}"
     one = f"/api/repositories/{STAGING}"
     manager("POST", one, {"environments": ["PROD"]})

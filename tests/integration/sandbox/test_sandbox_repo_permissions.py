@@ -180,7 +180,7 @@ def ask(running: Sandbox) -> Iterator[Callable[..., requests.Response]]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operation_times_permission(
+def test_operation_requires_its_permissions(
     running: Sandbox, ask: Callable[..., requests.Response], name: str
 ) -> None:
     operation = OPERATIONS[name]
@@ -199,7 +199,7 @@ def test_operation_times_permission(
             _fill(running)
 
 
-def test_what_may_not_be_read_is_left_out(ask: Callable[..., requests.Response]) -> None:
+def test_unreadable_items_are_omitted(ask: Callable[..., requests.Response]) -> None:
     query = 'items.find({"repo": {"$match": "generic-*"}}).include("repo", "path", "name")'
     found = {
         user: {
@@ -217,7 +217,7 @@ def test_what_may_not_be_read_is_left_out(ask: Callable[..., requests.Response])
     assert builds.json()["results"] == []
 
 
-def test_a_short_page_does_not_end_the_list(ask: Callable[..., requests.Response]) -> None:
+def test_short_page_does_not_end_the_list(ask: Callable[..., requests.Response]) -> None:
     query = (
         'items.find({"name": "a.txt"}).include("repo", "path", "name")'
         '.sort({"$desc": ["repo"]}).limit(1)'
@@ -225,7 +225,7 @@ def test_a_short_page_does_not_end_the_list(ask: Callable[..., requests.Response
     assert ask("elsewhere", "POST", "/api/search/aql", data=query).json()["results"] == []
 
 
-def test_a_virtual_repository_shows_the_members_that_may_be_read(
+def test_virtual_repository_shows_readable_members(
     ask: Callable[..., requests.Response],
 ) -> None:
     assert ask("elsewhere", "GET", "/generic/taken/a.txt").content == b"other"
@@ -235,23 +235,21 @@ def test_a_virtual_repository_shows_the_members_that_may_be_read(
     assert [entry["uri"] for entry in listed] == ["/taken/a.txt"]
 
 
-def test_what_is_hidden_is_not_found(
-    running: Sandbox, ask: Callable[..., requests.Response]
-) -> None:
+def test_hidden_item_is_not_found(running: Sandbox, ask: Callable[..., requests.Response]) -> None:
     running.settings("repo", hide_unauthorized=True)
     for path in (f"/{SOURCE}/d/a.txt", f"/api/storage/{SOURCE}/d/a.txt", "/api/build/app/7"):
         assert ask("nothing", "GET", path).status_code == 404
     assert ask("read", "PUT", f"/{SOURCE}/new.txt", data=b"x").status_code == 403
 
 
-def test_properties_in_the_path_are_dropped_in_silence(
+def test_properties_in_a_path_are_dropped_silently(
     ask: Callable[..., requests.Response],
 ) -> None:
     assert ask("deploy", "PUT", f"/{SOURCE}/new.txt;k=v", data=b"x").status_code == 201
     assert ask("read", "GET", f"/api/storage/{SOURCE}/new.txt?properties").status_code == 404
 
 
-def test_over_a_file_that_is_there_a_copy_is_401(ask: Callable[..., requests.Response]) -> None:
+def test_copy_over_an_existing_file_is_401(ask: Callable[..., requests.Response]) -> None:
     response = ask("deploy", "POST", f"/api/copy/{SOURCE}/d/a.txt?to=/{TARGET}/taken/a.txt")
     assert response.status_code == 401
     assert "Needs delete permissions" in response.json()["messages"][0]["message"]

@@ -133,14 +133,14 @@ def test_client_copies_and_moves(real: Sandbox) -> None:
     assert not source.exists()
 
 
-def test_client_makes_a_folder(real: Sandbox) -> None:
+def test_client_creates_a_folder(real: Sandbox) -> None:
     folder = path_of(real, f"{STAGING}/app/empty")
     folder.mkdir()
     assert folder.is_dir()
     assert list(folder) == []
 
 
-def test_client_reads_cleans_and_empties_the_trash(real: Sandbox, repo: Repo) -> None:
+def test_client_reads_cleans_and_empties_trash(real: Sandbox, repo: Repo) -> None:
     for name in ("a.txt", "b.txt", "c.txt"):
         repo.put(f"/{STAGING}/app/{name}")
     assert repo("DELETE", f"/{STAGING}/app").status_code == 204
@@ -249,7 +249,7 @@ def test_client_lists_builds(real: Sandbox, repo: Repo) -> None:
         ({"If-Modified-Since": "Fri, 31 Dec 2100 00:00:00 GMT"}, 304, b""),
     ],
 )
-def test_conditions_of_a_download(
+def test_download_obeys_its_conditions(
     repo: Repo, headers: dict[str, str], status: int, content: bytes | None
 ) -> None:
     repo.put(f"/{STAGING}/a.bin")
@@ -258,7 +258,7 @@ def test_conditions_of_a_download(
     assert content is None or response.content == content
 
 
-def test_headers_of_a_download(repo: Repo) -> None:
+def test_download_has_its_headers(repo: Repo) -> None:
     repo.put(f"/{STAGING}/d/a b.bin")
     for method in ("GET", "HEAD"):
         headers = repo(method, f"/{STAGING}/d/a%20b.bin").headers
@@ -270,7 +270,7 @@ def test_headers_of_a_download(repo: Repo) -> None:
         assert headers["X-JFrog-Version"].startswith("Artifactory/")
 
 
-def test_what_is_no_file(real: Sandbox, repo: Repo) -> None:
+def test_download_of_other_than_a_file_is_rejected(real: Sandbox, repo: Repo) -> None:
     repo.put(f"/{STAGING}/d/a.bin")
     folder = repo("GET", f"/{STAGING}/d")
     assert (folder.status_code, "text/html" in folder.headers["Content-Type"]) == (200, True)
@@ -297,7 +297,7 @@ def operate(sandbox: Sandbox, operation: Callable[..., Operation], **given: Any)
     return plan.changed
 
 
-def test_a_name_may_have_line_breaks(real: Sandbox, repo: Repo, tmp_path: Path) -> None:
+def test_names_may_contain_line_breaks(real: Sandbox, repo: Repo, tmp_path: Path) -> None:
     """Server fact [repo-26]: an item name may have the same characters as a file name."""
     names = ["a\nb.txt", "\nc/d", "e\n"]
     for name in names:
@@ -314,9 +314,7 @@ def test_a_name_may_have_line_breaks(real: Sandbox, repo: Repo, tmp_path: Path) 
     assert repo("GET", f"/{RELEASE}/odd/{quote(names[0])}").text == names[0]
 
 
-def test_a_path_into_an_archive_is_not_the_item_of_that_name(
-    real: Sandbox, repo: Repo, tmp_path: Path
-) -> None:
+def test_path_into_an_archive_is_not_an_item(real: Sandbox, repo: Repo, tmp_path: Path) -> None:
     """Server fact [repo-26]: an item with `!/` in its path cannot be addressed."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
@@ -336,13 +334,13 @@ def test_a_path_into_an_archive_is_not_the_item_of_that_name(
             operate(real, ArtifactDeployOperation, repo=STAGING, **given)
 
 
-def test_properties_in_the_path_choose(repo: Repo) -> None:
+def test_properties_in_a_path_select(repo: Repo) -> None:
     repo.put(f"/{STAGING}/a.bin;build.number=5")
     assert repo("GET", f"/{STAGING}/a.bin;build.number=5").content == CONTENT
     assert repo("GET", f"/{STAGING}/a.bin;build.number=6").status_code == 404
 
 
-def test_large_files_come_from_an_object_store(real: Sandbox, repo: Repo) -> None:
+def test_large_files_redirect_to_the_object_store(real: Sandbox, repo: Repo) -> None:
     real.settings("repo", redirect_bytes=10)
     repo.put(f"/{STAGING}/large.bin")
     repo.put(f"/{STAGING}/small.bin", b"x")
@@ -365,7 +363,7 @@ def test_large_files_come_from_an_object_store(real: Sandbox, repo: Repo) -> Non
 # --- copy and move --------------------------------------------------------------------------------
 
 
-def test_a_folder_that_exists_nests_the_next_one(repo: Repo) -> None:
+def test_copy_into_an_existing_folder_nests(repo: Repo) -> None:
     repo.put(f"/{STAGING}/app/1.0/a.txt")
     repo.put(f"/{STAGING}/app/1.0/d/b.txt")
     call = f"/api/copy/{STAGING}/app/1.0?to=/{RELEASE}/app/1.0"
@@ -383,7 +381,7 @@ def test_a_folder_that_exists_nests_the_next_one(repo: Repo) -> None:
     assert "/app/a.txt" in repo.files(RELEASE)
 
 
-def test_a_moved_folder_is_gone(repo: Repo) -> None:
+def test_moved_folder_is_removed(repo: Repo) -> None:
     repo.put(f"/{STAGING}/app/1.0/d/b.txt")
     response = repo("POST", f"/api/move/{STAGING}/app/1.0?to=/{RELEASE}/app/1.0")
     assert response.headers["Content-Type"].startswith("application/vnd.org.jfrog.artifactory")
@@ -391,7 +389,7 @@ def test_a_moved_folder_is_gone(repo: Repo) -> None:
     assert repo("GET", f"/api/storage/{STAGING}/app/1.0").status_code == 404
 
 
-def test_what_copying_refuses(repo: Repo) -> None:
+def test_invalid_copy_is_rejected(repo: Repo) -> None:
     repo.put(f"/{STAGING}/d/a.txt")
     copy = f"/api/copy/{STAGING}/d/a.txt?to="
     assert repo.messages("POST", f"/api/copy/{STAGING}/missing?to=/{RELEASE}/x")[:2] == (
@@ -408,7 +406,7 @@ def test_what_copying_refuses(repo: Repo) -> None:
     assert repo("POST", copy).status_code == 400
 
 
-def test_some_files_are_rejected_and_the_rest_is_copied(real: Sandbox, repo: Repo) -> None:
+def test_rejected_files_do_not_stop_a_copy(real: Sandbox, repo: Repo) -> None:
     picky = {"key": RELEASE, "type": "LOCAL", "excludesPattern": "**/*.log, tmp/**"}
     real.seed({"repo": {"repositories": [picky]}})
     repo.put(f"/{STAGING}/d/a.txt")
@@ -424,7 +422,7 @@ def test_some_files_are_rejected_and_the_rest_is_copied(real: Sandbox, repo: Rep
     assert repo("PUT", f"/{RELEASE}/tmp/x", data=b"x").status_code == 409
 
 
-def test_a_rehearsed_copy_is_no_write(real: Sandbox, repo: Repo) -> None:
+def test_dry_run_of_a_copy_is_not_logged_as_a_write(real: Sandbox, repo: Repo) -> None:
     repo.put(f"/{STAGING}/a.txt")
     mark = real.mark()
     assert repo("POST", f"/api/copy/{STAGING}/a.txt?to=/{RELEASE}/a.txt&dry=1").status_code == 200
@@ -444,7 +442,7 @@ def _read(repo: Repo, query: str = "") -> dict[str, Any]:
     return found
 
 
-def test_publishing_again_with_the_same_start_overwrites(repo: Repo) -> None:
+def test_publishing_with_equal_start_overwrites(repo: Repo) -> None:
     repo("PUT", "/api/build", json=_record(url="one"))
     repo("POST", "/api/build/promote/app/7", json={"status": "staged"})
     statuses = _read(repo)["statuses"]
@@ -459,7 +457,7 @@ def test_publishing_again_with_the_same_start_overwrites(repo: Repo) -> None:
     assert [entry["uri"] for entry in listed] == ["/7", "/7"]
 
 
-def test_a_record_is_read_back_as_the_server_has_it(repo: Repo) -> None:
+def test_record_is_returned_as_stored(repo: Repo) -> None:
     repo.put(f"/{STAGING}/a.txt")
     sha1 = hashlib.sha1(CONTENT).hexdigest()
     artifact = {"name": "a.txt", "sha1": sha1, "unheard": 1}
@@ -487,7 +485,7 @@ def test_a_record_is_read_back_as_the_server_has_it(repo: Repo) -> None:
         ([], "Bad Request"),
     ],
 )
-def test_records_that_are_refused(repo: Repo, record: Any, words: str) -> None:
+def test_invalid_record_is_rejected(repo: Repo, record: Any, words: str) -> None:
     response = repo("PUT", "/api/build", json=record)
     assert (response.status_code, words in response.text) == (400, True)
     typed = {"Content-Type": "text/plain"}
@@ -500,7 +498,7 @@ def _names(repo: Repo, criteria: dict[str, str]) -> list[str]:
     return sorted(f"{row['repo']}/{row['name']}" for row in rows)
 
 
-def test_files_of_a_build_are_found_by_content_or_by_mark(repo: Repo) -> None:
+def test_files_of_a_build_are_found_by_content_or_properties(repo: Repo) -> None:
     repo.put(f"/{STAGING}/a.txt")
     repo.put(f"/{RELEASE}/copy.txt")
     repo.put(f"/{STAGING}/lib.txt", b"lib")
@@ -538,7 +536,7 @@ def _found(repo: Repo, path: str, **headers: str) -> list[Any]:
     return found
 
 
-def test_searches(repo: Repo) -> None:
+def test_items_are_searched(repo: Repo) -> None:
     repo.put(f"/{STAGING}/d/tool-1.0.jar;stage=rc;team=a")
     repo.put(f"/{RELEASE}/d/tool-1.0.txt;stage=final", b"x")
     jar, text = (
@@ -558,7 +556,7 @@ def test_searches(repo: Repo) -> None:
         assert repo("GET", f"/api/search/{path}").status_code == 400
 
 
-def test_the_server_tells_what_it_is(real: Sandbox, repo: Repo) -> None:
+def test_server_identifies_itself(real: Sandbox, repo: Repo) -> None:
     ping = requests.get(f"{repo.url}/api/system/ping", timeout=10)
     assert (ping.status_code, ping.text) == (200, "OK")
     refused = requests.get(f"{repo.url}/api/system/version", timeout=10)
@@ -597,7 +595,7 @@ def _manifest(config: bytes, layer: bytes) -> bytes:
     return json.dumps(data).encode()
 
 
-def test_an_image_is_pushed_at_the_root_of_the_host(repo: Repo) -> None:
+def test_image_is_pushed_at_the_root_of_the_host(repo: Repo) -> None:
     root = repo.url.removesuffix("/repo")
     anonymous = requests.get(f"{root}/v2/", timeout=10)
     assert anonymous.status_code == 401
@@ -625,7 +623,7 @@ def test_an_image_is_pushed_at_the_root_of_the_host(repo: Repo) -> None:
     assert not [path for path in repo.files(IMAGES) if "_uploads" in path]
 
 
-def test_accepted_formats_may_come_in_several_headers(repo: Repo) -> None:
+def test_accepted_formats_may_be_in_several_headers(repo: Repo) -> None:
     """Verify that several Accept headers are read, because container tools send them."""
     path = f"/api/docker/{IMAGES}/v2/app/manifests/1"
     content = json.dumps({"mediaType": OCI})
@@ -641,7 +639,7 @@ def test_accepted_formats_may_come_in_several_headers(repo: Repo) -> None:
     connection.close()
 
 
-def test_a_promoted_image_keeps_its_blobs(repo: Repo) -> None:
+def test_promoted_image_keeps_its_blobs(repo: Repo) -> None:
     base = f"/api/docker/{IMAGES}/v2/app"
     manifest = _manifest(b"{}", b"layer")
     for content in (b"{}", b"layer"):
@@ -660,7 +658,7 @@ def test_a_promoted_image_keeps_its_blobs(repo: Repo) -> None:
     assert repo("GET", f"{there}/manifests/1", headers=accept).json() == index
 
 
-def test_uploads_that_fail(repo: Repo) -> None:
+def test_invalid_upload_is_rejected(repo: Repo) -> None:
     base = f"/api/docker/{IMAGES}/v2/app/blobs"
     address = repo("POST", f"{base}/uploads/").headers["Location"]
     gap = repo("PATCH", address, data=b"x", headers={"Content-Range": "5-5"})

@@ -504,7 +504,7 @@ def _asked(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_every_route_has_a_row_or_a_reason(name: str) -> None:
+def test_every_route_has_a_row_or_reason(name: str) -> None:
     known, asked = _known(name), _asked(name)
     free = {each for each in known for glob in FREE[name] if fnmatchcase(each, glob)}
     assert known - asked - free == set()
@@ -546,7 +546,7 @@ def _made(answer: requests.Response) -> str:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_route_needs_its_right(
+def test_route_requires_its_permission(
     fresh: Callable[[str], Sandbox], session: requests.Session, row: Row
 ) -> None:
     sandbox = fresh("real")
@@ -570,7 +570,7 @@ def test_a_route_needs_its_right(
     assert allowed.status_code < 400, allowed.text
 
 
-def test_an_upload_goes_on_in_its_own_repository(
+def test_upload_belongs_to_its_repository(
     fresh: Callable[[str], Sandbox], session: requests.Session
 ) -> None:
     """Verify that an upload is not found in another repository, even with the right to

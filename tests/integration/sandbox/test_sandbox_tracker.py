@@ -91,7 +91,7 @@ def test_jira_reads_projects(client: Any) -> None:
     assert [version.name for version in project.versions] == ["1.0.0", "1.1.0", "2.0.0"]
 
 
-def test_jira_gets_the_servers_words(client: Any) -> None:
+def test_jira_gets_the_error_messages(client: Any) -> None:
     with pytest.raises(JIRAError) as missing:
         client.issue("REL-999")
     assert (missing.value.status_code, missing.value.text) == (404, "Issue Does Not Exist")
@@ -138,7 +138,7 @@ def test_jira_signs_with_a_key_of_the_module(sandbox: Sandbox, tmp_path: Path) -
     assert "oauth_problem=token_rejected" in str(rejected.value)
 
 
-def test_signed_request_counts_once_and_as_it_was_signed(sandbox: Sandbox) -> None:
+def test_signed_request_is_accepted_once_and_unchanged(sandbox: Sandbox) -> None:
     private_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     private = private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     public = private_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -221,7 +221,7 @@ def test_atlassian_searches_and_reads(sandbox: Sandbox) -> None:
         ),
     ],
 )
-def test_query(sandbox: Sandbox, jql: str, expected: list[str]) -> None:
+def test_query_finds_issues(sandbox: Sandbox, jql: str, expected: list[str]) -> None:
     assert keys(get(sandbox, SEARCH, jql=jql, fields="summary")) == expected
 
 
@@ -238,7 +238,7 @@ def test_query(sandbox: Sandbox, jql: str, expected: list[str]) -> None:
         ('summary ~ "a\\q"', "illegal JQL escape sequence"),
     ],
 )
-def test_query_that_does_not_parse(sandbox: Sandbox, jql: str, words: str) -> None:
+def test_malformed_query_is_rejected(sandbox: Sandbox, jql: str, words: str) -> None:
     for validate in ("strict", "none"):
         response = get(sandbox, SEARCH, jql=jql, validateQuery=validate)
         assert response.status_code == 400
@@ -261,7 +261,9 @@ def test_query_that_does_not_parse(sandbox: Sandbox, jql: str, words: str) -> No
         ("project = REL order by colour", "Not able to sort using field 'colour'"),
     ],
 )
-def test_query_without_meaning(sandbox: Sandbox, jql: str, words: str) -> None:
+def test_query_with_unknown_names_is_rejected_or_gives_warnings(
+    sandbox: Sandbox, jql: str, words: str
+) -> None:
     strict = get(sandbox, SEARCH, jql=jql)
     assert strict.status_code == 400
     assert "errors" not in strict.json()
@@ -276,7 +278,7 @@ def test_query_without_meaning(sandbox: Sandbox, jql: str, words: str) -> None:
 # -- pages ---------------------------------------------------------------------------------------
 
 
-def test_server_caps_the_page(sandbox: Sandbox) -> None:
+def test_server_limits_the_page(sandbox: Sandbox) -> None:
     assert get(sandbox, SEARCH, jql="").json()["maxResults"] == 50
     sandbox.settings("tracker", max_page=20)
 
@@ -286,7 +288,7 @@ def test_server_caps_the_page(sandbox: Sandbox) -> None:
     assert get(sandbox, SEARCH, jql="", maxResults=0).json()["issues"] == []
 
 
-def test_order_is_stable_only_where_it_is_unique(sandbox: Sandbox) -> None:
+def test_order_is_stable_only_if_unique(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", unstable_order=True)
     runs = [keys(get(sandbox, SEARCH, jql="project = OPS ORDER BY status")) for _run in range(3)]
     assert len({tuple(run) for run in runs}) > 1
@@ -294,7 +296,7 @@ def test_order_is_stable_only_where_it_is_unique(sandbox: Sandbox) -> None:
     assert keys(get(sandbox, SEARCH, jql=jql)) == keys(get(sandbox, SEARCH, jql=jql))
 
 
-def test_window_has_an_end(sandbox: Sandbox) -> None:
+def test_result_window_is_limited(sandbox: Sandbox) -> None:
     response = get(sandbox, SEARCH, jql="", startAt=9990, maxResults=50)
     assert response.status_code == 500
     assert response.headers["content-type"].startswith("application/xml")
@@ -310,7 +312,7 @@ def test_long_query_needs_post(sandbox: Sandbox) -> None:
     assert post(sandbox, SEARCH, {"jql": jql, "maxResults": 0}).json()["total"] == 130
 
 
-def test_post_with_members_that_the_server_does_not_know(sandbox: Sandbox) -> None:
+def test_post_with_unknown_members_is_rejected(sandbox: Sandbox) -> None:
     body = {"jql": "key = REL-1", "fields": ["summary"], "fieldsByKeys": True}
     assert keys(post(sandbox, SEARCH, body)) == ["REL-1"]
     sandbox.settings("tracker", unrecognized=["fieldsByKeys"])
@@ -319,7 +321,7 @@ def test_post_with_members_that_the_server_does_not_know(sandbox: Sandbox) -> No
     assert 'Unrecognized field "fieldsByKeys"' in refused.json()["errorMessages"][0]
 
 
-def test_search_shows_what_was_asked_for(sandbox: Sandbox) -> None:
+def test_search_returns_requested_fields(sandbox: Sandbox) -> None:
     query = {"jql": "key = REL-1", "fields": "*all,-comment", "expand": "names,schema"}
     response = get(sandbox, SEARCH, **query, properties="release").json()
     fields = response["issues"][0]["fields"]
@@ -333,7 +335,7 @@ def test_search_shows_what_was_asked_for(sandbox: Sandbox) -> None:
     assert default["status"]["statusCategory"]["key"] == "done"
 
 
-def test_cloud_search(sandbox: Sandbox) -> None:
+def test_cloud_search_is_paged_by_token(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", deployment="Cloud")
     gone = get(sandbox, SEARCH, jql="project = OPS")
     assert gone.status_code == 410
@@ -354,7 +356,7 @@ def test_cloud_search(sandbox: Sandbox) -> None:
 # -- login ---------------------------------------------------------------------------------------
 
 
-def test_refused_logins(sandbox: Sandbox) -> None:
+def test_wrong_logins_are_rejected(sandbox: Sandbox) -> None:
     address = sandbox.urls["tracker"] + "/rest/api/2/project"
     wrong = ("reporter", "wrong")
     for shape, status, start in (
@@ -371,7 +373,7 @@ def test_refused_logins(sandbox: Sandbox) -> None:
     assert response.content == b""
 
 
-def test_wrong_login_counts_as_anonymous(sandbox: Sandbox) -> None:
+def test_wrong_login_may_count_as_anonymous(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", anonymous_on_bad_login=True)
     base = sandbox.urls["tracker"]
     wrong = ("reporter", "wrong")
@@ -386,7 +388,7 @@ def test_wrong_login_counts_as_anonymous(sandbox: Sandbox) -> None:
     assert "Login Required" in issue.json()["errorMessages"]
 
 
-def test_captcha_locks_even_the_right_password(sandbox: Sandbox) -> None:
+def test_captcha_rejects_the_correct_password(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", captcha=True)
     response = get(sandbox, "/rest/api/2/project")
     assert response.status_code == 403
@@ -394,7 +396,7 @@ def test_captcha_locks_even_the_right_password(sandbox: Sandbox) -> None:
     assert response.headers["X-Authentication-Denied-Reason"].startswith("CAPTCHA_CHALLENGE")
 
 
-def test_answers_name_the_account(sandbox: Sandbox) -> None:
+def test_responses_name_the_account(sandbox: Sandbox) -> None:
     response = get(sandbox, "/rest/api/2/serverInfo")
     assert response.json()["deploymentType"] == "Server"
     assert response.headers["X-AUSERNAME"] == "reporter"
@@ -415,7 +417,7 @@ def media_requests(sandbox: Sandbox) -> list[dict[str, Any]]:
     ]
 
 
-def test_cloud_hands_attachments_over_to_another_host(client: Any, sandbox: Sandbox) -> None:
+def test_cloud_redirects_attachments_to_another_host(client: Any, sandbox: Sandbox) -> None:
     sandbox.settings("tracker", deployment="Cloud")
     first = attachments(client)[0]
     assert first.content.endswith("/rest/api/2/attachment/content/501")
@@ -431,7 +433,7 @@ def test_cloud_hands_attachments_over_to_another_host(client: Any, sandbox: Sand
     assert (part.status_code, part.content) == (206, b"upload")
 
 
-def test_signed_address_is_good_for_one_attachment(sandbox: Sandbox) -> None:
+def test_signed_address_is_valid_for_one_attachment(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", deployment="Cloud")
     address = sandbox.urls["tracker"] + "/rest/api/3/attachment/content/501"
     handed = requests.get(address, auth=LOGIN, allow_redirects=False, timeout=10)
@@ -445,7 +447,7 @@ def test_signed_address_is_good_for_one_attachment(sandbox: Sandbox) -> None:
     assert anonymous.status_code == 401
 
 
-def test_old_server_sends_a_token_to_the_login_page(sandbox: Sandbox) -> None:
+def test_old_server_redirects_a_token_to_the_login_page(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", attachment_logins=["basic"])
     by_token = JIRA(sandbox.urls["tracker"], token_auth=TOKEN, max_retries=0)
     first = attachments(by_token)[0]
@@ -459,14 +461,14 @@ def test_old_server_sends_a_token_to_the_login_page(sandbox: Sandbox) -> None:
     assert len(requests.get(first.content, auth=LOGIN, timeout=10).content) == first.size
 
 
-def test_wrong_login_is_sent_to_the_login_page(sandbox: Sandbox) -> None:
+def test_wrong_login_is_redirected_to_the_login_page(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", anonymous_on_bad_login=True)
     address = sandbox.urls["tracker"] + "/secure/attachment/501/server%20log.txt"
     refused = requests.get(address, auth=("a", "b"), allow_redirects=False, timeout=10)
     assert (refused.status_code, refused.headers["X-AUSERNAME"]) == (302, "anonymous")
 
 
-def test_names_come_in_the_language_of_the_account_unless_one_is_forced(sandbox: Sandbox) -> None:
+def test_names_have_the_language_of_the_account_unless_forced(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", account_language="de")
     languages = {"X-Force-Accept-Language": "true", "Accept-Language": "en"}
     for headers, expected in (({}, "Fertig"), (languages, "Done")):
@@ -486,7 +488,7 @@ def test_cloud_lists_projects_by_page(sandbox: Sandbox) -> None:
 # -- the written interface -----------------------------------------------------------------------
 
 
-def test_written_interface_and_nothing_else(sandbox: Sandbox) -> None:
+def test_documented_flavour_has_only_documented_routes(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", flavour="written")
 
     found = get(sandbox, SEARCH, jql="key = REL-2").json()

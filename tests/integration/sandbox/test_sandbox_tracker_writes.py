@@ -59,7 +59,7 @@ def fix_versions(sandbox: Sandbox, key: str) -> list[str]:
 # -- versions, by third-party clients ------------------------------------------------------------
 
 
-def test_jira_makes_changes_orders_and_deletes_versions(client: Any, sandbox: Sandbox) -> None:
+def test_jira_creates_updates_orders_and_deletes_versions(client: Any, sandbox: Sandbox) -> None:
     made = client.create_version("3.0.0", "REL", description="next", startDate="2026-05-01")
     assert (made.released, made.archived, made.description) == (False, False, "next")
     assert made.userStartDate == "01/May/26"
@@ -103,7 +103,7 @@ def test_jira_edits_and_deletes_its_comment_and_watches(client: Any) -> None:
     assert {one.fields.status.statusCategory.key for one in found} == {"done", "indeterminate"}
 
 
-def test_jira_makes_changes_counts_and_deletes_components(client: Any) -> None:
+def test_jira_creates_updates_counts_and_deletes_components(client: Any) -> None:
     made = client.create_component(
         "installer", "REL", "first", leadUserName="alice", assigneeType="COMPONENT_LEAD"
     )
@@ -173,7 +173,7 @@ def test_atlassian_handles_versions(sandbox: Sandbox) -> None:
 # -- special cases of versions -------------------------------------------------------------------
 
 
-def test_release_moves_what_is_unresolved(sandbox: Sandbox) -> None:
+def test_release_moves_unresolved_issues(sandbox: Sandbox) -> None:
     number, target = (version_id(sandbox, name) for name in ("2.0.0", "1.1.0"))
     address = f"{sandbox.urls['tracker']}{API}/version/{target}"
     unknown = {"released": True, "moveUnfixedIssuesTo": address + "9"}
@@ -192,7 +192,7 @@ def test_release_moves_what_is_unresolved(sandbox: Sandbox) -> None:
     assert words.startswith('Unrecognized field "moveUnfixedIssuesTo"')
 
 
-def test_versions_that_are_refused(sandbox: Sandbox) -> None:
+def test_invalid_versions_are_rejected(sandbox: Sandbox) -> None:
     def create(**members: Any) -> requests.Response:
         return ask(sandbox, "POST", "/version", {"project": "REL", **members})
 
@@ -216,7 +216,7 @@ def test_versions_that_are_refused(sandbox: Sandbox) -> None:
     assert refused(ask(sandbox, "GET", "/version/x9"), 404)["errorMessages"] == [message]
 
 
-def test_targets_of_a_deletion(sandbox: Sandbox) -> None:
+def test_deleted_version_moves_its_issues_to_the_targets(sandbox: Sandbox) -> None:
     number = version_id(sandbox, "1.0.0")
     other = ask(sandbox, "POST", "/version", {"project": "OPS", "name": "1.0.0"}).json()["id"]
     path = f"/version/{number}/removeAndSwap"
@@ -237,7 +237,7 @@ def test_targets_of_a_deletion(sandbox: Sandbox) -> None:
     assert fix_versions(sandbox, "REL-1") == []
 
 
-def test_dates_of_versions(sandbox: Sandbox) -> None:
+def test_dates_of_versions_are_checked(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", version_post_ignores_states=True)
     members = {"project": "REL", "name": " 5 ", "released": True, "releaseDate": "2020-05-31"}
     made = ask(sandbox, "POST", "/version", members)
@@ -254,7 +254,7 @@ def test_dates_of_versions(sandbox: Sandbox) -> None:
     assert {"releaseDate", "userReleaseDate", "overdue"} & set(cleared) == set()
 
 
-def test_merge_and_old_servers(sandbox: Sandbox) -> None:
+def test_versions_are_merged_without_remove_and_swap(sandbox: Sandbox) -> None:
     number, target = (version_id(sandbox, name) for name in ("1.0.0", "1.1.0"))
     sandbox.settings("tracker", remove_and_swap=False)
     assert ask(sandbox, "POST", f"/version/{number}/removeAndSwap", {}).status_code == 404
@@ -265,7 +265,7 @@ def test_merge_and_old_servers(sandbox: Sandbox) -> None:
 # -- issues, by a third-party client -------------------------------------------------------------
 
 
-def test_jira_assigns_and_asks_what_it_may(client: Any) -> None:
+def test_jira_assigns_and_reads_its_permissions(client: Any) -> None:
     for given, found in (("boris", "boris"), (-1, "reporter"), (None, None)):
         assert client.assign_issue("REL-19", given)
         assert getattr(client.issue("REL-19").fields.assignee, "name", None) == found
@@ -290,7 +290,7 @@ def test_jira_reads_renames_and_archives_versions(client: Any) -> None:
     assert client.version_count_related_issues(version.id)["issuesAffectedCount"] == 0
 
 
-def test_jira_makes_and_edits_an_issue(client: Any, sandbox: Sandbox) -> None:
+def test_jira_creates_and_edits_an_issue(client: Any, sandbox: Sandbox) -> None:
     sandbox.seed({"tracker": {"fields": FIELDS}})
     fields = {
         "project": "REL",
@@ -331,7 +331,7 @@ def test_jira_makes_and_edits_an_issue(client: Any, sandbox: Sandbox) -> None:
     assert again.key == "REL-27"
 
 
-def test_jira_reads_what_may_be_set(client: Any, sandbox: Sandbox) -> None:
+def test_jira_reads_editable_fields(client: Any, sandbox: Sandbox) -> None:
     sandbox.seed({"tracker": {"fields": FIELDS}})
     types = client.project_issue_types("REL")
     assert {type_.name for type_ in types} == {"Task", "Bug", "Story"}
@@ -408,7 +408,7 @@ def test_jira_finds_people(client: Any) -> None:
     assert [priority.name for priority in client.priorities()] == ["Medium", "High"]
 
 
-def test_jira_makes_many(client: Any) -> None:
+def test_jira_creates_many_issues(client: Any) -> None:
     good = {"project": "OPS", "issuetype": {"name": "Bug"}, "summary": "one"}
     made = client.create_issues([good, {**good, "summary": ""}])
     assert [one["status"] for one in made] == ["Success", "Error"]
@@ -441,7 +441,9 @@ def edit(sandbox: Sandbox, **members: Any) -> requests.Response:
         ({"customfield_9": 1}, "Field 'customfield_9' cannot be set. It is not on the"),
     ],
 )
-def test_one_bad_field_refuses_all(sandbox: Sandbox, fields: dict[str, Any], words: str) -> None:
+def test_invalid_field_rejects_the_complete_edit(
+    sandbox: Sandbox, fields: dict[str, Any], words: str
+) -> None:
     sandbox.seed({"tracker": {"fields": FIELDS}})
     response = refused(edit(sandbox, fields={"duedate": "2026-06-01", **fields}), 400)
     ((field, text),) = response["errors"].items()
@@ -450,7 +452,7 @@ def test_one_bad_field_refuses_all(sandbox: Sandbox, fields: dict[str, Any], wor
     assert ask(sandbox, "GET", "/issue/REL-19").json()["fields"]["duedate"] is None
 
 
-def test_fields_and_verbs(sandbox: Sandbox) -> None:
+def test_fields_and_verbs_are_applied(sandbox: Sandbox) -> None:
     both = edit(sandbox, fields={"labels": []}, update={"labels": [{"add": "x"}]})
     assert "both" in refused(both, 400)["errors"]["labels"]
     bad = edit(sandbox, update={"summary": [{"add": "x"}]})
@@ -470,7 +472,7 @@ def test_fields_and_verbs(sandbox: Sandbox) -> None:
     assert fields["comment"]["comments"][0]["body"] == "by the way"
 
 
-def test_screens_and_closed_statuses(sandbox: Sandbox) -> None:
+def test_screens_and_closed_statuses_limit_edits(sandbox: Sandbox) -> None:
     screens = {"create": ["summary", "labels"], "edit": ["summary"]}
     project = {"key": "REL", "name": "Releases", "screens": screens, "required": ["labels"]}
     sandbox.seed({"tracker": {"projects": [project]}})
@@ -491,7 +493,7 @@ def test_screens_and_closed_statuses(sandbox: Sandbox) -> None:
     assert "summary" in refused(edit(sandbox, fields={"summary": "x"}), 400)["errors"]
 
 
-def test_new_issue_is_not_in_the_index_at_once(sandbox: Sandbox) -> None:
+def test_new_issue_is_indexed_later(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", index_lag_searches=2)
     fields = {"project": {"key": "REL"}, "issuetype": {"name": "Task"}, "summary": "x"}
     made = ask(sandbox, "POST", "/issue", {"fields": {**fields, "labels": ["fresh"]}})
@@ -511,7 +513,7 @@ def move(sandbox: Sandbox, key: str, number: str, **members: Any) -> requests.Re
     )
 
 
-def test_transitions_that_are_refused(sandbox: Sandbox) -> None:
+def test_invalid_transitions_are_rejected(sandbox: Sandbox) -> None:
     words = refused(move(sandbox, "REL-19", "41"), 400)["errorMessages"][0]
     assert "workflow operation (Reopen) that is not valid for the current state" in words
     assert (
@@ -534,7 +536,7 @@ def test_transitions_that_are_refused(sandbox: Sandbox) -> None:
     assert ask(sandbox, "GET", "/issue/REL-19/comment").json()["total"] == 1
 
 
-def test_validators_and_post_functions(sandbox: Sandbox) -> None:
+def test_validators_and_post_functions_run(sandbox: Sandbox) -> None:
     step = {
         "id": 7,
         "name": "Hand over",
@@ -557,7 +559,7 @@ def test_validators_and_post_functions(sandbox: Sandbox) -> None:
     assert (offered["to"]["name"], status) == ("In Progress", "Done")
 
 
-def test_links_comments_and_files_that_are_refused(sandbox: Sandbox) -> None:
+def test_invalid_links_comments_and_files_are_rejected(sandbox: Sandbox) -> None:
     link = {
         "type": {"name": "Odd"},
         "inwardIssue": {"key": "REL-1"},
@@ -637,7 +639,7 @@ def test_cloud_people_have_account_ids(sandbox: Sandbox) -> None:
     assert [value["name"] for value in released.json()["values"]] == ["1.0.0"]
 
 
-def test_written_interface_knows_no_writes(sandbox: Sandbox) -> None:
+def test_documented_flavour_has_no_writes(sandbox: Sandbox) -> None:
     sandbox.settings("tracker", flavour="written")
     for method, path in (
         ("POST", "/issue"),

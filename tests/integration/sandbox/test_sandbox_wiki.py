@@ -92,7 +92,7 @@ def test_client_creates_reads_and_updates_a_page(client: Any) -> None:
     assert first["body"]["storage"]["value"].endswith(">first<br /></p>")
 
 
-def test_client_is_told_what_is_wrong(client: Any) -> None:
+def test_client_gets_the_error_messages(client: Any) -> None:
     with pytest.raises(ApiError, match="no content with the given id"):
         client.get_page_by_id("4711")
     with pytest.raises(ApiValueError):
@@ -111,7 +111,7 @@ def test_client_handles_labels_and_properties(client: Any) -> None:
 # -- reading -------------------------------------------------------------------------------------
 
 
-def test_body_is_there_only_when_it_is_expanded(sandbox: Sandbox) -> None:
+def test_body_is_returned_only_if_expanded(sandbox: Sandbox) -> None:
     plain = send(sandbox, "GET", HANDBOOK).json()
     assert {"space", "version", "history"} <= set(plain)
     assert "body" not in plain
@@ -123,7 +123,7 @@ def test_body_is_there_only_when_it_is_expanded(sandbox: Sandbox) -> None:
     assert "space" not in whole
 
 
-def test_pages_by_title(sandbox: Sandbox) -> None:
+def test_pages_are_found_by_title(sandbox: Sandbox) -> None:
     query = {"spaceKey": "REL", "title": "handbook", "type": "page"}
     found = send(sandbox, "GET", "/rest/api/content", **query, expand="version").json()
     assert (found["size"], found["results"][0]["id"]) == (1, "1002")
@@ -137,7 +137,7 @@ def test_pages_by_title(sandbox: Sandbox) -> None:
     assert "next" not in second["_links"]
 
 
-def test_hidden_drafted_and_trashed_pages(sandbox: Sandbox) -> None:
+def test_hidden_draft_and_trashed_pages_are_not_found(sandbox: Sandbox) -> None:
     common = {"space": "REL", "body": "<p>x</p>"}
     pages = [
         {"id": "3001", "title": "Hidden", "hidden": True, **common},
@@ -165,7 +165,7 @@ def test_hidden_drafted_and_trashed_pages(sandbox: Sandbox) -> None:
 # -- writing -------------------------------------------------------------------------------------
 
 
-def test_update_needs_the_next_version(sandbox: Sandbox) -> None:
+def test_update_requires_the_next_version(sandbox: Sandbox) -> None:
     for number in (3, 5):
         words = refused(send(sandbox, "PUT", HANDBOOK, update(number)), 409)
         assert words.endswith("Version must be incremented on update. Current version is: 3")
@@ -189,7 +189,7 @@ def test_update_needs_the_next_version(sandbox: Sandbox) -> None:
         ([], "JSON object"),
     ],
 )
-def test_update_that_is_refused(sandbox: Sandbox, members: Any, words: str) -> None:
+def test_invalid_update_is_rejected(sandbox: Sandbox, members: Any, words: str) -> None:
     assert words in refused(send(sandbox, "PUT", HANDBOOK, members), 400)
     assert send(sandbox, "GET", HANDBOOK).json()["version"]["number"] == 3
 
@@ -206,13 +206,13 @@ def test_update_that_is_refused(sandbox: Sandbox, members: Any, words: str) -> N
         ("<other:x />", "not defined", "[1,"),
     ],
 )
-def test_body_that_is_not_well_formed(sandbox: Sandbox, body: str, words: str, place: str) -> None:
+def test_malformed_body_is_rejected(sandbox: Sandbox, body: str, words: str, place: str) -> None:
     message = refused(send(sandbox, "PUT", HANDBOOK, update(4, body)), 400)
     assert words in message
     assert f"at [row,col {{unknown-source}}]: {place}" in message
 
 
-def test_writes_need_the_anti_forgery_header(sandbox: Sandbox) -> None:
+def test_writes_require_the_csrf_header(sandbox: Sandbox) -> None:
     address = sandbox.urls["wiki"] + HANDBOOK
     sandbox.settings("wiki", require_xsrf=True)
     response = requests.put(address, json=update(4), auth=LOGIN, timeout=10)
@@ -225,7 +225,7 @@ def test_writes_need_the_anti_forgery_header(sandbox: Sandbox) -> None:
     assert (upload.status_code, upload.text) == (403, "XSRF check failed")
 
 
-def test_parent_is_kept_or_lost(sandbox: Sandbox) -> None:
+def test_parent_is_kept_or_removed(sandbox: Sandbox) -> None:
     def parents() -> list[str]:
         page = send(sandbox, "GET", HANDBOOK, expand="ancestors").json()
         return [above["id"] for above in page["ancestors"]]
@@ -239,7 +239,7 @@ def test_parent_is_kept_or_lost(sandbox: Sandbox) -> None:
     assert parents() == []
 
 
-def test_another_writer_gets_in_between(sandbox: Sandbox) -> None:
+def test_concurrent_edit_is_a_conflict(sandbox: Sandbox) -> None:
     sandbox.settings("wiki", edits_before_put=1, edit_body="<p>another</p>")
     words = refused(send(sandbox, "PUT", HANDBOOK, update(4)), 409)
     assert words.endswith("Current version is: 4")
@@ -248,21 +248,21 @@ def test_another_writer_gets_in_between(sandbox: Sandbox) -> None:
     assert send(sandbox, "PUT", HANDBOOK, update(5)).status_code == 200
 
 
-def test_lock_error_that_was_ordered(sandbox: Sandbox) -> None:
+def test_lock_error_is_returned_on_request(sandbox: Sandbox) -> None:
     message = "org.springframework.orm.hibernate.OptimisticLockException: row was updated"
     sandbox.fault(service="wiki", method="PUT", status=409, body={"message": message})
     assert send(sandbox, "PUT", HANDBOOK, update(4)).json()["message"] == message
     assert send(sandbox, "PUT", HANDBOOK, update(4)).status_code == 200
 
 
-def test_create_that_is_refused(sandbox: Sandbox) -> None:
+def test_invalid_creation_is_rejected(sandbox: Sandbox) -> None:
     page = update(1, title="HANDBOOK")
     assert "already exists" in refused(send(sandbox, "POST", "/rest/api/content", page), 400)
     elsewhere = update(1, space={"key": "NONE"})
     refused(send(sandbox, "POST", "/rest/api/content", elsewhere), 404)
 
 
-def test_properties_have_versions_of_their_own(sandbox: Sandbox) -> None:
+def test_properties_have_versions(sandbox: Sandbox) -> None:
     path = HANDBOOK + "/property"
     assert send(sandbox, "GET", path + "/hash").status_code == 404
     created = send(sandbox, "PUT", path + "/hash", {"value": 1, "version": {"number": 1}})
@@ -274,7 +274,7 @@ def test_properties_have_versions_of_their_own(sandbox: Sandbox) -> None:
     assert send(sandbox, "GET", HANDBOOK).json()["version"]["number"] == 3
 
 
-def test_logins(sandbox: Sandbox) -> None:
+def test_logins_are_checked(sandbox: Sandbox) -> None:
     address = sandbox.urls["wiki"] + HANDBOOK
     bearer = {"Authorization": "Bearer wiki-token-1234567890"}
     assert requests.get(address, headers=bearer, timeout=10).status_code == 200
@@ -288,7 +288,7 @@ def test_logins(sandbox: Sandbox) -> None:
 # -- the written interface -----------------------------------------------------------------------
 
 
-def test_written_interface_and_nothing_else(sandbox: Sandbox) -> None:
+def test_documented_flavour_has_only_documented_routes(sandbox: Sandbox) -> None:
     sandbox.settings("wiki", flavour="written")
     page = send(sandbox, "GET", HANDBOOK, expand="ancestors").json()
     assert set(page) == {"id", "type", "title", "space", "body", "version"}
@@ -338,7 +338,7 @@ def without_local_ids(body: str) -> str:
         ),
     ],
 )
-def test_save_rewrites(sent: str, stored: str) -> None:
+def test_save_rewrites_the_body(sent: str, stored: str) -> None:
     assert without_local_ids(sent) == stored
 
 
@@ -364,7 +364,7 @@ def test_save_completes_macros() -> None:
     assert rewrite(MACRO, "REL") == rewrite(MACRO, "REL")
 
 
-def test_save_keeps_macro_ids_unless_they_collide() -> None:
+def test_save_keeps_macro_ids_unless_repeated() -> None:
     macro = '<ac:structured-macro ac:name="toc" ac:macro-id="one" />'
     stored = rewrite(macro + macro, "REL")
     assert stored.count('ac:macro-id="one"') == 1
@@ -379,7 +379,7 @@ def test_save_numbers_tasks_and_blocks() -> None:
     assert '<ac:task-list ac:local-id="' in stored
 
 
-def test_save_over_http(sandbox: Sandbox) -> None:
+def test_save_rewrites_over_http(sandbox: Sandbox) -> None:
     send(sandbox, "PUT", HANDBOOK, update(4, MACRO))
     page = send(sandbox, "GET", HANDBOOK, expand="body.storage").json()
     assert page["body"]["storage"]["value"] == rewrite(MACRO, "REL")
@@ -402,13 +402,13 @@ def _inside(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.recursive(LEAF, _inside, max_leaves=12), max_size=4).map("".join))
-def test_save_of_what_was_saved_changes_nothing(body: str) -> None:
+def test_saving_a_saved_body_changes_nothing(body: str) -> None:
     stored = rewrite(body, "REL")
     assert rewrite(stored, "REL") == stored
 
 
 @given(TEXT)
-def test_any_text_is_stored_or_refused(text: str) -> None:
+def test_any_text_is_stored_or_rejected(text: str) -> None:
     try:
         stored = rewrite(text, "REL")
     except StorageError:
@@ -441,7 +441,7 @@ def test_client_handles_attachments(client: Any, sandbox: Sandbox, tmp_path: Pat
     assert send(sandbox, "GET", HANDBOOK).json()["version"]["number"] == 3
 
 
-def test_attachments_that_are_refused(sandbox: Sandbox) -> None:
+def test_invalid_attachments_are_rejected(sandbox: Sandbox) -> None:
     def upload(path: str, **options: Any) -> requests.Response:
         files = {"file": ("a.txt", b"a", "text/plain")}
         return requests.post(
@@ -461,7 +461,7 @@ def test_attachments_that_are_refused(sandbox: Sandbox) -> None:
     assert send(sandbox, "PUT", CHILDREN).status_code == 405
 
 
-def test_a_listing_of_attachments_comes_in_parts(sandbox: Sandbox) -> None:
+def test_attachments_are_listed_in_parts(sandbox: Sandbox) -> None:
     for number in range(3):
         files = {"file": (f"{number} ä.txt", b"x" * number)}
         address = sandbox.urls["wiki"] + CHILDREN
@@ -502,7 +502,7 @@ def test_client_sets_and_clears_restrictions(client: Any) -> None:
     assert shown["update"]["restrictions"]["group"]["results"] == [writers]
 
 
-def test_client_makes_changes_and_deletes_a_space(client: Any) -> None:
+def test_client_creates_updates_and_deletes_a_space(client: Any) -> None:
     made = client.create_space("DOC", "Documentation")
     assert made["key"] == "DOC"
     client.update_space("DOC", {"name": "Docs"})

@@ -131,7 +131,7 @@ def test_client_handles_labels_properties_and_files(client: Any) -> None:
 # -- trees ---------------------------------------------------------------------------------------
 
 
-def test_move_takes_the_subtree_along(sandbox: Sandbox) -> None:
+def test_move_includes_the_subtree(sandbox: Sandbox) -> None:
     parent = made(sandbox, "A")
     child = made(sandbox, "B", parent)
     path = f"{CONTENT}/{parent}/move/append/1002"
@@ -146,7 +146,7 @@ def test_move_takes_the_subtree_along(sandbox: Sandbox) -> None:
     refused(ask(sandbox, "PUT", f"{CONTENT}/{parent}/move/beside/{child}"), 400)
 
 
-def test_order_by_hand(sandbox: Sandbox) -> None:
+def test_pages_are_ordered_manually(sandbox: Sandbox) -> None:
     sandbox.settings("wiki", deployment="Cloud")
     pages = {title: made(sandbox, title) for title in "abc"}
     ask(sandbox, "PUT", f"{CONTENT}/{pages['c']}/move/before/{pages['a']}")
@@ -160,7 +160,7 @@ def test_order_by_hand(sandbox: Sandbox) -> None:
     assert titles(top) == ["Releases", "c"]
 
 
-def test_one_request_gives_all_of_a_page(sandbox: Sandbox) -> None:
+def test_one_request_returns_all_of_a_page(sandbox: Sandbox) -> None:
     for number in range(30):
         made(sandbox, f"N{number}")
     expand = "children.page,children.attachment,metadata.labels,ancestors,version,body.storage"
@@ -204,7 +204,7 @@ def test_links_follow_a_rename(sandbox: Sandbox) -> None:
     assert "Other" not in stored()["body"]["storage"]["value"]
 
 
-def test_restored_page_is_as_it_was(sandbox: Sandbox) -> None:
+def test_restored_page_is_unchanged(sandbox: Sandbox) -> None:
     page = made(sandbox, "Gone")
     ask(sandbox, "DELETE", f"{CONTENT}/{page}")
     assert made(sandbox, "Gone") != page
@@ -220,7 +220,7 @@ def test_restored_page_is_as_it_was(sandbox: Sandbox) -> None:
     refused(ask(sandbox, "POST", CONTENT, new("away")), 400)
 
 
-def test_parents_that_a_new_page_gets(sandbox: Sandbox) -> None:
+def test_new_page_gets_its_parents(sandbox: Sandbox) -> None:
     sandbox.settings("wiki", orphans_below_home=True)
     orphan = new("Orphan")
     del orphan["ancestors"]
@@ -237,7 +237,7 @@ def test_parents_that_a_new_page_gets(sandbox: Sandbox) -> None:
 # -- labels, properties, files -------------------------------------------------------------------
 
 
-def test_labels_split_at_blanks(sandbox: Sandbox) -> None:
+def test_labels_are_split_at_blanks(sandbox: Sandbox) -> None:
     path = f"{CONTENT}/1002/label"
     added = ask(sandbox, "POST", path, [{"prefix": "global", "name": "New abc"}])
     names = [result["name"] for result in added.json()["results"]]
@@ -254,7 +254,7 @@ def test_labels_split_at_blanks(sandbox: Sandbox) -> None:
     assert ask(sandbox, "GET", f"{CONTENT}/{page}/label").json()["results"][0]["name"] == "one"
 
 
-def test_properties_have_limits(sandbox: Sandbox) -> None:
+def test_properties_are_limited(sandbox: Sandbox) -> None:
     path = f"{CONTENT}/1002/property"
     for key, value in (("k" * 256, 1), ("k", "v" * 32768)):
         refused(ask(sandbox, "POST", path, {"key": key, "value": value}), 400)
@@ -265,7 +265,7 @@ def test_properties_have_limits(sandbox: Sandbox) -> None:
     assert [result["key"] for result in page["results"] + rest["results"]] == ["k0", "k1", "k2"]
 
 
-def test_files_on_servers_and_in_the_cloud(sandbox: Sandbox) -> None:
+def test_attachment_upload_depends_on_settings_and_deployment(sandbox: Sandbox) -> None:
     address = f"{sandbox.urls['wiki']}{CONTENT}/1002/child/attachment"
 
     def upload(method: str, content: bytes, path: str = "") -> requests.Response:
@@ -304,19 +304,19 @@ def test_files_on_servers_and_in_the_cloud(sandbox: Sandbox) -> None:
         ("space = REL and id not in (1001, 1002)", ["Release notes"]),
     ],
 )
-def test_content_query(sandbox: Sandbox, cql: str, expected: list[str]) -> None:
+def test_content_query_finds_pages(sandbox: Sandbox, cql: str, expected: list[str]) -> None:
     assert titles(ask(sandbox, "GET", CONTENT + "/search", cql=cql)) == expected
 
 
 @pytest.mark.parametrize(
     "cql", ["", "colour = red", "title", "title = (", "space = REL order title"]
 )
-def test_content_query_that_is_refused(sandbox: Sandbox, cql: str) -> None:
+def test_invalid_content_query_is_rejected(sandbox: Sandbox, cql: str) -> None:
     words = refused(ask(sandbox, "GET", CONTENT + "/search", cql=cql), 400)
     assert "Could not parse cql" in words
 
 
-def test_index_lags_and_the_cloud_pages_by_cursor(sandbox: Sandbox) -> None:
+def test_index_is_delayed_and_cloud_pages_by_cursor(sandbox: Sandbox) -> None:
     sandbox.settings("wiki", index_lag_searches=1, deployment="Cloud")
     made(sandbox, "Fresh")
     address = CONTENT + "/search"
@@ -330,7 +330,7 @@ def test_index_lags_and_the_cloud_pages_by_cursor(sandbox: Sandbox) -> None:
     assert "Invalid cursor" in refused(wrong, 400)
 
 
-def test_restricted_pages_hide_what_is_below(sandbox: Sandbox) -> None:
+def test_restricted_pages_hide_their_children(sandbox: Sandbox) -> None:
     common = {"space": "REL", "body": "<p>x</p>"}
     pages: list[dict[str, Any]] = [
         {"id": "3001", "title": "Ours", "parent": "1003", "restrictions": {"read": ["reporter"]}},
@@ -353,7 +353,7 @@ def test_restricted_pages_hide_what_is_below(sandbox: Sandbox) -> None:
     assert shown["update"]["restrictions"]["user"]["results"][0]["username"] == "author"
 
 
-def test_who_am_i(sandbox: Sandbox) -> None:
+def test_current_user_is_returned(sandbox: Sandbox) -> None:
     assert ask(sandbox, "GET", "/rest/api/user/current").json()["username"] == "reporter"
     sandbox.settings("wiki", deployment="Cloud", anonymous_on_bad_login=True)
     assert ask(sandbox, "GET", "/rest/api/user/current").json()["accountId"] == "account-reporter"

@@ -49,6 +49,6 @@ def test_client_handles_properties_children_and_the_trash(client: Any) -> None:
     assert [page["id"] for page in client.get_child_pages("1001")] == ["1003"]
 
 
-def test_client_reads_a_list_part_by_part(client: Any) -> None:
+def test_client_reads_a_list_in_parts(client: Any) -> None:
     pages = client.get_pages(limit=1, body_format="storage")
     assert [page["id"] for page in pages] == ["1001", "1002", "1003", "1101"]

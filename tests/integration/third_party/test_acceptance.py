@@ -33,7 +33,7 @@ def test_every_service_has_a_suite() -> None:
 
 
 @pytest.mark.parametrize("service", VALUES)
-def test_the_sandbox_passes(service: str, fresh: Fresh) -> None:
+def test_sandbox_passes(service: str, fresh: Fresh) -> None:
     sandbox = fresh("real")
     login = connections.connection(service, sandbox.urls[service])
     begin = sandbox.mark()
@@ -66,7 +66,7 @@ def test_another_ci_server_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(nginx.PROGRAM is None, reason="no nginx on this machine")
-def test_a_plain_store_passes(tmp_path: Path) -> None:
+def test_plain_store_passes(tmp_path: Path) -> None:
     with nginx.running(tmp_path) as store:
         (store.files / "store").mkdir()
         login = {"username": nginx.USER, "password": nginx.PASSWORD, "dialect": "generic"}
@@ -94,7 +94,7 @@ def test_missing_and_unknown_values_are_named(capsys: pytest.CaptureFixture[str]
         assert said in capsys.readouterr().err
 
 
-def test_a_server_that_does_not_answer_fails_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unavailable_server_fails_every_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert acceptance.main(["wiki", "http://127.0.0.1:1", "space=REL", "title=x"]) == 1
     printed = capsys.readouterr().out
     assert "| FAILED | " in printed

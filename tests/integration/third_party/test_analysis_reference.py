@@ -98,7 +98,7 @@ def _allowed(action: str) -> set[str]:
 
 
 @pytest.mark.parametrize("module", OPERATIONS)
-def test_a_module_sends_what_the_server_lists(
+def test_module_sends_the_listed_parameters(
     sandbox: Sandbox, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Verify that a module sends listed parameters only, and all required parameters.
@@ -123,7 +123,7 @@ def test_a_module_sends_what_the_server_lists(
     assert set(OPERATIONS[module].values()) <= seen
 
 
-def test_the_sandbox_has_the_actions_of_the_page() -> None:
+def test_sandbox_has_the_listed_actions() -> None:
     assert set(LISTED) - set(ACTIONS) == set()
     more = {
         name: sorted({*action.written, *action.more} - _allowed(name))
@@ -143,7 +143,7 @@ def _post(sandbox: Sandbox, action: str, **form: str) -> requests.Response:
     return requests.post(address, data={**login, "action": action, **form}, timeout=10)
 
 
-def test_the_sandbox_wants_what_the_page_wants(sandbox: Sandbox) -> None:
+def test_sandbox_requires_the_listed_parameters(sandbox: Sandbox) -> None:
     sandbox.reset()
     for action, listed in LISTED.items():
         given = {name: NUMBERS.get(name, "toolchain") for name in listed.get("needs", [])}
@@ -163,7 +163,7 @@ def _is_known(record: Mapping[str, Any], members: Mapping[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("action", RECORDS)
-def test_records_of_the_sandbox_are_those_that_clients_unpack(
+def test_records_of_the_sandbox_have_the_members_read_by_clients(
     sandbox: Sandbox, action: str
 ) -> None:
     form = {"project": "toolchain"} if "project" in LISTED[action].get("needs", []) else {}

@@ -37,7 +37,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.mark.parametrize(("given", "request_name", "form"), INPUTS)
-def test_inputs_are_given_as_a_client_gives_them(
+def test_inputs_are_submitted_like_by_the_client(
     sandbox: Sandbox, given: dict[str, Any], request_name: str, form: dict[str, str]
 ) -> None:
     sandbox.reset()
@@ -76,7 +76,7 @@ def test_inputs_are_given_as_a_client_gives_them(
     assert response.status_code in (200, 302)
 
 
-def test_a_scan_is_started_as_a_client_starts_it(sandbox: Sandbox) -> None:
+def test_scan_is_started_like_by_the_client(sandbox: Sandbox) -> None:
     """The client sends `delay=0`, and reads `indexing/consoleText`."""
     sandbox.reset()
     login = connections.connection("ci", sandbox.urls["ci"])

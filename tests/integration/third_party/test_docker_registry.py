@@ -157,7 +157,7 @@ def _push(registry: Registry, sandbox: Sandbox) -> dict[str, dict[str, bytes]]:
     return tags
 
 
-def test_the_catalog_is_paged_alike(both: Both) -> None:
+def test_catalog_pages_are_equal(both: Both) -> None:
     responses = both.ask("GET", "_catalog?n=3")
     assert responses["registry"].json() == responses["sandbox"].json()
     links = {
@@ -172,12 +172,12 @@ def test_the_catalog_is_paged_alike(both: Both) -> None:
 
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
 @pytest.mark.parametrize("page", [1, 2, 3, 4, 1000])
-def test_the_client_reads_all_images(both: Both, which: str, page: int) -> None:
+def test_client_reads_all_images(both: Both, which: str, page: int) -> None:
     found = containers.images(RepoClient(both.task(which)), REPO, page=page)
     assert found == sorted(both.tags)
 
 
-def test_tags_are_the_same_in_another_order(both: Both) -> None:
+def test_tags_are_equal_in_another_order(both: Both) -> None:
     responses = both.ask("GET", "team/app/tags/list")
     read = {which: response.json() for which, response in responses.items()}
     for response in read.values():
@@ -196,7 +196,7 @@ def test_tags_are_the_same_in_another_order(both: Both) -> None:
 
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
 @pytest.mark.parametrize("page", [1, 2, 5, 1000])
-def test_the_client_reads_all_tags(both: Both, which: str, page: int) -> None:
+def test_client_reads_all_tags(both: Both, which: str, page: int) -> None:
     """Verify all page sizes. The registry ignores the page size and returns the tags unsorted; the
     sandbox returns pages.
     """
@@ -205,7 +205,7 @@ def test_the_client_reads_all_tags(both: Both, which: str, page: int) -> None:
     assert sorted(found) == sorted(both.tags["team/app"])
 
 
-def test_an_image_that_is_not_there(both: Both) -> None:
+def test_missing_image_is_404(both: Both) -> None:
     responses = both.ask("GET", "team/nothing/tags/list")
     assert {response.status_code for response in responses.values()} == {404}
     codes = [response.json()["errors"][0]["code"] for response in responses.values()]
@@ -229,7 +229,7 @@ def test_manifests_have_the_same_digests(both: Both, name: str, tag: str) -> Non
         assert found == digest_of(pushed), which
 
 
-def test_a_tag_that_is_not_there(both: Both) -> None:
+def test_missing_tag_is_404(both: Both) -> None:
     responses = both.ask("HEAD", "team/app/manifests/nothing")
     assert {response.status_code for response in responses.values()} == {404}
     for which in ("registry", "sandbox"):
@@ -238,7 +238,7 @@ def test_a_tag_that_is_not_there(both: Both) -> None:
         )
 
 
-def test_an_image_whose_tags_are_deleted_stays_without_tags(both: Both) -> None:
+def test_image_without_tags_has_null_tags(both: Both) -> None:
     """Verify an image without tags. This is the last test of `tool`: it deletes the manifests in
     the registry.
     """

@@ -153,7 +153,7 @@ def listed(folder: Path, programs: dict[str, str], stand_ins: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("stores_ends", [True, False])
-def test_the_tokens_of_a_user_are_listed(tmp_path: Path, stores_ends: bool) -> None:
+def test_tokens_of_a_user_are_listed(tmp_path: Path, stores_ends: bool) -> None:
     assert json.dumps(USER) not in program(USER)
     if GROOVY is None:
         print("no groovy on this machine: the script was not run")

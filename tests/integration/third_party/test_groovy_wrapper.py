@@ -166,7 +166,7 @@ def test_every_script_has_an_expected_end() -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_program_is_fit_for_the_language(name: str) -> None:
+def test_program_obeys_the_limits_of_the_language(name: str) -> None:
     """Verify that constants are short enough for Java, and that the script is only in comments."""
     text = re.sub(r"^//.*\n", "", program(name), flags=re.MULTILINE)
     literals = re.findall(r"'([^'\n]*)'", text)
@@ -176,7 +176,7 @@ def test_the_program_is_fit_for_the_language(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENDS_WELL)
-def test_a_script_that_ends_well(answers: Mapping[str, str], name: str) -> None:
+def test_successful_script_returns_its_result(answers: Mapping[str, str], name: str) -> None:
     ended = _ended(answers, name)
     if ended is not None:
         assert (ended.output, ended.result) == ENDS_WELL[name]
@@ -184,7 +184,7 @@ def test_a_script_that_ends_well(answers: Mapping[str, str], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENDS_BADLY)
-def test_a_script_that_ends_badly(answers: Mapping[str, str], name: str) -> None:
+def test_failed_script_returns_its_exception(answers: Mapping[str, str], name: str) -> None:
     ended = _ended(answers, name)
     if ended is not None:
         output, exception, line = ENDS_BADLY[name]

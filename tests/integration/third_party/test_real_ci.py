@@ -223,7 +223,7 @@ def _failure(run: playbook.Run, task: str) -> tuple[str, bool]:
     return event.result["error"]["kind"], event.result["changed"]
 
 
-def test_a_build_is_followed_to_its_end(run: playbook.Run) -> None:
+def test_build_is_followed_to_its_end(run: playbook.Run) -> None:
     result = run.event("build").result
     assert result["build"]["result"] == "SUCCESS", result
     assert result["build"]["number"] == 1
@@ -236,13 +236,13 @@ def test_a_build_is_followed_to_its_end(run: playbook.Run) -> None:
     assert run.event("none needed").result["build"]["result"] == "SUCCESS"
 
 
-def test_what_was_built_is_not_built_again(run: playbook.Run) -> None:
+def test_successful_build_is_not_repeated(run: playbook.Run) -> None:
     result = run.event("built already").result
     assert (result["changed"], result["build"]["number"]) == (False, 1)
     assert result["http"]["writes"] == 0
 
 
-def test_what_the_job_does_not_have_is_refused_before_a_build(run: playbook.Run) -> None:
+def test_invalid_parameter_is_rejected_before_the_build(run: playbook.Run) -> None:
     for task in ("no choice", "no parameter"):
         assert _failure(run, task) == ("rejected", False)
         assert run.event(task).result["http"]["writes"] == 0
@@ -250,13 +250,13 @@ def test_what_the_job_does_not_have_is_refused_before_a_build(run: playbook.Run)
     assert run.event("no parameter").result["msg"].endswith(f"it has {had}")
 
 
-def test_a_bad_end_fails_unless_it_is_accepted(run: playbook.Run) -> None:
+def test_unsuccessful_result_fails_unless_accepted(run: playbook.Run) -> None:
     assert _failure(run, "bad") == ("failed", True)
     assert "broken" in run.event("bad").result["console"]
     assert run.event("bad accepted").result["build"]["result"] == "FAILURE"
 
 
-def test_a_job_that_cannot_be_built_is_not(run: playbook.Run) -> None:
+def test_unbuildable_job_is_an_error(run: playbook.Run) -> None:
     assert _failure(run, "disabled") == ("conflict", False)
     assert _failure(run, "missing") == ("not_found", False)
     assert run.event("info off").result["job"]["buildable"] is False
@@ -272,12 +272,12 @@ def test_many_builds_are_followed_together(run: playbook.Run) -> None:
     assert result["http"]["writes"] == 3
 
 
-def test_a_name_may_be_odd(run: playbook.Run) -> None:
+def test_name_may_contain_special_characters(run: playbook.Run) -> None:
     assert run.event("odd").result["build"]["result"] == "SUCCESS"
     assert run.event("info odd").result["job"]["name"] == ODD
 
 
-def test_a_running_build_is_joined(run: playbook.Run) -> None:
+def test_running_build_is_joined(run: playbook.Run) -> None:
     result = run.event("started").result
     assert (result["joined"], result["changed"]) == (False, True)
     result = run.event("joined").result
@@ -287,7 +287,7 @@ def test_a_running_build_is_joined(run: playbook.Run) -> None:
     assert "started" in run.event("late").result["console"]
 
 
-def test_a_build_that_is_no_pipeline_has_stop_alone(run: playbook.Run) -> None:
+def test_build_that_is_not_a_pipeline_supports_only_stop(run: playbook.Run) -> None:
     """Verify stopping a build that is no pipeline. `term` and `kill` redirect to a missing page
     [ci-10].
     """
@@ -297,18 +297,18 @@ def test_a_build_that_is_no_pipeline_has_stop_alone(run: playbook.Run) -> None:
     assert (result["changed"], result["build"]["result"]) == (True, "ABORTED")
 
 
-def test_what_does_not_run_is_left_alone(run: playbook.Run) -> None:
+def test_completed_build_is_not_stopped(run: playbook.Run) -> None:
     result = run.event("stop again").result
     assert (result["changed"], result["http"]["writes"]) == (False, 0)
     assert _failure(run, "stop missing") == ("not_found", False)
 
 
-def test_a_build_that_is_too_late_is_stopped(run: playbook.Run) -> None:
+def test_timed_out_build_is_stopped(run: playbook.Run) -> None:
     assert _failure(run, "stop too late") == ("timeout", True)
     assert run.event("stop too late").result["build"]["result"] == "ABORTED"
 
 
-def test_a_job_is_read(run: playbook.Run) -> None:
+def test_job_is_read(run: playbook.Run) -> None:
     result = run.event("info").result
     assert result["job"]["name"] == "app"
     assert result["parameters"]["TARGET"] == "test"
@@ -321,7 +321,7 @@ def test_a_job_is_read(run: playbook.Run) -> None:
     assert _failure(run, "info missing") == ("not_found", False)
 
 
-def test_a_build_is_read(run: playbook.Run) -> None:
+def test_build_is_read(run: playbook.Run) -> None:
     assert run.event("info build").result["parameters"] == READ
     assert run.event("info permalink").result["build"]["result"] == "FAILURE"
     assert _failure(run, "info no permalink") == ("not_found", False)
@@ -333,34 +333,32 @@ def test_configurations_are_compared(run: playbook.Run) -> None:
 
 
 @pytest.mark.parametrize(("number", "value"), [(0, "1.10"), (1, "1.10"), (2, "1.10"), (3, "true")])
-def test_an_xpath_selects_a_value(run: playbook.Run, number: int, value: str) -> None:
+def test_xpath_selects_a_value(run: playbook.Run, number: int, value: str) -> None:
     assert run.event(f"xpath {number}").result["value"] == value
 
 
 @pytest.mark.parametrize(("number", "kind"), [(4, "not_found"), (5, "rejected")])
-def test_an_xpath_that_selects_no_single_value_fails(
-    run: playbook.Run, number: int, kind: str
-) -> None:
+def test_xpath_without_a_single_value_fails(run: playbook.Run, number: int, kind: str) -> None:
     assert _failure(run, f"xpath {number}") == (kind, False)
 
 
-def test_what_this_server_does_not_have_is_told(run: playbook.Run) -> None:
+def test_missing_interfaces_are_reported(run: playbook.Run) -> None:
     assert _failure(run, "no plugins") == ("not_found", False)
     assert _failure(run, "no console")[0] == "protocol"
 
 
-def test_a_login_that_is_refused_starts_nothing(run: playbook.Run) -> None:
+def test_rejected_login_starts_nothing(run: playbook.Run) -> None:
     """Verify the error kind: Hudson lets unknown users read, so a rejected login is
     `permission`.
     """
     assert _failure(run, "wrong login") == ("permission", False)
 
 
-def test_the_lookup_reads_builds(run: playbook.Run) -> None:
+def test_lookup_reads_builds(run: playbook.Run) -> None:
     assert run.event("lookup").result["msg"] == run.event("info tree").result["builds"]
 
 
-def test_a_job_is_as_its_configuration_says(run: playbook.Run) -> None:
+def test_job_equals_its_configuration(run: playbook.Run) -> None:
     for task in ("created", "changed", "switched off", "deleted"):
         assert run.event(task).result["changed"] is True, run.event(task).result
         assert run.event(task).result["http"]["writes"] == 1
@@ -372,7 +370,7 @@ def test_a_job_is_as_its_configuration_says(run: playbook.Run) -> None:
     assert run.event("deleted odd").result["changed"] is True
 
 
-def test_a_copy_can_be_built(run: playbook.Run) -> None:
+def test_copied_job_is_buildable(run: playbook.Run) -> None:
     """Verify a build of a copied job. Hudson requires a saved description first [ci-21]."""
     result = run.event("copied").result
     assert (result["changed"], result["http"]["writes"]) == (True, 3), result
@@ -380,7 +378,7 @@ def test_a_copy_can_be_built(run: playbook.Run) -> None:
     assert run.event("copy built").result["console"][-2] == "plain"
 
 
-def test_a_job_that_cannot_be_is_refused(run: playbook.Run) -> None:
+def test_invalid_job_is_rejected(run: playbook.Run) -> None:
     assert _failure(run, "broken") == ("server", False)
     assert _failure(run, "not forced") == ("invalid", False)
 
@@ -426,7 +424,7 @@ def _answers(ask: Ask) -> list[tuple[int, str]]:
     return found
 
 
-def test_the_sandbox_answers_as_it_does(server: hudson.Hudson) -> None:
+def test_sandbox_responds_like_hudson(server: hudson.Hudson) -> None:
     """Verify the same responses, except those listed with a reason."""
     with Sandbox.start(flavour="real") as sandbox, requests.Session() as session:
         session.trust_env, session.auth = False, ("builder", "builder-api-token-1234567890")
@@ -442,5 +440,5 @@ def test_the_sandbox_answers_as_it_does(server: hudson.Hudson) -> None:
         assert (found == wanted) is ("differs" not in each), (each["ask"], wanted, found)
 
 
-def test_no_secret_is_seen(run: playbook.Run) -> None:
+def test_no_secret_is_shown(run: playbook.Run) -> None:
     assert run.shows([SECRET, hudson.PASSWORD]) == []

@@ -64,7 +64,7 @@ def test_jfrog_client_for_java(sandbox: Sandbox) -> None:
 
 
 @java
-def test_jfrog_library_of_plugins(sandbox: Sandbox) -> None:
+def test_jfrog_library_of_ci_plugins(sandbox: Sandbox) -> None:
     found = strangers.in_java("build-info", sandbox.urls["repo"], "deployer", "deployer-password")
     assert found == {
         "version": "7.77.5",

@@ -92,7 +92,7 @@ def _run(folder: Path, urls: dict[str, str]) -> playbook.Run:
 
 
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
-def test_the_image_is_there(places: Places, which: str) -> None:
+def test_image_is_found(places: Places, which: str) -> None:
     result = places.run.event(f"info {which}").result
     assert result["tags"] == [TAG], result
     found = json.loads(places.ask("list-tags", places.of(which)))
@@ -100,20 +100,20 @@ def test_the_image_is_there(places: Places, which: str) -> None:
 
 
 @pytest.mark.parametrize("which", ["registry", "sandbox"])
-def test_what_was_pushed_is_fetched(places: Places, which: str) -> None:
+def test_pushed_image_is_fetched(places: Places, which: str) -> None:
     assert places.fetch(f"{places.of(which)}:{TAG}", f"from {which}") == places.pushed.index
     shown = json.loads(places.ask("inspect", f"{places.of(which)}:{TAG}", "--raw"))
     assert shown == json.loads(places.pushed.index)
 
 
-def test_what_was_promoted_is_fetched(places: Places) -> None:
+def test_promoted_image_is_fetched(places: Places) -> None:
     assert places.run.event("promote").result["changed"] is True
     assert places.run.event("promote again").result["changed"] is False
     promoted = places.sandbox.replace(REPO, TARGET)
     assert places.fetch(f"{promoted}:{TAG}", "promoted") == places.pushed.index
 
 
-def test_nobody_pushes_without_a_login(places: Places) -> None:
+def test_push_without_login_is_rejected(places: Places) -> None:
     said = skopeo.run(
         *("copy", "--dest-tls-verify=false", "--dest-no-creds"),
         *(f"oci:{places.pushed.folder}:{TAG}", f"{places.sandbox}:2.0.0"),

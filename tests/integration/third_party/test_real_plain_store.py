@@ -78,7 +78,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         yield Played(store, tmp_path_factory.mktemp("play"))
 
 
-def test_a_file_is_stored(played: Played) -> None:
+def test_file_is_stored(played: Played) -> None:
     for task in ("deploy", "replace"):
         result = played.run.event(task).result
         assert (result["changed"], result["http"]["writes"]) == (True, 1), result
@@ -87,7 +87,7 @@ def test_a_file_is_stored(played: Played) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_folder_is_stored_and_comes_back(played: Played, name: str) -> None:
+def test_folder_is_stored_and_downloaded(played: Played, name: str) -> None:
     assert played.run.event("deploy folder").result["changed"] is True
     assert (played.stored / "n" / name).read_bytes() == FILES[name]
     result = played.run.event(f"download {name}").result
@@ -95,29 +95,29 @@ def test_a_folder_is_stored_and_comes_back(played: Played, name: str) -> None:
     assert (played.folder / "back" / name).read_bytes() == FILES[name]
 
 
-def test_what_is_there_is_not_written_again(played: Played) -> None:
+def test_unchanged_files_are_not_written(played: Played) -> None:
     assert played.run.event("download").result["changed"] is True
     assert played.run.event("download again").result["changed"] is False
     assert (played.folder / "got.txt").read_text(encoding="utf-8") == "second"
 
 
-def test_what_the_store_cannot_is_told(played: Played) -> None:
+def test_unsupported_operations_are_reported(played: Played) -> None:
     """Verify the errors: the store has no listing and no list of repositories."""
     for task in ("missing", "list", "delete"):
         assert played.failure(task) == ("not_found", False), task
     assert not any(line.startswith("DELETE") for line in played.asked)
 
 
-def test_it_keeps_no_properties_and_gets_no_empty_files_for_them(played: Played) -> None:
+def test_properties_are_rejected_and_create_no_files(played: Played) -> None:
     for task in ("deploy with a property", "set a property"):
         assert played.failure(task) == ("rejected", False), task
         assert played.run.event(task).result["http"]["writes"] == 0
     assert not (played.stored.parent / "storage").exists()
 
 
-def test_a_login_that_is_refused_stores_nothing(played: Played) -> None:
+def test_rejected_login_stores_nothing(played: Played) -> None:
     assert played.failure("wrong login") == ("auth", False)
 
 
-def test_no_secret_is_seen(played: Played) -> None:
+def test_no_secret_is_shown(played: Played) -> None:
     assert played.run.shows([nginx.PASSWORD]) == []

@@ -63,7 +63,7 @@ def server(recorded: Server) -> Iterator[Stub]:
 
 
 @pytest.mark.parametrize("recording", FOUND, ids=NAMES)
-def test_it_is_read(server: Stub, recorded: Server, recording: dict[str, Any]) -> None:
+def test_recording_is_read(server: Stub, recorded: Server, recording: dict[str, Any]) -> None:
     number = FOUND.index(recording)
     url = f"{server.url}/{number}"
     dialect = {"dialect": "jfrog"} if recording["service"] == "repo" else {}

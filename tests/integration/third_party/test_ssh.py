@@ -135,7 +135,7 @@ def failure(operation: Callable[[Task], Operation]) -> ToolchainError:
     return caught.value
 
 
-def test_a_script_gets_arguments_and_gives_its_value(
+def test_script_gets_arguments_and_returns_its_value(
     server: SshServer | None, tmp_path: Path
 ) -> None:
     if server is None:
@@ -153,7 +153,7 @@ def test_a_script_gets_arguments_and_gives_its_value(
     assert "BatchMode=yes" in called
 
 
-def test_unless_and_check_mode_hold_over_ssh(server: SshServer | None) -> None:
+def test_unless_and_check_mode_work_over_ssh(server: SshServer | None) -> None:
     if server is None:
         return
     options = {"unless": "isDone()", "arguments": {"what": "it"}}
@@ -174,7 +174,7 @@ def test_unless_and_check_mode_hold_over_ssh(server: SshServer | None) -> None:
         ("notCompiled()", "MultipleCompilationErrorsException"),
     ],
 )
-def test_a_script_that_throws_fails(server: SshServer | None, text: str, words: str) -> None:
+def test_exception_in_a_script_is_an_error(server: SshServer | None, text: str, words: str) -> None:
     if server is None:
         return
     error = failure(scripts({**server.options, "script": text}))
@@ -185,7 +185,7 @@ def test_a_script_that_throws_fails(server: SshServer | None, text: str, words: 
     assert exited.kind == "protocol"
 
 
-def test_plugins_are_listed_and_judged(server: SshServer | None) -> None:
+def test_plugins_are_listed_with_updates(server: SshServer | None) -> None:
     if server is None:
         return
     required = {"git": "5.3", "ant": "1.13", "matrix-auth": "1.0"}
@@ -200,7 +200,7 @@ def test_plugins_are_listed_and_judged(server: SshServer | None) -> None:
     assert "does not report which plugins are disabled" in run.warnings[0]
 
 
-def test_exit_codes_are_understood(server: SshServer | None) -> None:
+def test_exit_status_decides_the_error_kind(server: SshServer | None) -> None:
     if server is None:
         return
     server.seed({"denied": True})
@@ -209,9 +209,7 @@ def test_exit_codes_are_understood(server: SshServer | None) -> None:
     assert "Overall/Administer" in error.message
 
 
-def test_connections_that_fail_are_told_by_their_kind(
-    server: SshServer | None, tmp_path: Path
-) -> None:
+def test_failed_connections_have_their_error_kind(server: SshServer | None, tmp_path: Path) -> None:
     if server is None:
         return
     strangers = tmp_path / "strangers"
@@ -231,7 +229,7 @@ def test_connections_that_fail_are_told_by_their_kind(
         assert words in error.message
 
 
-def test_a_command_that_takes_too_long_is_ended(server: SshServer | None) -> None:
+def test_slow_command_times_out(server: SshServer | None) -> None:
     if server is None:
         return
     server.seed({**SEED, "seconds": 3})
@@ -242,7 +240,7 @@ def test_a_command_that_takes_too_long_is_ended(server: SshServer | None) -> Non
     assert "is not known" in caught.value.message
 
 
-def test_the_port_is_the_one_that_the_server_names(server: SshServer | None) -> None:
+def test_port_is_read_from_the_server(server: SshServer | None) -> None:
     if server is None:
         return
     headers = {"X-SSH-Endpoint": f"inner.example:{server.port}"}
@@ -259,7 +257,9 @@ def test_the_port_is_the_one_that_the_server_names(server: SshServer | None) -> 
     assert caught.value.kind == "not_found"
 
 
-def test_modules_reach_it_in_both_ways_of_running(server: SshServer | None, tmp_path: Path) -> None:
+def test_modules_connect_in_process_and_in_a_separate_process(
+    server: SshServer | None, tmp_path: Path
+) -> None:
     if server is None:
         return
     arguments = {"url": NOWHERE, **server.options, "timeout": 60}
@@ -278,7 +278,7 @@ def test_modules_reach_it_in_both_ways_of_running(server: SshServer | None, tmp_
         assert len(run.event(f"plugins {way}").result["plugins"]) == 2
 
 
-def test_a_real_groovy_behind_a_real_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_groovy_runs_behind_real_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify complete output even if the server's character set lacks some characters."""
     if SSHD is None or GROOVY is None:
         print(NOT_RUN)

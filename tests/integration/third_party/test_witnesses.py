@@ -14,7 +14,7 @@ from tools import witnesses
 DATA = witnesses.load()
 
 
-def test_operations_that_are_confirmed_are_listed() -> None:
+def test_confirmed_operations_are_listed() -> None:
     known = set(witnesses.operations())
     for witness in witnesses.witnesses(DATA):
         named = {each for found in witness.tests.values() for each in found}
@@ -29,7 +29,7 @@ def test_every_witness_has_its_test() -> None:
         assert set(witness.tests) <= tests, (witness.who, set(witness.tests) - tests)
 
 
-def test_what_a_client_confirms_can_be_seen_in_the_log() -> None:
+def test_claims_of_clients_are_verifiable_in_the_log() -> None:
     """Verify that claims of client tests can be checked in the log. See `conftest.py` in
     `tests/integration`.
     """
@@ -69,7 +69,7 @@ SWITCH, REMOVE = entry("POST", f"{GIT}/makeDisabled"), entry("POST", f"{GIT}/doU
         ("ci_plugin.remove", [REMOVE, SWITCH, LIST], ""),
     ],
 )
-def test_a_claim_is_held_against_the_log(
+def test_claim_is_verified_against_the_log(
     operation: str, log: list[dict[str, Any]], said: str
 ) -> None:
     reported = [f"{operation}: {said}"] if said else []
