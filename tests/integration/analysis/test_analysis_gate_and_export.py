@@ -68,7 +68,7 @@ def played(
     return playbook.run(folder, plays, controls={"localhost": sandbox.control})
 
 
-def test_what_was_exported_is_found_unchanged(played: playbook.Run) -> None:
+def test_exported_configuration_is_unchanged(played: playbook.Run) -> None:
     config = played.event("export").result["config"]
     assert sorted(config) == sorted(KINDS)
     assert all(config.values())
@@ -79,14 +79,14 @@ def test_what_was_exported_is_found_unchanged(played: playbook.Run) -> None:
     assert taken.writes == []
 
 
-def test_the_file_of_an_export_is_what_the_role_takes(played: playbook.Run) -> None:
+def test_file_of_the_export_is_accepted_by_the_role(played: playbook.Run) -> None:
     taken = played.event("delivery.toolchain.analysis_config : " + ENFORCING)
     assert taken.status == "ok", taken.result.get("msg")
     assert taken.result["changed"] is False, taken.result["plan"]
     assert taken.result["counts"]["unchanged"] > 0
 
 
-def test_a_gate_fails_its_task_and_says_why(played: playbook.Run) -> None:
+def test_failed_gate_fails_its_task_with_a_reason(played: playbook.Run) -> None:
     result = played.event("gate").result
     assert played.event("gate").status == "failed"
     assert result["error"]["kind"] == "failed"
@@ -98,7 +98,7 @@ def test_a_gate_fails_its_task_and_says_why(played: playbook.Run) -> None:
     assert result["complete"] is True
 
 
-def test_a_gate_is_not_passed_where_nobody_knows(played: playbook.Run) -> None:
+def test_gate_fails_for_an_unknown_build(played: playbook.Run) -> None:
     unknown = played.event("no build")
     assert (unknown.status, unknown.result["error"]["kind"]) == ("failed", "not_found")
     cut = played.event("cut")

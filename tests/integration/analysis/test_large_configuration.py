@@ -42,7 +42,7 @@ def plan_on(sandbox: Sandbox, **lists: Any) -> Plan:
 
 
 @both_flavours
-def test_a_large_configuration_costs_a_read_per_kind_and_project(
+def test_large_configuration_takes_one_read_per_kind_and_project(
     fresh: Fresh, flavour: str
 ) -> None:
     sandbox = fresh(flavour)
@@ -59,7 +59,7 @@ def test_a_large_configuration_costs_a_read_per_kind_and_project(
 
 
 @both_flavours
-def test_what_is_read_of_a_server_is_what_it_is_asked_for(fresh: Fresh, flavour: str) -> None:
+def test_configuration_read_from_the_server_is_unchanged(fresh: Fresh, flavour: str) -> None:
     sandbox = fresh(flavour)
     catalogue = Catalogue(AnalysisClient(task_on(sandbox)))
     projects = list(catalogue.projects())

@@ -20,7 +20,7 @@ PARTS: list[list[dict[str, Any]]] = [
 ]
 
 
-def test_a_second_run_of_each_part_changes_nothing(
+def test_second_run_of_each_part_changes_nothing(
     fresh: Callable[[str], Sandbox], tmp_path: Path
 ) -> None:
     sandbox = fresh("real")

@@ -45,13 +45,13 @@ def _build(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_link_that_leads_somewhere_is_none_to_warn_of(tmp_path: Path) -> None:
+def test_valid_link_gives_no_warning(tmp_path: Path) -> None:
     done = _build(tmp_path, "# Title\n\n[one](other.md) [part](other.md#part)\n")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("link", ["missing.md", "other.md#missing"])
-def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path, link: str) -> None:
+def test_broken_link_is_an_error(tmp_path: Path, link: str) -> None:
     done = _build(tmp_path, f"# Title\n\n[one]({link})\n")
     assert done.returncode != 0
     assert "missing" in done.stderr
@@ -63,7 +63,7 @@ def test_every_guide_is_in_the_site() -> None:
     assert guides - set(re.findall(r"^   (docs/\S+)$", index, re.MULTILINE)) == set()
 
 
-def test_what_migration_names_is_there() -> None:
+def test_plugins_named_in_the_migration_guide_exist() -> None:
     """Verify that the modules, lookups and filters named in the second column of the
     tables exist.
     """

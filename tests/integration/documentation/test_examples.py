@@ -139,7 +139,7 @@ def runs(
 
 
 @pytest.mark.parametrize(("kind", "name"), EXAMPLES)
-def test_examples_run(runs: Mapping[str, playbook.Run], kind: str, name: str) -> None:
+def test_example_runs(runs: Mapping[str, playbook.Run], kind: str, name: str) -> None:
     run = runs[f"{kind} {name}"]
     examples = yaml.safe_load(playbook.documentation(name, "EXAMPLES", kind))
     assert run.code == 0, run.output
@@ -149,6 +149,6 @@ def test_examples_run(runs: Mapping[str, playbook.Run], kind: str, name: str) ->
 
 
 @pytest.mark.parametrize("name", [name for kind, name in EXAMPLES if kind == "modules"])
-def test_an_example_of_a_module_uses_it(name: str) -> None:
+def test_example_of_a_module_uses_it(name: str) -> None:
     tasks = yaml.safe_load(playbook.documentation(name, "EXAMPLES"))
     assert all(f"{playbook.NAMESPACE}.{name}" in task for task in tasks)

@@ -99,7 +99,7 @@ def examples(fresh: Fresh, production: Sandbox, tmp_path: Path) -> Examples:
     return Examples(tmp_path, fresh("real"), production)
 
 
-def test_the_first_week_on_staging(examples: Examples, production: Sandbox) -> None:
+def test_first_week_runs_on_staging(examples: Examples, production: Sandbox) -> None:
     """Run every playbook in check mode, in run mode, and again without a change."""
     for name, (arguments, changes) in WEEK.items():
         if name not in LOOKS:
@@ -110,11 +110,11 @@ def test_the_first_week_on_staging(examples: Examples, production: Sandbox) -> N
     assert production.requests() == []
 
 
-def test_the_week_is_every_playbook() -> None:
+def test_first_week_contains_every_playbook() -> None:
     assert set(WEEK) == {path.stem for path in (EXAMPLES / "playbooks").glob("*.yml")}
 
 
-def test_production_is_asked_where_it_is_named(
+def test_production_is_used_only_if_named(
     examples: Examples, production: Sandbox, fresh: Fresh
 ) -> None:
     examples.changed("look", "-i", "inventories/production.yml")
@@ -122,14 +122,14 @@ def test_production_is_asked_where_it_is_named(
     assert fresh("real").requests() == []
 
 
-def test_look_names_the_kind_of_each_service_that_does_not_answer(examples: Examples) -> None:
+def test_look_names_the_error_kind_of_each_unavailable_service(examples: Examples) -> None:
     run = examples.run("look", "-e", "toolchain_wiki_token=wrong-token-1234567890")
     assert run.returncode == 2
     assert re.search(r'"wiki.*: .*auth', run.stdout), run.stdout
     assert re.search(r'"repo.*: .*ok', run.stdout), run.stdout
 
 
-def test_the_requirements_allow_this_version() -> None:
+def test_requirements_allow_this_version() -> None:
     def load(path: Path) -> Any:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
 

@@ -77,9 +77,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], in
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_lint_says_what_is_wrong_with_options(
-    judged: tuple[dict[str, str], int], name: str
-) -> None:
+def test_lint_reports_invalid_options(judged: tuple[dict[str, str], int], name: str) -> None:
     expected = TASKS[name][2]
     if expected is None:
         assert judged[0][name] == ""

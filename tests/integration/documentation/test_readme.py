@@ -16,7 +16,7 @@ README = (Path(__file__).resolve().parents[3] / "README.md").read_text("utf-8")
 COMMAND = "$ ansible-playbook release.yml\n"
 
 
-def test_the_release_prints_what_the_readme_shows(
+def test_release_prints_the_output_shown_in_the_readme(
     fresh: Callable[[str], Sandbox], tmp_path: Path
 ) -> None:
     sandbox = fresh("real")

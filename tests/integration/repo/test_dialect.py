@@ -32,7 +32,7 @@ def _tasks(flavour: str, module: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_auto_is_as_good_as_told(
+def test_auto_gives_the_results_of_the_explicit_dialect(
     fresh: Callable[[str], Sandbox],
     tmp_path_factory: pytest.TempPathFactory,
     flavour: str,

@@ -42,7 +42,7 @@ def run_twice(folder: Path, sandbox: Sandbox, task: dict[str, Any]) -> list[bool
     return [run.event(record["name"]).result["changed"] for record in tasks]
 
 
-def test_a_terraform_state_becomes_what_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_terraform_state_converts_as_the_guide_shows(sandbox: Sandbox, tmp_path: Path) -> None:
     (state,) = blocks("Repositories of a Terraform state", "json")
     (text,) = blocks("Repositories of a Terraform state", "yaml")
     entries = yaml.safe_load(text)["repositories"]
@@ -54,7 +54,7 @@ def test_a_terraform_state_becomes_what_the_guide_shows(sandbox: Sandbox, tmp_pa
     assert run_twice(tmp_path, sandbox, task) == [True, False]
 
 
-def test_a_task_of_other_modules_becomes_what_the_guide_shows(
+def test_tasks_of_other_modules_convert_as_the_guide_shows(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
     before, after = blocks("From the modules `artifactory_*`", "yaml")
