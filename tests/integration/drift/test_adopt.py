@@ -177,7 +177,7 @@ class Servers:
 
 
 @pytest.mark.parametrize("seed", [20261124])
-def test_adopt_edit_and_enforce(seed: int, fresh: Fresh, tmp_path: Path) -> None:
+def test_adopted_state_is_edited_and_enforced(seed: int, fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     sandbox.seed(OBJECTS)
     servers = Servers(sandbox, tmp_path)

@@ -113,7 +113,7 @@ def _describe(folder: Path, **files: str) -> None:
         (folder / "desired" / f"{name}.yml").write_text(text, encoding="utf-8")
 
 
-def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
+def test_all_services_may_be_in_one_variable(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _describe(tmp_path, analysis=ANALYSIS, ci=CI, repo=REPO, tracker=TRACKER + PARTS, wiki=WIKI)
     (tmp_path / "desired/desired.xml").write_text(XML, encoding="utf-8")
@@ -156,7 +156,7 @@ def test_one_variable_holds_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert _report(tmp_path)["findings"] == []
 
 
-def test_access_to_the_repository_manager(fresh: Fresh, tmp_path: Path) -> None:
+def test_access_to_the_repository_manager_is_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
     """Verify that groups come before users and both before permissions, in check mode too."""
     sandbox = fresh("real")
     _describe(tmp_path, repo=ACCESS)
@@ -183,9 +183,7 @@ def test_access_to_the_repository_manager(fresh: Fresh, tmp_path: Path) -> None:
     assert _report(tmp_path)["findings"] == []
 
 
-def test_configuration_folders_credentials_nodes_jobs_and_views(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_ci_objects_are_managed_in_order(fresh: Fresh, tmp_path: Path) -> None:
     """Verify that a folder comes before its credentials, in check mode too, and views last."""
     sandbox = fresh("real")
     _describe(tmp_path, ci=CI_CONFIGURATION)
@@ -233,7 +231,7 @@ def test_configuration_folders_credentials_nodes_jobs_and_views(
     assert "of the views are not managed" not in run.output
 
 
-def test_a_slip_is_told_before_anything_is_sent(fresh: Fresh, tmp_path: Path) -> None:
+def test_invalid_input_is_reported_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _describe(tmp_path, analysis="groups:\n  - nam: quality\n", ci=CI)
     variables = {"desired_state_folder": "desired", "enforce_connections": _logins(sandbox)}
@@ -242,7 +240,7 @@ def test_a_slip_is_told_before_anything_is_sent(fresh: Fresh, tmp_path: Path) ->
     assert [sandbox.requests(service) for service in sandbox.urls] == [[]] * len(sandbox.urls)
 
 
-def test_an_environment_and_what_the_folder_does_not_name(fresh: Fresh, tmp_path: Path) -> None:
+def test_environment_and_unmanaged_objects_are_supported(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _describe(tmp_path, tracker=TRACKER)
     (tmp_path / "desired/environments/test").mkdir(parents=True)
@@ -284,7 +282,7 @@ LEFT_OUT = {
 }
 
 
-def test_what_is_exported_does_not_drift(fresh: Fresh, tmp_path: Path) -> None:
+def test_exported_state_has_no_drift(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     logins = _logins(sandbox)
     folder = tmp_path / "exported"
@@ -386,7 +384,7 @@ ADDED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_what_somebody_adds_after_an_export_is_drift(fresh: Fresh, tmp_path: Path) -> None:
+def test_object_added_after_an_export_is_drift(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     logins = _logins(sandbox)
     exporting = {
@@ -446,9 +444,7 @@ def _attach(sandbox: Sandbox, name: str, content: bytes) -> None:
     assert response.status_code == 200, response.text
 
 
-def test_a_service_that_cannot_be_read_does_not_hide_the_others(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_unreadable_service_does_not_hide_the_others(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     logins = _logins(sandbox)
     sandbox.fault(service="analysis", status=403)
@@ -461,9 +457,7 @@ def test_a_service_that_cannot_be_read_does_not_hide_the_others(
     assert [file.name for file in (tmp_path / "exported").glob("*.yml")] == ["tracker.yml"]
 
 
-def test_a_login_that_is_wrong_does_not_hide_what_the_role_holds_elsewhere(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_wrong_login_does_not_hide_other_objects_of_the_role(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _describe(tmp_path, tracker=TRACKER, wiki=WIKI.partition("trees:")[0])
     sandbox.fault(service="tracker", status=401, times=9)
@@ -480,7 +474,7 @@ def test_a_login_that_is_wrong_does_not_hide_what_the_role_holds_elsewhere(
     assert found == {"tracker": "failed", "wiki": "drift"}
 
 
-def test_the_alert_of_the_guide_posts_what_differs_and_shows_no_address(tmp_path: Path) -> None:
+def test_alert_of_the_guide_posts_the_differences_without_addresses(tmp_path: Path) -> None:
     guide = (Path(__file__).resolve().parents[3] / "docs/drift.md").read_text("utf-8")
     (text,) = re.findall(r"```yaml\n(- name: Alert\n.*?)```", guide, re.DOTALL)
     (tmp_path / "report").mkdir()

@@ -72,7 +72,7 @@ def _short(report: dict[str, Any]) -> list[tuple[str, ...]]:
     return [tuple(finding[key] for key in keys) for finding in report["findings"]]
 
 
-def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
+def test_one_report_contains_all_services(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     run = _run(sandbox, tmp_path, "drift", {**CONFIG, **MORE, "drift_report": "drift"})
     report = _read(tmp_path / "drift")
@@ -99,7 +99,7 @@ def test_one_report_has_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert "group quality: differs in users" in (tmp_path / "drift/report.md").read_text("utf-8")
 
 
-def test_no_secret_is_in_any_file(fresh: Fresh, tmp_path: Path) -> None:
+def test_no_file_contains_a_secret(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     name = "analysis_config"
     user_info = {"url": sandbox.urls["ci"].replace("://", "://builder:other-secret-123@")}
@@ -118,7 +118,7 @@ def test_no_secret_is_in_any_file(fresh: Fresh, tmp_path: Path) -> None:
         assert [each for each in (*secrets, PASSWORD, "other-secret") if each in text] == [], name
 
 
-def test_a_service_that_cannot_be_read_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
+def test_unreadable_service_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     wrong = {**_logins(sandbox)["analysis"], **connections.WRONG_LOGINS["analysis"]}
     play = {
@@ -141,7 +141,7 @@ def test_a_service_that_cannot_be_read_is_a_finding(fresh: Fresh, tmp_path: Path
     assert [case.get("type") for case in cases.findall(".//error")] == ["none"]
 
 
-def test_a_role_that_refuses_its_variables_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
+def test_role_that_rejects_its_variables_is_a_finding(fresh: Fresh, tmp_path: Path) -> None:
     wrong = {**CONFIG, "analysis_config_purge": "wrong", "drift_report": "drift"}
     _run(fresh("real"), tmp_path, "drift", wrong, code=2)
     found = _read(tmp_path / "drift")["findings"]
@@ -151,7 +151,7 @@ def test_a_role_that_refuses_its_variables_is_a_finding(fresh: Fresh, tmp_path: 
     assert "purge" in found[0]["text"]
 
 
-def test_enforce_reports_what_it_changed_and_then_nothing(fresh: Fresh, tmp_path: Path) -> None:
+def test_enforce_reports_its_changes_and_then_none(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     run = _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "{{ 'en' ~ 'forced' }}"})
     assert "3 of 4 objects were changed on 1 of 1 server." in run.output
@@ -172,7 +172,7 @@ def test_enforce_reports_what_it_changed_and_then_nothing(fresh: Fresh, tmp_path
     assert history[0].keys() == {"finished", "playbook", "check", "counts"}
 
 
-def test_enforce_reports_both_sides_as_drift_does(fresh: Fresh, tmp_path: Path) -> None:
+def test_enforce_reports_both_sides_like_drift(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     login = connections.connection("tracker", sandbox.urls["tracker"])
     make = {"project": "REL", "name": "8.1", "description": "one"}
@@ -254,7 +254,7 @@ def test_any_playbook_with_the_callback_is_reported(fresh: Fresh, tmp_path: Path
     assert report["counts"]["ok"] == 1
 
 
-def test_a_folder_that_cannot_be_made_fails_the_run_first(fresh: Fresh, tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_fails_the_run_first(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     run = _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_report": "file"}, code=2)
@@ -262,7 +262,7 @@ def test_a_folder_that_cannot_be_made_fails_the_run_first(fresh: Fresh, tmp_path
     assert str(tmp_path / "file") in run.output
 
 
-def test_a_history_that_cannot_be_read_is_put_aside(fresh: Fresh, tmp_path: Path) -> None:
+def test_unreadable_history_is_renamed(fresh: Fresh, tmp_path: Path) -> None:
     (tmp_path / "drift").mkdir()
     (tmp_path / "drift/history.json").write_text("[{", encoding="utf-8")
     run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, "drift_report": "drift"})
@@ -271,7 +271,7 @@ def test_a_history_that_cannot_be_read_is_put_aside(fresh: Fresh, tmp_path: Path
     assert "is no history of reports" in " ".join(run.output.split())
 
 
-def test_stats_have_the_findings_with_both_sides(fresh: Fresh, tmp_path: Path) -> None:
+def test_stats_contain_findings_with_both_sides(fresh: Fresh, tmp_path: Path) -> None:
     run = _run(
         fresh("real"),
         tmp_path,
@@ -285,7 +285,7 @@ def test_stats_have_the_findings_with_both_sides(fresh: Fresh, tmp_path: Path) -
     assert '"status": "drift"' in reported
 
 
-def test_the_playbook_alone_needs_no_configuration(fresh: Fresh, tmp_path: Path) -> None:
+def test_playbook_needs_no_configuration(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     values = {**CONFIG, "enforce_connections": _logins(sandbox), "drift_report": "drift"}
     (tmp_path / "values.json").write_text(json.dumps(values), encoding="utf-8")
@@ -309,9 +309,7 @@ def test_the_playbook_alone_needs_no_configuration(fresh: Fresh, tmp_path: Path)
     assert report["counts"] == {"ok": 1, "drift": 3, "failed": 0, "ignored": 0}
 
 
-def test_the_summary_on_the_wiki_changes_only_with_what_differs(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_wiki_summary_changes_only_with_the_findings(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     page = {"drift_page": {"space": "REL", "title": "Drift"}}
 
@@ -334,7 +332,7 @@ def test_the_summary_on_the_wiki_changes_only_with_what_differs(
     assert "Failures: 1." in failed["diff"]["after"]
 
 
-def test_two_nights_tell_what_is_new_still_there_mended_and_ignored(
+def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
     fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox = fresh("real")
@@ -371,7 +369,7 @@ def test_two_nights_tell_what_is_new_still_there_mended_and_ignored(
     assert "Result: as wanted" in _run(sandbox, tmp_path, "drift", fine).output
 
 
-def test_the_answers_of_a_survey_reach_the_report(fresh: Fresh, tmp_path: Path) -> None:
+def test_survey_replies_reach_the_report(fresh: Fresh, tmp_path: Path) -> None:
     responses = {
         "survey_drift_ignore": "- kind: user\n  until: 2999-12-31\n",
         "survey_drift_report": "told",
@@ -383,7 +381,7 @@ def test_the_answers_of_a_survey_reach_the_report(fresh: Fresh, tmp_path: Path) 
     assert "::warning title=analysis" in run.output
 
 
-def test_a_day_of_a_file_is_a_day(fresh: Fresh, tmp_path: Path) -> None:
+def test_date_in_a_file_is_accepted(fresh: Fresh, tmp_path: Path) -> None:
     text = "drift_ignore:\n  - kind: user\n    until: 2999-12-31\n    reason: known\n"
     (tmp_path / "ignore.yml").write_text(text, encoding="utf-8")
     variables = {**CONFIG, "enforce_connections": _logins(fresh("real")), "drift_report": "told"}
@@ -393,7 +391,7 @@ def test_a_day_of_a_file_is_a_day(fresh: Fresh, tmp_path: Path) -> None:
     assert _read(tmp_path / "told")["counts"]["ignored"] == 1
 
 
-def test_a_slip_in_an_ignored_pattern_is_named_before_any_request(
+def test_invalid_ignored_pattern_is_reported_before_any_request(
     fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox = fresh("real")
@@ -403,7 +401,7 @@ def test_a_slip_in_an_ignored_pattern_is_named_before_any_request(
     assert sandbox.requests("analysis") == []
 
 
-def test_the_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
+def test_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     quiet = {"ANSIBLE_STDOUT_CALLBACK": "delivery.toolchain.plan"}
     summary = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
@@ -432,7 +430,7 @@ def test_the_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
     assert "PLAY" not in run.output
 
 
-def test_a_slip_in_the_page_is_named(fresh: Fresh, tmp_path: Path) -> None:
+def test_invalid_page_option_is_reported(fresh: Fresh, tmp_path: Path) -> None:
     wrong = {**CONFIG, "drift_page": {"space": "REL", "titel": "Drift"}}
     run = _run(fresh("real"), tmp_path, "drift", wrong, code=2)
     assert "drift_page has no titel" in run.output

@@ -39,7 +39,7 @@ def _drift(sandbox: Sandbox, folder: Path, host: str, **more: Any) -> None:
     _run(folder, "drift", variables)
 
 
-def test_one_report_has_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
+def test_one_report_contains_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     for host in ("web1", "web2"):
         _drift(sandbox, tmp_path, host)
@@ -60,7 +60,7 @@ def test_one_report_has_all_hosts(fresh: Fresh, tmp_path: Path) -> None:
     assert "2 objects differ: version REL/9.web1: missing; version" in differing.output
 
 
-def test_a_missing_report_fails_and_the_others_count(fresh: Fresh, tmp_path: Path) -> None:
+def test_missing_report_fails_and_the_others_count(fresh: Fresh, tmp_path: Path) -> None:
     _drift(fresh("real"), tmp_path, "web1")
     (tmp_path / "reports/cut").mkdir()
     summary = {
@@ -75,7 +75,7 @@ def test_a_missing_report_fails_and_the_others_count(fresh: Fresh, tmp_path: Pat
     assert f"report {tmp_path}/reports/cut: has no report.json" in run.output
 
 
-def test_invalid_input_is_one_sentence(tmp_path: Path) -> None:
+def test_invalid_input_is_reported_in_one_sentence(tmp_path: Path) -> None:
     given = {"summary_reports": "reports", "summary_folder": "all"}
     slips: list[tuple[dict[str, Any], str]] = [
         ({"summary_reports": "reports"}, "Cannot summarise reports without summary_reports and"),

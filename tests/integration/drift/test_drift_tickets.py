@@ -73,7 +73,7 @@ def _version(name: str) -> dict[str, str]:
     return {"name": name, "description": description} if description else {"name": name}
 
 
-def test_five_nights_keep_one_issue_for_each_finding(fresh: Fresh, tmp_path: Path) -> None:
+def test_every_finding_keeps_one_issue_over_five_nights(fresh: Fresh, tmp_path: Path) -> None:
     nights = Nights(fresh("real"), tmp_path)
     run = nights.night(["8.1", "8.2", "8.3"], tickets_max_new=2)
     assert "tickets_max_new is 2: 1 more wait for the next run." in " ".join(run.output.split())
@@ -111,7 +111,7 @@ def test_five_nights_keep_one_issue_for_each_finding(fresh: Fresh, tmp_path: Pat
     assert (third, "Done", 1) in nights.issues()
 
 
-def test_an_issue_for_each_server_follows_its_list(fresh: Fresh, tmp_path: Path) -> None:
+def test_issue_of_a_server_follows_its_findings(fresh: Fresh, tmp_path: Path) -> None:
     nights = Nights(fresh("real"), tmp_path, tickets_per="server")
     nights.night(["8.1", "8.2"])
     assert nights.issues() == [("drift", "Open", 0)]
@@ -132,7 +132,7 @@ def test_an_issue_for_each_server_follows_its_list(fresh: Fresh, tmp_path: Path)
         ({**TICKETS, "drift_report": "none"}, "there is no report of drift that can be read"),
     ],
 )
-def test_a_slip_is_named(
+def test_invalid_option_is_reported(
     variables: dict[str, Any], words: str, fresh: Fresh, tmp_path: Path
 ) -> None:
     nights = Nights(fresh("real"), tmp_path)

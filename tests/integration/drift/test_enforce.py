@@ -50,7 +50,7 @@ def _run(
     return run
 
 
-def test_drift_tells_what_enforce_then_does(fresh: Fresh, tmp_path: Path) -> None:
+def test_drift_predicts_the_changes_of_enforce(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     task = f"{ROLE}Bring the code analysis server into the desired state"
     before = _run(sandbox, tmp_path, "drift", CONFIG)
@@ -69,7 +69,7 @@ def test_drift_tells_what_enforce_then_does(fresh: Fresh, tmp_path: Path) -> Non
     assert _found(after) == []
 
 
-def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_path: Path) -> None:
+def test_every_service_with_variables_is_enforced(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     variables = {
         "ci_baseline_plugins": [{"name": "there-is-none"}],
@@ -85,7 +85,7 @@ def test_every_service_with_variables_is_held_in_its_state(fresh: Fresh, tmp_pat
     assert [write for event in drift.events for write in event.writes] == []
 
 
-def test_roles_are_chosen_on_the_command_line(fresh: Fresh, tmp_path: Path) -> None:
+def test_roles_are_selected_on_the_command_line(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     chosen = {"enforce_roles": "ci_baseline, analysis_config"}
     _run(sandbox, tmp_path, "enforce", {**CONFIG, **chosen, "repo_housekeeping_rules": "left out"})
@@ -109,7 +109,7 @@ SLIPS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", SLIPS)
-def test_a_slip_fails_and_is_named(fresh: Fresh, tmp_path: Path, what: str) -> None:
+def test_invalid_input_fails_and_is_reported(fresh: Fresh, tmp_path: Path, what: str) -> None:
     sandbox = fresh("real")
     variables, words = SLIPS[what]
     assert words in _run(sandbox, tmp_path, "enforce", variables, code=2).output
@@ -117,7 +117,7 @@ def test_a_slip_fails_and_is_named(fresh: Fresh, tmp_path: Path, what: str) -> N
         assert sandbox.requests(service) == []
 
 
-def test_one_role_that_fails_does_not_hide_the_others(fresh: Fresh, tmp_path: Path) -> None:
+def test_failed_role_does_not_hide_the_others(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     wrong = {**CONFIG, "analysis_config_max_deletions": 0}
     more = {"repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}]}
@@ -126,7 +126,7 @@ def test_one_role_that_fails_does_not_hide_the_others(fresh: Fresh, tmp_path: Pa
     assert "The role analysis_config failed:" in run.output
 
 
-def test_drift_fails_where_that_is_wanted(fresh: Fresh, tmp_path: Path) -> None:
+def test_drift_fails_on_request(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     run = _run(sandbox, tmp_path, "drift", {**CONFIG, "drift_fail": True}, code=2)
     assert (
@@ -134,7 +134,7 @@ def test_drift_fails_where_that_is_wanted(fresh: Fresh, tmp_path: Path) -> None:
     )
 
 
-def test_builds_of_projects_are_apart(fresh: Fresh, tmp_path: Path) -> None:
+def test_builds_of_projects_are_separate(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     retention = [
         {"build_name": "nightly", "count": 3},

@@ -104,7 +104,7 @@ def _choose(chromium: Browser, name: str, value: str) -> str:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1600])
-def test_the_page_is_whole_quiet_and_fits(
+def test_page_is_complete_without_requests_and_fits(
     chromium: Browser, tmp_path: Path, scheme: str, width: int
 ) -> None:
     _open(chromium, tmp_path, _contents(), scheme=scheme, width=width)
@@ -120,9 +120,7 @@ def test_the_page_is_whole_quiet_and_fits(
     assert chromium.requests == [(tmp_path / "report.html").as_uri()]
 
 
-def test_what_differs_is_unfolded_field_by_field_and_line_by_line(
-    chromium: Browser, tmp_path: Path
-) -> None:
+def test_differences_are_expanded_by_field_and_line(chromium: Browser, tmp_path: Path) -> None:
     _open(chromium, tmp_path, _contents())
     fields = _unfold(chromium, "quality").split()
     assert fields == [
@@ -145,7 +143,7 @@ def test_what_differs_is_unfolded_field_by_field_and_line_by_line(
     assert chromium.run(links) == [f"{ANALYSIS}/", "https://wiki/display/REL/Notes"]
 
 
-def test_names_are_data(chromium: Browser, tmp_path: Path) -> None:
+def test_names_are_escaped(chromium: Browser, tmp_path: Path) -> None:
     _open(chromium, tmp_path, _contents())
     assert EVIL.split("\u2028", maxsplit=1)[0] in _unfold(chromium, EVIL)
     _unfold(chromium, "Clean")
@@ -155,7 +153,7 @@ def test_names_are_data(chromium: Browser, tmp_path: Path) -> None:
     assert chromium.console == []
 
 
-def test_the_filters_choose(chromium: Browser, tmp_path: Path) -> None:
+def test_filters_select_findings(chromium: Browser, tmp_path: Path) -> None:
     _open(chromium, tmp_path, _contents())
     assert _choose(chromium, "service", "analysis") == "2 of 4 shown"
     assert _choose(chromium, "what", "different") == "1 of 4 shown"
@@ -167,7 +165,7 @@ def test_the_filters_choose(chromium: Browser, tmp_path: Path) -> None:
     assert _choose(chromium, "server", REPO) == "1 of 4 shown"
 
 
-def test_a_reader_of_the_screen_finds_everything_named(chromium: Browser, tmp_path: Path) -> None:
+def test_screen_reader_finds_names_for_everything(chromium: Browser, tmp_path: Path) -> None:
     _open(chromium, tmp_path, _contents())
     unnamed = """[...document.querySelectorAll('a, button, select, input, summary, svg')]
       .filter((each) => !(each.textContent.trim() || each.getAttribute('aria-label')
@@ -180,7 +178,7 @@ def test_a_reader_of_the_screen_finds_everything_named(chromium: Browser, tmp_pa
     assert {"heading", "search", "status", "DisclosureTriangle", "combobox", "searchbox"} <= roles
 
 
-def test_many_findings_are_drawn_as_they_are_seen(chromium: Browser, tmp_path: Path) -> None:
+def test_only_visible_findings_are_rendered(chromium: Browser, tmp_path: Path) -> None:
     _open(chromium, tmp_path, _contents(MANY))
     assert len(_names(chromium)) < 1000
     assert _choose(chromium, "name", "agent-4321") == f"1 of {MANY + 4:,} shown"
@@ -214,7 +212,7 @@ def _many(findings: int, servers: int) -> Contents:
 
 @pytest.mark.parametrize("view", [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")])
 @pytest.mark.parametrize(("findings", "servers"), [(0, 1), (1, 1), (30, 40), (2000, 40)])
-def test_the_page_fits_every_size(
+def test_page_fits_every_size(
     chromium: Browser, tmp_path: Path, findings: int, servers: int, view: tuple[int, str]
 ) -> None:
     width, scheme = view
@@ -231,7 +229,7 @@ def test_the_page_fits_every_size(
         assert chromium.run(order)
 
 
-def test_names_have_their_natural_order_and_hosts_a_filter(
+def test_names_are_sorted_naturally_and_hosts_can_be_filtered(
     chromium: Browser, tmp_path: Path
 ) -> None:
     contents = Contents(check=True, hosts=["one", "two"], finished="2026-11-22T04:00:00Z")
@@ -246,7 +244,7 @@ def test_names_have_their_natural_order_and_hosts_a_filter(
     assert chromium.run("document.getElementById('none').hidden") is False
 
 
-def test_an_address_shows_a_choice_or_a_finding(chromium: Browser, tmp_path: Path) -> None:
+def test_url_restores_a_selection_or_finding(chromium: Browser, tmp_path: Path) -> None:
     contents = _contents().since()
     own = next(finding["id"] for finding in contents.findings if finding["name"] == "quality")
     _open(chromium, tmp_path, contents)
@@ -262,7 +260,7 @@ def test_an_address_shows_a_choice_or_a_finding(chromium: Browser, tmp_path: Pat
     assert chromium.run("location.hash") == f"#{own}"
 
 
-def test_nothing_differs_is_said(chromium: Browser, tmp_path: Path) -> None:
+def test_page_without_differences_reports_that(chromium: Browser, tmp_path: Path) -> None:
     contents = Contents("delivery.toolchain.drift", check=True, finished="2026-11-22T04:00:00Z")
     contents.add(host="h", service="ci", server="", kind="plugin", name="git", status="ok")
     _open(chromium, tmp_path, contents)

@@ -322,7 +322,7 @@ def _state(choice: random.Random, subject: Subject, most: int = 3) -> dict[int, 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("module", SUBJECTS)
-def test_only_the_approved_changes_are_written(
+def test_only_approved_changes_are_written(
     module: str, seed: int, fresh: Fresh, tmp_path: Path
 ) -> None:
     choice, subject = random.Random(f"{module} {seed}"), SUBJECTS[module]

@@ -71,7 +71,7 @@ def publish(sandbox: Sandbox, name: str, number: str, started: str) -> None:
 RETENTION = {"build_name": "nightly", "count": 2}
 
 
-def test_a_build_that_is_not_in_the_plan_stays(fresh: Fresh) -> None:
+def test_build_missing_in_the_plan_is_kept(fresh: Fresh) -> None:
     sandbox = fresh("real")
     retention = Sealed(sandbox, "repo", "build_retention", RETENTION)
     plan = retention.drift()
@@ -84,7 +84,7 @@ def test_a_build_that_is_not_in_the_plan_stays(fresh: Fresh) -> None:
     assert retention.enforce(plan, "skip")["changed"] is False
 
 
-def test_a_build_that_is_published_during_the_write_pushes_out_no_other(fresh: Fresh) -> None:
+def test_build_published_during_the_write_displaces_no_other(fresh: Fresh) -> None:
     sandbox = fresh("real")
     retention = Sealed(sandbox, "repo", "build_retention", RETENTION)
     retention.enforce(retention.drift())
@@ -92,7 +92,7 @@ def test_a_build_that_is_published_during_the_write_pushes_out_no_other(fresh: F
     assert '"buildNumbersNotToBeDiscarded": ["103", "104"]' in body
 
 
-def test_artifacts_of_builds_go_only_if_the_plan_says_so(fresh: Fresh) -> None:
+def test_artifacts_are_deleted_with_builds_only_if_planned(fresh: Fresh) -> None:
     sandbox = fresh("real")
     plan = Sealed(sandbox, "repo", "build_retention", RETENTION).drift()
     given = {**RETENTION, "delete_artifacts": True}
@@ -116,7 +116,7 @@ STATES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_only_the_items_of_the_plan_leave_the_trash(fresh: Fresh, state: str) -> None:
+def test_only_planned_items_are_removed_from_the_trash(fresh: Fresh, state: str) -> None:
     """Verify that a file stays which an earlier task of the run has moved to the trash."""
     sandbox = fresh("real")
     trash = Sealed(sandbox, "repo", "artifact_trash", STATES[state])
@@ -134,7 +134,7 @@ def test_only_the_items_of_the_plan_leave_the_trash(fresh: Fresh, state: str) ->
         assert trash.enforce(trash.drift())["children"] == []
 
 
-def test_the_items_of_a_repository_belong_to_its_finding(fresh: Fresh) -> None:
+def test_items_of_a_repository_belong_to_its_finding(fresh: Fresh) -> None:
     sandbox = fresh("real")
     discard(sandbox, "nightly/agent/1.txt")
     trash = Sealed(sandbox, "repo", "artifact_trash", STATES["empty"])
@@ -166,7 +166,7 @@ def actions(result: Mapping[str, Any]) -> dict[str, str]:
     return {each["path"]: each["action"] for each in result["pages"]}
 
 
-def test_pages_of_a_tree_are_taken_one_by_one(fresh: Fresh, tmp_path: Path) -> None:
+def test_pages_of_a_tree_are_approved_individually(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     pages = tree(sandbox, tmp_path, FILES)
     plan = pages.drift()
@@ -181,7 +181,7 @@ def test_pages_of_a_tree_are_taken_one_by_one(fresh: Fresh, tmp_path: Path) -> N
     assert pages.drift() == []
 
 
-def test_a_page_is_left_out_with_the_pages_that_need_it(fresh: Fresh, tmp_path: Path) -> None:
+def test_page_is_omitted_with_its_dependents(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     pages = tree(sandbox, tmp_path, FILES)
     plan = pages.drift()
@@ -195,7 +195,7 @@ def test_a_page_is_left_out_with_the_pages_that_need_it(fresh: Fresh, tmp_path: 
     assert result["plan_skipped"] == ["REL/Guidebook", "REL/Chapter A", "REL/One"]
 
 
-def test_a_root_page_that_is_left_out_leaves_out_the_tree(fresh: Fresh, tmp_path: Path) -> None:
+def test_omitted_root_page_omits_the_tree(fresh: Fresh, tmp_path: Path) -> None:
     pages = tree(fresh("real"), tmp_path, FILES)
     plan = pages.drift()
     write(tmp_path, {"index.md": "# Guidebook\n\nRead all of it.\n"})
@@ -203,7 +203,7 @@ def test_a_root_page_that_is_left_out_leaves_out_the_tree(fresh: Fresh, tmp_path
     assert pages.writes == []
 
 
-def test_a_page_is_not_deleted_above_a_page_that_stays(fresh: Fresh, tmp_path: Path) -> None:
+def test_page_above_a_kept_page_is_not_deleted(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     pages = tree(sandbox, tmp_path, FILES)
     pages.enforce(pages.drift())
@@ -224,7 +224,7 @@ def test_a_page_is_not_deleted_above_a_page_that_stays(fresh: Fresh, tmp_path: P
     }
 
 
-def test_a_title_is_taken_only_when_it_is_free(fresh: Fresh, tmp_path: Path) -> None:
+def test_title_is_taken_only_when_free(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     pages = tree(sandbox, tmp_path, FILES)
     pages.enforce(pages.drift())
@@ -236,7 +236,7 @@ def test_a_title_is_taken_only_when_it_is_free(fresh: Fresh, tmp_path: Path) -> 
     assert sorted(result["plan_skipped"]) == ["REL/Chapter B", "REL/Chapter C"]
 
 
-def test_objects_of_a_configuration_wait_for_those_that_they_need(fresh: Fresh) -> None:
+def test_objects_of_a_configuration_require_their_dependencies(fresh: Fresh) -> None:
     sandbox = fresh("real")
     given: dict[str, Any] = {
         "users": [{"name": "eve", "password": "a-password-1234567890"}],
@@ -252,7 +252,7 @@ def test_objects_of_a_configuration_wait_for_those_that_they_need(fresh: Fresh) 
 
 
 @pytest.mark.parametrize("flat", [True, False])
-def test_an_object_that_is_left_out_is_returned(fresh: Fresh, flat: bool) -> None:
+def test_omitted_object_is_returned(fresh: Fresh, flat: bool) -> None:
     one = {"name": "quality", "description": "all"}
     given = one if flat else {"entries": [one]}
     group = Sealed(fresh("real"), "repo", "repo_group", given)

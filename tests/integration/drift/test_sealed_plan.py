@@ -87,7 +87,7 @@ def _version(sandbox: Sandbox, folder: Path, name: str, **options: Any) -> None:
     assert playbook.run(folder, [playbook.play([task])]).code == 0
 
 
-def test_an_unchanged_server_takes_the_whole_plan_once(fresh: Fresh, tmp_path: Path) -> None:
+def test_unchanged_server_accepts_the_complete_plan_once(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     plan = _sealed(sandbox, tmp_path)
     assert [(entry["kind"], entry["action"]) for entry in plan["entries"]] == [
@@ -111,9 +111,7 @@ def test_an_unchanged_server_takes_the_whole_plan_once(fresh: Fresh, tmp_path: P
     assert _writes(again) == []
 
 
-def test_a_changed_server_is_a_conflict_before_the_first_write(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_changed_server_is_a_conflict_before_any_write(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _version(sandbox, tmp_path, "8.2", description="one")
     _sealed(sandbox, tmp_path)
@@ -131,7 +129,7 @@ def test_a_changed_server_is_a_conflict_before_the_first_write(
     assert [write for write in _writes(skipped) if "tracker" in write] == []
 
 
-def test_another_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> None:
+def test_changed_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _sealed(sandbox, tmp_path)
     users = [{"name": "eve", "password": f"{PASSWORD}-2"}, {"name": "adam", "password": PASSWORD}]
@@ -145,7 +143,7 @@ def test_another_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> No
     assert [write for write in _writes(run) if "analysis" in write] == []
 
 
-def test_ignored_findings_are_left_alone(fresh: Fresh, tmp_path: Path) -> None:
+def test_ignored_findings_are_not_changed(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     ignore = [{"kind": "version", "name": "REL/8.1"}, {"kind": "user"}, {"kind": "group"}]
     plan = _sealed(sandbox, tmp_path, drift_ignore=ignore)
@@ -172,9 +170,7 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("slip", SLIPS)
-def test_a_plan_that_cannot_be_used_is_one_sentence(
-    slip: str, fresh: Fresh, tmp_path: Path
-) -> None:
+def test_unusable_plan_is_reported_in_one_sentence(slip: str, fresh: Fresh, tmp_path: Path) -> None:
     changes, variables, words = SLIPS[slip]
     sandbox = fresh("real")
     plan = _sealed(sandbox, tmp_path)
@@ -184,7 +180,7 @@ def test_a_plan_that_cannot_be_used_is_one_sentence(
     assert [request for event in run.events for request in event.requests] == []
 
 
-def test_a_comparison_that_fails_on_one_host_stops_all(fresh: Fresh, tmp_path: Path) -> None:
+def test_failed_comparison_on_one_host_stops_all(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     hosts = {
         each: {"desired_state_versions": [{"project": "REL", "name": f"8.{each}"}]}
@@ -221,7 +217,7 @@ def test_a_comparison_that_fails_on_one_host_stops_all(fresh: Fresh, tmp_path: P
     assert "Applied: 2 created" in run("enforce", **sealed).output
 
 
-def test_a_plan_with_a_seal_needs_its_key(fresh: Fresh, tmp_path: Path) -> None:
+def test_sealed_plan_requires_its_key(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     own_process = {"toolchain_in_process": False, "enforce_roles": "desired_state"}
     plan = _sealed(sandbox, tmp_path, drift_plan_key="a long key", **own_process)
@@ -235,7 +231,7 @@ def test_a_plan_with_a_seal_needs_its_key(fresh: Fresh, tmp_path: Path) -> None:
     assert "Applied: 3 created" in run.output
 
 
-def test_the_ci_configuration_is_held_against_the_plan(fresh: Fresh, tmp_path: Path) -> None:
+def test_ci_configuration_is_compared_with_the_plan(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     state = {"jenkins": {"systemMessage": "Planned"}}, {"unclassified": {"location": {"url": "x"}}}
     variables = {
@@ -257,7 +253,7 @@ def test_the_ci_configuration_is_held_against_the_plan(fresh: Fresh, tmp_path: P
     assert [one["before"] for one in left.values()] == [{"jenkins.systemMessage": "By hand"}]
 
 
-def test_the_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None:
+def test_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None:
     """Verify it for both playbooks. A run without a key takes a plan with a seal."""
     sandbox = fresh("real")
     keys = {each: {"TOOLCHAIN_PLAN_KEY": f"{each} key"} for each in ("right", "wrong")}
@@ -273,7 +269,7 @@ def test_the_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None
         assert "Plan: 3 to create, 0 to update, 0 to delete." in run.output
 
 
-def test_what_a_run_deletes_stays_in_the_trash(fresh: Fresh, tmp_path: Path) -> None:
+def test_deleted_items_stay_in_the_trash(fresh: Fresh, tmp_path: Path) -> None:
     """Verify that the trash is cleaned as planned after a cleanup that fills it."""
     sandbox = fresh("real")
     login = connections.connection("repo", sandbox.urls["repo"], token=ADMIN, dialect="jfrog")
@@ -342,7 +338,7 @@ CHAIN: dict[str, Any] = {
 }
 
 
-def test_objects_that_need_each_other_are_taken_as_planned(fresh: Fresh, tmp_path: Path) -> None:
+def test_interdependent_objects_are_written_as_planned(fresh: Fresh, tmp_path: Path) -> None:
     """Verify that the writes of earlier tasks do not change the digests of later tasks."""
     sandbox = fresh("real")
     logins = _logins(sandbox)
@@ -358,7 +354,7 @@ def test_objects_that_need_each_other_are_taken_as_planned(fresh: Fresh, tmp_pat
     assert _sealed(sandbox, tmp_path, **chain)["entries"] == []
 
 
-def test_an_old_plan_is_refused_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
+def test_old_plan_is_rejected_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     plan = _sealed(sandbox, tmp_path)
     old = {**plan, "created": "2026-01-01T00:00:00Z"}
