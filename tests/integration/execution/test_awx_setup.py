@@ -80,7 +80,7 @@ def linked(store: Store, kind: str, name: str, part: str) -> list[Any]:
     ]
 
 
-def test_everything_is_made_once_and_predicted_before(awx: Controller, tmp_path: Path) -> None:
+def test_everything_is_predicted_and_created_once(awx: Controller, tmp_path: Path) -> None:
     changed, output = setup(awx, tmp_path, "--check")
     assert changed > 0
     assert "They would be made, too." in output
@@ -160,7 +160,7 @@ def _expect_only_what_was_changed_by_hand(awx: Controller, folder: Path) -> None
     assert written == [template["url"], f"{template['url']}survey_spec/"]
 
 
-def test_variables_say_where_and_with_what(awx: Controller, tmp_path: Path) -> None:
+def test_variables_select_objects_and_names(awx: Controller, tmp_path: Path) -> None:
     setup(
         awx,
         tmp_path,
@@ -266,7 +266,7 @@ def test_slices_enforce_the_plans_of_all_slices(
     assert "is for a, b, c, but this run has none of these" in " ".join(alone.output.split())
 
 
-def test_a_misspelt_variable_is_named_before_anything_is_made(
+def test_misspelt_variable_is_reported_before_anything_is_created(
     awx: Controller, tmp_path: Path
 ) -> None:
     _changed, output = setup(awx, tmp_path, code=2, awx_setup_organisation="Delivery")
@@ -274,7 +274,7 @@ def test_a_misspelt_variable_is_named_before_anything_is_made(
     assert awx.store.writes == []
 
 
-def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> None:
+def test_job_uses_its_survey_replies(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     responses = {
         "survey_repo_housekeeping_retention": "- build_name: nightly\n  count: 3\n",
@@ -300,7 +300,7 @@ def test_a_job_takes_the_answers_of_its_survey(fresh: Fresh, tmp_path: Path) -> 
         ("", {"format": 8}, "has format 8"),
     ],
 )
-def test_enforce_takes_the_plan_of_the_survey_before_that_of_drift(
+def test_plan_of_the_survey_precedes_the_plan_of_drift(
     survey: str, drift: Any, words: str, tmp_path: Path
 ) -> None:
     variables = {"enforce_plan": PLAN, "survey_enforce_plan": survey, "drift_plan": drift}
@@ -310,7 +310,7 @@ def test_enforce_takes_the_plan_of_the_survey_before_that_of_drift(
     assert words in run.output
 
 
-def test_the_execution_environment_can_be_built(tmp_path: Path) -> None:
+def test_execution_environment_can_be_built(tmp_path: Path) -> None:
     """Verify the definition and the build context. A full build would need a registry."""
     programs = Path(sys.executable).parent
     context = tmp_path / "context"

@@ -151,7 +151,7 @@ def _run(folder: Path, sandbox: Sandbox, chain: Chain, **play: Any) -> list[dict
 
 @pytest.mark.parametrize("in_process", [True, False])
 @pytest.mark.parametrize("name", CHAINS)
-def test_check_mode_shows_the_changes_of_a_chain(
+def test_check_mode_predicts_the_changes_of_a_chain(
     name: str, in_process: bool, fresh: Fresh, tmp_path: Path
 ) -> None:
     sandbox, chain = fresh("real"), CHAINS[name]
@@ -168,9 +168,7 @@ def test_check_mode_shows_the_changes_of_a_chain(
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_a_task_alone_counts_what_is_on_the_server_only(
-    name: str, fresh: Fresh, tmp_path: Path
-) -> None:
+def test_single_task_sees_only_the_server(name: str, fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _run(tmp_path, sandbox, CHAINS[name][:-1], check_mode=True)
     defaults = connections.module_defaults(sandbox.urls, repo={"dialect": "jfrog"})
@@ -179,7 +177,7 @@ def test_a_task_alone_counts_what_is_on_the_server_only(
     assert run.event("alone").status == "failed"
 
 
-def test_a_write_ends_the_predictions_of_its_server(fresh: Fresh, tmp_path: Path) -> None:
+def test_write_ends_the_predictions_of_its_server(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     folder, inner = CHAINS["jobs"][:2]
     tasks = [

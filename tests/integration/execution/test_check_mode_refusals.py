@@ -118,13 +118,13 @@ def refused(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_both_modes_refuse_with_the_same_kind(refused: playbook.Run, name: str) -> None:
+def test_both_modes_reject_with_the_same_kind(refused: playbook.Run, name: str) -> None:
     event = refused.event(name)
     assert event.status == "failed", event.result
     assert event.result["error"]["kind"] == REFUSED[name][2], event.result["msg"]
 
 
-def test_a_configuration_may_bring_what_it_refers_to(
+def test_configuration_may_create_its_own_references(
     fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     sandbox = fresh("real")

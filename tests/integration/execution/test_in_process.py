@@ -112,27 +112,27 @@ def ways(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run
 
 
 @pytest.mark.parametrize("way", IN_WORKER)
-def test_a_local_connection_runs_in_the_worker(ways: playbook.Run, way: str) -> None:
+def test_local_connection_runs_in_the_worker(ways: playbook.Run, way: str) -> None:
     ports = _ports(ways.event(way))
     assert len(ports) == len(LOOP), ways.output
     assert len(set(ports)) == 1
 
 
 @pytest.mark.parametrize("way", IN_PROCESSES)
-def test_everything_else_runs_in_the_ordinary_way(ways: playbook.Run, way: str) -> None:
+def test_other_connections_run_in_separate_processes(ways: playbook.Run, way: str) -> None:
     ports = _ports(ways.event(way))
     assert len(ports) == len(LOOP), ways.output
     assert len(set(ports)) == len(LOOP)
 
 
-def test_another_interpreter_is_said_once_a_task(ways: playbook.Run) -> None:
+def test_different_interpreter_is_reported_once_per_task(ways: playbook.Run) -> None:
     reported = [line for line in ways.output.splitlines() if "in a process of its own" in line]
     assert len(reported) == 1, reported
     assert "ansible_python_interpreter is " in reported[0]
 
 
 @pytest.mark.parametrize("way", [*IN_WORKER, *IN_PROCESSES])
-def test_the_result_does_not_tell_the_way(ways: playbook.Run, way: str) -> None:
+def test_result_does_not_depend_on_the_mode(ways: playbook.Run, way: str) -> None:
     expected = [_plain(item) for item in ways.event("as it comes").items]
     assert [item["changed"] for item in expected] == [False] * len(LOOP)
     assert [_plain(item) for item in ways.event(way).items] == expected
@@ -152,7 +152,7 @@ def _plain(result: Mapping[str, Any]) -> dict[str, Any]:
     return copy
 
 
-def test_the_environment_of_a_task_is_honoured_and_restored(fresh: Fresh, tmp_path: Path) -> None:
+def test_environment_of_the_task_is_applied_and_restored(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     variables = {
         "TOOLCHAIN_ANALYSIS_URL": sandbox.urls["analysis"],
@@ -194,7 +194,7 @@ def test_the_environment_of_a_task_is_honoured_and_restored(fresh: Fresh, tmp_pa
     assert ran.shows([connections.LTOKEN]) == []
 
 
-def test_two_logins_never_share_a_session(fresh: Fresh, tmp_path: Path) -> None:
+def test_different_logins_never_share_a_session(fresh: Fresh, tmp_path: Path) -> None:
     """Verify separate sessions with cookies.
 
     The CI server identifies a user by the session, even if a later request names another user.
@@ -311,7 +311,7 @@ def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
     return playbook.run(folder, [playbook.play(tasks)], collections=folder / "collections")
 
 
-def test_an_unknown_core_costs_time_and_one_warning(fresh: Fresh, tmp_path: Path) -> None:
+def test_unknown_core_runs_separately_with_one_warning(fresh: Fresh, tmp_path: Path) -> None:
     """Verify the ordinary mode and a single warning if a private part of Ansible is missing."""
     sandbox = fresh("real")
     source = playbook.collections_path() / "ansible_collections/delivery/toolchain"
@@ -342,7 +342,7 @@ def test_an_unknown_core_costs_time_and_one_warning(fresh: Fresh, tmp_path: Path
 
 
 @pytest.mark.parametrize(("older", "named"), [("True", True), ("False", False)])
-def test_an_older_python_is_named(tmp_path: Path, older: str, named: bool) -> None:
+def test_too_old_python_is_reported(tmp_path: Path, older: str, named: bool) -> None:
     """Verify the message for a module that fails in its Python interpreter.
 
     If the interpreter is outdated, a single sentence replaces the traceback.
@@ -366,7 +366,9 @@ def _pairs(run: playbook.Run, way: str) -> dict[str, tuple[dict[str, Any], dict[
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)
-def test_a_module_cannot_take_the_worker_down(misbehaving: playbook.Run, misdeed: str) -> None:
+def test_misbehaving_module_does_not_end_the_worker(
+    misbehaving: playbook.Run, misdeed: str
+) -> None:
     pairs = _pairs(misbehaving, "in process")
     item, report = pairs[misdeed]
     assert item.get("failed", False) is (misdeed != "litter"), item
@@ -375,7 +377,9 @@ def test_a_module_cannot_take_the_worker_down(misbehaving: playbook.Run, misdeed
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)
-def test_nothing_leaks_to_the_next_item(misbehaving: playbook.Run, misdeed: str) -> None:
+def test_misbehaving_module_does_not_affect_the_next_item(
+    misbehaving: playbook.Run, misdeed: str
+) -> None:
     _item, report = _pairs(misbehaving, "in process")[misdeed]
     _other_item, other_report = _pairs(misbehaving, "separate")[misdeed]
     assert report["litter"] is None
@@ -386,7 +390,9 @@ def test_nothing_leaks_to_the_next_item(misbehaving: playbook.Run, misdeed: str)
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)
-def test_a_misdeed_looks_the_same_in_both_ways(misbehaving: playbook.Run, misdeed: str) -> None:
+def test_misbehaviour_is_reported_equally_in_both_modes(
+    misbehaving: playbook.Run, misdeed: str
+) -> None:
     item, other = (_pairs(misbehaving, way)[misdeed][0] for way in ("in process", "separate"))
     assert _without_pid(item) == _without_pid(other)
 
@@ -403,7 +409,7 @@ def _without_pid(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_defaults_of_one_module_do_not_reach_another(fresh: Fresh, tmp_path: Path) -> None:
+def test_module_defaults_do_not_reach_another_module(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     whole = connections.connection("analysis", sandbox.urls["analysis"])
     tasks = [
@@ -417,7 +423,7 @@ def test_defaults_of_one_module_do_not_reach_another(fresh: Fresh, tmp_path: Pat
     assert ran.event("module").status == "ok", ran.output
 
 
-def test_relative_paths_begin_in_the_folder_of_the_playbook(fresh: Fresh, tmp_path: Path) -> None:
+def test_relative_paths_start_in_the_folder_of_the_playbook(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "notes.txt").write_text("notes", encoding="utf-8")
@@ -483,7 +489,7 @@ def queried(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.
 
 
 @pytest.mark.parametrize("way", [True, False])
-def test_results_of_a_module_are_found_under_their_name(queried: playbook.Run, way: bool) -> None:
+def test_results_are_found_by_module_name(queried: playbook.Run, way: bool) -> None:
     for name in (f"use {way}", f"use loop {way}", f"use hidden {way}"):
         assert queried.event(name).status == "ok", queried.output
     assert queried.event(f"query {way}").result["results"] == ROWS
@@ -497,7 +503,7 @@ def test_no_log_hides_results(queried: playbook.Run, way: bool) -> None:
     assert SHOWN not in json.dumps(queried.event(f"hidden {way}").result)
 
 
-def test_a_large_result_is_masked_in_both_ways_alike(tmp_path: Path) -> None:
+def test_large_result_is_masked_equally_in_both_modes(tmp_path: Path) -> None:
     token = "tracker-token-1234567890"
     issues = [
         {"id": str(number), "key": f"REL-{number}", "fields": {"summary": f"Summary {number}"}}

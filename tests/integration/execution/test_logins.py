@@ -162,7 +162,7 @@ def logged_in(
 
 
 @pytest.mark.parametrize("name", LOGINS)
-def test_the_server_lets_us_in(logged_in: playbook.Run, name: str) -> None:
+def test_login_is_accepted(logged_in: playbook.Run, name: str) -> None:
     event = logged_in.event(name)
     assert event.status == "ok", event.result["msg"]
     assert event.requests
@@ -170,7 +170,7 @@ def test_the_server_lets_us_in(logged_in: playbook.Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOGINS)
-def test_the_login_goes_with_the_first_request(logged_in: playbook.Run, name: str) -> None:
+def test_login_is_sent_with_the_first_request(logged_in: playbook.Run, name: str) -> None:
     event = logged_in.event(name)
     service = LOGINS[name].service
     for request in event.requests:

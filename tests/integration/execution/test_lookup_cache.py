@@ -33,7 +33,7 @@ def _run(sandbox: Sandbox, folder: Path, *plays: dict[str, Any]) -> playbook.Run
     return run
 
 
-def test_a_question_is_sent_once_a_play(fresh: Fresh, tmp_path: Path) -> None:
+def test_query_is_sent_once_per_play(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     again = [_ask("again"), _ask("in a loop", loop=[1, 2, 3])]
     other = _ask("other options", ", fields=['summary']")
@@ -51,14 +51,14 @@ def test_a_question_is_sent_once_a_play(fresh: Fresh, tmp_path: Path) -> None:
     assert len(run.event("first").result["msg"]) > 0
 
 
-def test_another_login_asks_for_itself(fresh: Fresh, tmp_path: Path) -> None:
+def test_query_with_another_login_is_sent_again(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     asking = _ask("another login", ", username='reporter', password='reporter-password'")
     run = _run(sandbox, tmp_path, playbook.play([_ask("first"), asking]))
     assert len(run.event("another login").requests) > 0
 
 
-def test_after_a_write_everything_is_asked_anew(fresh: Fresh, tmp_path: Path) -> None:
+def test_write_clears_the_cache(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     version = {"project": "REL", "name": "9.9", "state": "present"}
     tasks = [
@@ -74,7 +74,7 @@ def test_after_a_write_everything_is_asked_anew(fresh: Fresh, tmp_path: Path) ->
     assert len(run.event("anew").requests) > 0
 
 
-def test_hosts_that_ask_at_once_ask_once(fresh: Fresh, tmp_path: Path) -> None:
+def test_parallel_hosts_send_one_query(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     hosts = [f"host{number}" for number in range(5)]
     (tmp_path / "inventory").write_text(

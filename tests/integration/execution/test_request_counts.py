@@ -19,7 +19,9 @@ def counted(
 
 
 @pytest.mark.parametrize("name", operations.OPERATIONS)
-def test_requests_of_an_operation(counted: dict[str, operations.Counted], name: str) -> None:
+def test_operation_sends_the_documented_number_of_requests(
+    counted: dict[str, operations.Counted], name: str
+) -> None:
     one = counted[name]
     assert one.event.status == "ok", one.event.result
     assert one.event.result["changed"] is one.operation.changed

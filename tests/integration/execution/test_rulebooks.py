@@ -106,7 +106,7 @@ def _signed(payload: Any, header: str) -> dict[str, str]:
     return {header: f"sha256={digest}"}
 
 
-def test_a_build_that_ended_well_is_promoted(fresh: Fresh, tmp_path: Path) -> None:
+def test_successful_build_is_promoted(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     variables = {
         "eda_token": SECRET,
@@ -166,7 +166,7 @@ def _released(sandbox: Sandbox, project: str, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("written", [int, str])
-def test_the_notes_of_a_released_version_are_published(
+def test_notes_of_a_released_version_are_published(
     fresh: Fresh, tmp_path: Path, written: Callable[[Any], Any]
 ) -> None:
     sandbox = fresh("real")
@@ -188,9 +188,7 @@ def test_the_notes_of_a_released_version_are_published(
     assert [request for request in sandbox.requests() if "OPS" in json.dumps(request)] == []
 
 
-def test_a_version_is_looked_up_where_only_the_key_of_the_project_is_given(
-    fresh: Fresh, tmp_path: Path
-) -> None:
+def test_version_is_resolved_from_the_project_key(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     with running("version_released", tmp_path, sandbox, {}, **NOTES) as rulebook:
         rulebook.wait_for("Waiting for events")
@@ -210,7 +208,7 @@ def test_a_version_is_looked_up_where_only_the_key_of_the_project_is_given(
     assert len(sandbox.requests("wiki", writes=True)) == 1
 
 
-def test_a_deletion_has_drift_looked_for(fresh: Fresh, tmp_path: Path) -> None:
+def test_deletion_starts_drift(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     hosts = {"repo_housekeeping_retention": [{"build_name": "nightly", "count": 3}]}
     data = {"repo_key": "generic-release-local", "path": "app/1.0/app.zip"}
@@ -238,7 +236,7 @@ def test_a_deletion_has_drift_looked_for(fresh: Fresh, tmp_path: Path) -> None:
     assert SECRET not in rulebook.output
 
 
-def test_every_rulebook_is_run_here() -> None:
+def test_every_rulebook_is_tested() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert {path.stem for path in RULEBOOKS.glob("*.yml")} == {
         name for name in ("build_ended", "version_released", "repository_changed") if name in text

@@ -127,18 +127,18 @@ def job(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> Job:
     return Job((kept / "status").read_text(encoding="utf-8"), events, "\n".join(texts))
 
 
-def test_a_job_succeeds(job: Job) -> None:
+def test_job_succeeds(job: Job) -> None:
     assert job.status == "successful", job.kept[-5000:]
     assert "[WARNING]" not in job.kept
     assert "Traceback" not in job.kept
 
 
-def test_no_event_of_a_job_holds_a_secret(job: Job) -> None:
+def test_no_event_of_the_job_contains_a_secret(job: Job) -> None:
     assert len(job.events) > 50
     assert [secret for secret in SECRETS if secret in job.kept] == []
 
 
-def test_a_job_hands_on_its_builds_and_its_drift_and_not_those_before(job: Job) -> None:
+def test_job_returns_only_its_own_builds_and_drift(job: Job) -> None:
     assert [type(number) for number in job.artifacts["release_build_numbers"]] == [int]
     assert job.artifacts["release_build_numbers"] != [0]
     (finding,) = job.artifacts["drift_findings"]

@@ -75,7 +75,7 @@ def ran(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("module", OBJECTS)
-def test_nobody_fails(ran: playbook.Run, module: str) -> None:
+def test_module_succeeds_on_parallel_hosts(ran: playbook.Run, module: str) -> None:
     events = [ran.event(module, host) for host in HOSTS]
     assert [event.result.get("msg") for event in events if event.status != "ok"] == []
     assert any(event.result["changed"] for event in events)
@@ -106,12 +106,14 @@ def _failures(sandbox: Sandbox, module: str, *states: dict[str, Any]) -> list[tu
 
 
 @pytest.mark.parametrize("module", OBJECTS)
-def test_nobody_fails_in_any_order(fresh: Callable[[str], Sandbox], module: str) -> None:
+def test_module_succeeds_in_any_order_of_requests(
+    fresh: Callable[[str], Sandbox], module: str
+) -> None:
     one_by_one = {"parallel": 1} if module == "wiki_tree" else {}
     assert _failures(fresh("real"), module, {**OBJECTS[module], **one_by_one}) == []
 
 
-def test_a_tree_is_updated_in_any_order(fresh: Callable[[str], Sandbox]) -> None:
+def test_tree_is_updated_in_any_order_of_requests(fresh: Callable[[str], Sandbox]) -> None:
     tree = {**OBJECTS["wiki_tree"], "parallel": 1}
     update = {**tree, "src": str(PAGES.parent / "second"), "prune": True}
     assert _failures(fresh("real"), "wiki_tree", tree, update) == []

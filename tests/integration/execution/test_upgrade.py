@@ -44,7 +44,7 @@ def _run(folder: Path, name: str, **variables: Any) -> playbook.Run:
     return run
 
 
-def test_an_export_goes_on_without_a_conflict(fresh: Fresh, state: Path) -> None:
+def test_export_of_the_earlier_release_is_continued(fresh: Fresh, state: Path) -> None:
     exporting = {
         "export_folder": "exported",
         "export_connections": _logins(fresh("real")),
@@ -58,7 +58,7 @@ def test_an_export_goes_on_without_a_conflict(fresh: Fresh, state: Path) -> None
     assert len(jobs) > 2
 
 
-def test_a_report_and_its_history_are_read(fresh: Fresh, state: Path) -> None:
+def test_report_and_history_of_the_earlier_release_are_read(fresh: Fresh, state: Path) -> None:
     sandbox = fresh("real")
     report = state / "report/report.json"
     text = report.read_text("utf-8")
@@ -80,7 +80,7 @@ def test_a_report_and_its_history_are_read(fresh: Fresh, state: Path) -> None:
     assert "version REL/2.0.0: differs in description" in [one["text"] for one in mended]
 
 
-def test_the_pages_of_a_tree_are_known_again(fresh: Fresh, state: Path) -> None:
+def test_pages_of_the_earlier_release_are_recognized(fresh: Fresh, state: Path) -> None:
     sandbox = fresh("real")
     address = f"{sandbox.urls['wiki']}/rest/api/content"
     ids = {"Handbook": "1002"}

@@ -82,21 +82,21 @@ def ran(fresh: Fresh, tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
 
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("task", ["module", "separate", "lookup"])
-def test_each_group_asks_its_own_server(ran: playbook.Run, group: str, task: str) -> None:
+def test_each_group_uses_its_own_server(ran: playbook.Run, group: str, task: str) -> None:
     event = ran.event(task, f"{group}-host")
     assert event.status == "ok", ran.output[-3000:]
     assert [request["status"] for request in event.requests] == [200]
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_login_of_the_task_comes_first(ran: playbook.Run, group: str) -> None:
+def test_login_of_the_task_precedes_the_variables(ran: playbook.Run, group: str) -> None:
     event = ran.event("task", f"{group}-host")
     assert event.result["error"]["kind"] == "auth", event.result
     assert [request["status"] for request in event.requests] == [401]
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_an_empty_variable_leaves_it_to_the_environment(ran: playbook.Run, group: str) -> None:
+def test_empty_variable_falls_back_to_the_environment(ran: playbook.Run, group: str) -> None:
     event = ran.event("empty", f"{group}-host")
     assert event.result["error"]["kind"] == "network", event.result
     assert event.result["error"]["url"].startswith(ENVIRONMENT["TOOLCHAIN_REPO_URL"])
@@ -104,7 +104,7 @@ def test_an_empty_variable_leaves_it_to_the_environment(ran: playbook.Run, group
     assert event.requests == []
 
 
-def test_a_lookup_says_that_it_does_not_see_module_defaults(tmp_path: Path) -> None:
+def test_lookup_without_url_explains_that_module_defaults_do_not_apply(tmp_path: Path) -> None:
     """Verify the error message if neither a variable nor the environment contains a URL."""
     lookup = {"name": "lookup", "ansible.builtin.debug": {"msg": LOOKUP}, "ignore_errors": True}
     defaults = {"group/delivery.toolchain.repo": {"url": "http://127.0.0.1:9"}}
@@ -116,13 +116,13 @@ def test_a_lookup_says_that_it_does_not_see_module_defaults(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_both_ways_return_the_same_options(ran: playbook.Run, group: str) -> None:
+def test_both_modes_resolve_the_same_options(ran: playbook.Run, group: str) -> None:
     one, other = (ran.event(task, f"{group}-host").result for task in ("module", "separate"))
     assert one["invocation"] == other["invocation"]
     assert one["invocation"]["module_args"]["url"]
 
 
-def test_the_way_does_not_change(ran: playbook.Run) -> None:
+def test_variables_do_not_change_the_mode(ran: playbook.Run) -> None:
     assert ran.output.count("EXEC /bin/sh") > 0
     before_separate = ran.output.split("TASK [separate]")[0]
     assert "EXEC /bin/sh" not in before_separate
