@@ -256,7 +256,7 @@ def test_missing_options_are_named_before_any_request(play: Play, name: str, fla
 
 
 @each_variant
-def test_changed_is_said_truly(play: Play, name: str, flavour: str) -> None:
+def test_changed_is_true_exactly_if_something_changed(play: Play, name: str, flavour: str) -> None:
     for label, step, event in play(name).events(flavour):
         if step.changed is not None:
             assert event.status == "ok", f"{label}: {event.result.get('msg')}"
@@ -275,7 +275,7 @@ def test_check_mode_writes_nothing(play: Play, name: str, flavour: str) -> None:
 
 
 @each_variant
-def test_check_mode_shows_the_diff_of_the_run(play: Play, name: str, flavour: str) -> None:
+def test_check_mode_predicts_the_diff_of_the_run(play: Play, name: str, flavour: str) -> None:
     for way, run in play(name).ways(flavour):
         known = {step.name for step in play(name).steps[way]}
         for state in {"create", "update", "delete", "run"} & known:
@@ -284,9 +284,7 @@ def test_check_mode_shows_the_diff_of_the_run(play: Play, name: str, flavour: st
 
 
 @each_variant
-def test_the_diff_shows_a_difference_exactly_where_there_is_one(
-    play: Play, name: str, flavour: str
-) -> None:
+def test_diff_is_empty_exactly_if_unchanged(play: Play, name: str, flavour: str) -> None:
     for label, step, event in play(name).events(flavour):
         if step.changed is not None:
             diff = event.result["diff"]
@@ -294,7 +292,7 @@ def test_the_diff_shows_a_difference_exactly_where_there_is_one(
 
 
 @each_variant
-def test_writes_are_as_many_as_needed(play: Play, name: str, flavour: str) -> None:
+def test_step_sends_the_expected_writes(play: Play, name: str, flavour: str) -> None:
     expected = CASES[name].get("writes", {})
     for label, step, event in play(name).events(flavour):
         if step.name in expected:
@@ -304,7 +302,7 @@ def test_writes_are_as_many_as_needed(play: Play, name: str, flavour: str) -> No
 
 
 @each_variant
-def test_a_step_costs_as_many_requests_as_promised(play: Play, name: str, flavour: str) -> None:
+def test_step_sends_the_promised_number_of_requests(play: Play, name: str, flavour: str) -> None:
     for label, step, event in play(name).events(flavour):
         expected = promised(name, step.name, flavour)
         if expected is not None:
@@ -312,14 +310,14 @@ def test_a_step_costs_as_many_requests_as_promised(play: Play, name: str, flavou
 
 
 @each_variant
-def test_requests_are_accounted_for(play: Play, name: str, flavour: str) -> None:
+def test_reported_requests_equal_the_log(play: Play, name: str, flavour: str) -> None:
     for label, step, event in play(name).events(flavour):
         if step.changed is not None:
             assert event.result["http"]["requests"] == len(event.requests), label
 
 
 @each_variant
-def test_return_values(play: Play, name: str, flavour: str) -> None:
+def test_return_values_are_complete(play: Play, name: str, flavour: str) -> None:
     expected, first = CASES[name].get("after_create", {}), first_step(CASES[name])
     played = play(name)
     # with --separate-steps the separate processes may skip the first step
@@ -340,7 +338,7 @@ def _part(value: Any, shape: Any) -> Any:
 
 
 @each_case
-def test_both_ways_return_the_same(play: Play, name: str) -> None:
+def test_both_modes_return_the_same(play: Play, name: str) -> None:
     runs = play(name).runs
     (flavour,) = flavours(CASES[name], "separate")
     for step in play(name).steps["separate"]:
@@ -374,20 +372,20 @@ def _drop(value: Any, path: tuple[str, ...]) -> None:
 
 
 @each_variant
-def test_no_module_uses_a_deprecated_part_of_ansible(play: Play, name: str, flavour: str) -> None:
+def test_no_deprecated_part_of_ansible_is_used(play: Play, name: str, flavour: str) -> None:
     for label, _step, event in play(name).events(flavour):
         assert "deprecations" not in event.result, label
 
 
 @each_case
-def test_each_way_was_taken(play: Play, name: str) -> None:
+def test_both_modes_were_used(play: Play, name: str) -> None:
     runs = play(name).runs
     assert "EXEC /bin/sh" not in runs["in process"].output
     assert "EXEC /bin/sh" in runs["separate"].output
 
 
 @each_variant
-def test_a_wrong_login_is_refused(play: Play, name: str, flavour: str) -> None:
+def test_wrong_login_is_rejected(play: Play, name: str, flavour: str) -> None:
     for label, step, event in play(name).events(flavour):
         if step.name == "wrong login":
             assert event.status == "failed", label

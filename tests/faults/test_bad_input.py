@@ -255,18 +255,18 @@ def _assert_refused(event: playbook.Event, words: str) -> None:
 
 
 @pytest.mark.parametrize(("module", "what"), CASES_OF_MODULES)
-def test_an_address_that_is_none(refused: playbook.Run, module: str, what: str) -> None:
+def test_invalid_address_is_rejected(refused: playbook.Run, module: str, what: str) -> None:
     _changed, words = CONNECTIONS[what]("")
     _assert_refused(refused.event(f"{module}: {what}"), words)
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_two_ways_to_log_in(refused: playbook.Run, module: str) -> None:
+def test_two_credentials_are_rejected(refused: playbook.Run, module: str) -> None:
     _assert_refused(refused.event(f"{module}: two logins"), "")
 
 
 @pytest.mark.parametrize("what", OPTIONS)
-def test_options_that_contradict(refused: playbook.Run, what: str) -> None:
+def test_contradictory_options_are_rejected(refused: playbook.Run, what: str) -> None:
     _module, _arguments, words = OPTIONS[what]
     _assert_refused(refused.event(what), words)
 

@@ -23,11 +23,11 @@ def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.parametrize("cell", canaries.sample(), ids=str)
-def test_no_sink_shows_a_secret(sampled: Sampled, cell: canaries.Cell) -> None:
+def test_no_output_contains_a_secret(sampled: Sampled, cell: canaries.Cell) -> None:
     assert sampled[cell] == []
 
 
-def test_the_sample_has_every_module_place_and_outcome() -> None:
+def test_sample_has_every_module_place_and_outcome() -> None:
     sample = canaries.sample()
     assert {cell.module for cell in sample} == set(MODULES)
     assert {cell.place for cell in sample} == set(canaries.PLACES)
@@ -35,7 +35,7 @@ def test_the_sample_has_every_module_place_and_outcome() -> None:
 
 
 @pytest.mark.parametrize("service", options.SERVICES)
-def test_every_secret_of_a_connection_has_its_cells(service: str) -> None:
+def test_every_secret_of_a_connection_has_cells(service: str) -> None:
     secrets = {name for name, one in options.argument_spec(service).items() if one.get("no_log")}
     files = {name for name in options.credential_options(service) if name.endswith("_file")}
     kinds = canaries.kinds_of(service)
@@ -43,7 +43,7 @@ def test_every_secret_of_a_connection_has_its_cells(service: str) -> None:
     assert secrets | files <= covered
 
 
-def test_a_secret_that_was_cut_or_encoded_is_recognized() -> None:
+def test_truncated_or_encoded_secret_is_detected() -> None:
     for shown in ("Canary%22%3C7", "anary&quot;&lt;7/%&amp;\\9&gt;Tail", "<7/%&\\9>Tail"):
         assert any(
             trace in f"x{shown}y" or shown in trace for trace in canaries.traces(canaries.TOKEN)

@@ -149,7 +149,7 @@ def slipped(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
 
 @pytest.mark.parametrize("way", ["inside", "outside"])
 @pytest.mark.parametrize("what", SLIPS)
-def test_a_slip_is_refused_before_the_first_request(
+def test_invalid_input_is_rejected_before_any_request(
     slipped: playbook.Run, what: str, way: str
 ) -> None:
     event = slipped.event(f"{what}, {way}")
@@ -161,13 +161,13 @@ def test_a_slip_is_refused_before_the_first_request(
 
 
 @pytest.mark.parametrize("what", EXPRESSIONS)
-def test_a_slip_in_an_expression_is_refused(slipped: playbook.Run, what: str) -> None:
+def test_invalid_expression_is_rejected(slipped: playbook.Run, what: str) -> None:
     event = slipped.event(what)
     assert event.status == "failed"
     assert EXPRESSIONS[what][1] in event.result["msg"], event.result["msg"]
 
 
-def test_no_secret_shows_whoever_refuses(slipped: playbook.Run) -> None:
+def test_rejection_shows_no_secret(slipped: playbook.Run) -> None:
     results = [event.result for event in slipped.events if ", " in event.task]
     assert len(results) == 2 * len(SLIPS)
     assert all("module_args" in result["invocation"] for result in results)

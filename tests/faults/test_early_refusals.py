@@ -91,7 +91,7 @@ def refused_late(name: str, server: Sandbox, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_an_odd_value_is_refused_before_the_first_request(
+def test_invalid_value_is_rejected_before_any_request(
     name: str, server: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _seconds: None)  # before another read

@@ -214,7 +214,7 @@ def _assert_failed(event: playbook.Event, trouble: Trouble) -> None:
 
 @pytest.mark.parametrize("name", TROUBLES)
 @pytest.mark.parametrize("module", FAULT_CASES)
-def test_trouble_is_told_by_its_kind(troubled: Troubled, module: str, name: str) -> None:
+def test_fault_has_its_error_kind(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     _assert_failed(event, TROUBLES[name])
     assert event.result["changed"] is False
@@ -222,7 +222,7 @@ def test_trouble_is_told_by_its_kind(troubled: Troubled, module: str, name: str)
 
 
 @pytest.mark.parametrize("module", FAULT_CASES)
-def test_an_address_where_nothing_is(troubled: Troubled, module: str) -> None:
+def test_unreachable_address_is_reported(troubled: Troubled, module: str) -> None:
     run = troubled(module)
     for name, words in (("nobody listens", "port"), ("a host without a name", "name of the host")):
         _assert_failed(run.event(name), Trouble("network", words=words))
@@ -231,14 +231,14 @@ def test_an_address_where_nothing_is(troubled: Troubled, module: str) -> None:
 
 
 @pytest.mark.parametrize("module", FAULT_CASES)
-def test_nothing_is_half_done(troubled: Troubled, module: str) -> None:
+def test_fault_leaves_no_partial_change(troubled: Troubled, module: str) -> None:
     before, after = (troubled(module).event(name).result for name in ("before", "after"))
     assert (after["changed"], after["diff"]) == (before["changed"], before["diff"])
 
 
 @pytest.mark.parametrize("name", HICCUPS)
 @pytest.mark.parametrize("module", FAULT_CASES)
-def test_a_hiccup_passes(troubled: Troubled, module: str, name: str) -> None:
+def test_temporary_fault_is_retried(troubled: Troubled, module: str, name: str) -> None:
     run = troubled(module)
     event = run.event(name)
     assert event.status == "ok", event.result.get("msg")
@@ -247,7 +247,7 @@ def test_a_hiccup_passes(troubled: Troubled, module: str, name: str) -> None:
     assert len(event.requests) == event.result["http"]["requests"]
 
 
-def test_a_case_writes_if_the_descriptor_of_its_module_does() -> None:
+def test_case_writes_exactly_if_its_descriptor_says_so() -> None:
     writing = {
         name
         for name in FAULT_CASES
@@ -259,7 +259,7 @@ def test_a_case_writes_if_the_descriptor_of_its_module_does() -> None:
 
 @pytest.mark.parametrize("name", WRITE_TROUBLES)
 @pytest.mark.parametrize("module", WRITERS)
-def test_a_write_that_is_refused_is_sent_once(troubled: Troubled, module: str, name: str) -> None:
+def test_rejected_write_is_sent_once(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     trouble = WRITE_TROUBLES[name]
     _assert_failed(event, replace(trouble, kind=KINDS.get((module, name), trouble.kind)))
@@ -270,9 +270,7 @@ def test_a_write_that_is_refused_is_sent_once(troubled: Troubled, module: str, n
 
 @pytest.mark.parametrize("name", LOST_ANSWERS)
 @pytest.mark.parametrize("module", WRITERS)
-def test_a_write_without_an_answer_is_not_sent_twice(
-    troubled: Troubled, module: str, name: str
-) -> None:
+def test_unanswered_write_is_not_resent(troubled: Troubled, module: str, name: str) -> None:
     event = troubled(module).event(name)
     sent = Counter((each["path"], each["query"], each["body"]) for each in event.writes)
     assert set(sent.values()) == {1}, sent

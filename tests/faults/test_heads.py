@@ -25,8 +25,6 @@ def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_response_that_is_cut_inside_its_head_is_no_empty_one(
-    sampled: Sampled, module: str
-) -> None:
+def test_response_with_truncated_head_is_not_empty(sampled: Sampled, module: str) -> None:
     assert len(sampled[module]) > 1
     assert [cell for cell in sampled[module] if cell[1] is not None] == []

@@ -50,7 +50,7 @@ def without_requests(tmp_path_factory: pytest.TempPathFactory) -> playbook.Run:
     return playbook.run(folder, [play], variables={"PYTHONPATH": path})
 
 
-def test_the_missing_library_is_named(without_requests: playbook.Run) -> None:
+def test_missing_library_is_named(without_requests: playbook.Run) -> None:
     events = [event for event in without_requests.events if event.task != "lookup"]
     assert len(events) == len(MODULES) + len(connections.LOGINS), without_requests.output
     for event in events:
@@ -60,14 +60,14 @@ def test_the_missing_library_is_named(without_requests: playbook.Run) -> None:
         assert_one_sentence(event.result, event.task)
 
 
-def test_the_lookup_names_it_too(without_requests: playbook.Run) -> None:
+def test_lookup_names_the_missing_library(without_requests: playbook.Run) -> None:
     event = without_requests.event("lookup")
     assert event.status == "failed"
     assert "(requests)" in event.result["msg"]
     assert "Traceback" not in event.result["msg"]
 
 
-def test_the_tree_of_the_tests_has_the_library(tmp_path: Path) -> None:
+def test_library_is_available_to_other_tests(tmp_path: Path) -> None:
     """Verify that the library is present without the hiding; otherwise the tests above prove
     nothing.
     """

@@ -23,11 +23,11 @@ def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.parametrize("cell", matrix.sample(), ids=str)
-def test_a_write_has_one_effect_and_its_result_is_true(sampled: Sampled, cell: matrix.Cell) -> None:
+def test_write_has_one_effect_and_a_true_result(sampled: Sampled, cell: matrix.Cell) -> None:
     assert sampled[cell] is None
 
 
-def test_the_sample_has_every_module_and_every_fault() -> None:
+def test_sample_has_every_module_and_every_fault() -> None:
     sample = matrix.sample()
     assert {cell.module for cell in sample} == set(WRITERS)
     assert {(cell.fault, cell.acted) for cell in sample} == {

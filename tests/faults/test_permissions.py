@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("name", "right"), CELLS)
-def test_without_a_permission(
+def test_missing_permission_is_predicted_and_reported(
     fresh: Callable[[str], Sandbox], folder: Path, name: str, right: str
 ) -> None:
     sandbox, operation = fresh("real"), OPERATIONS[name]
@@ -63,7 +63,7 @@ def test_without_a_permission(
         assert finished.result["changed"] is (right not in operation.row.get("complete", ()))
 
 
-def test_every_operation_that_writes_is_run_without_its_permissions() -> None:
+def test_every_writing_operation_is_run_without_its_permissions() -> None:
     run = {
         (operation.module, access)
         for operation in OPERATIONS.values()

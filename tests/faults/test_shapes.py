@@ -23,13 +23,11 @@ def sampled(fresh: Callable[[str], Sandbox], tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.parametrize("cell", shapes.sample(), ids=str)
-def test_a_task_ends_in_one_sentence_whatever_a_server_answers(
-    sampled: Sampled, cell: shapes.Cell
-) -> None:
+def test_any_response_ends_in_one_sentence(sampled: Sampled, cell: shapes.Cell) -> None:
     assert sampled[cell] is None
 
 
-def test_the_sample_has_every_module_and_every_shape() -> None:
+def test_sample_has_every_module_and_every_shape() -> None:
     sample = shapes.sample()
     assert {cell.module for cell in sample} == set(FAULT_CASES)
     assert {cell.shape for cell in sample} == set(shapes.ALL)

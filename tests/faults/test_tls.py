@@ -145,9 +145,7 @@ def tried(
 
 @pytest.mark.parametrize("name", TRUSTLESS)
 @pytest.mark.parametrize("module", MODULES)
-def test_a_certificate_that_is_not_to_be_trusted(
-    tried: playbook.Run, module: str, name: str
-) -> None:
+def test_untrusted_certificate_is_an_error(tried: playbook.Run, module: str, name: str) -> None:
     event = tried.event(f"{module}: {name}")
     assert event.status == "failed", tried.output[-3000:]
     assert event.result["error"]["kind"] == "network", event.result["msg"]
@@ -156,12 +154,12 @@ def test_a_certificate_that_is_not_to_be_trusted(
     assert_one_sentence(event.result, event.task)
 
 
-def test_expiry_is_named(tried: playbook.Run) -> None:
+def test_expired_certificate_is_reported(tried: playbook.Run) -> None:
     for module in MODULES:
         assert "expired" in tried.event(f"{module}: expired").result["msg"]
 
 
-def test_nothing_was_sent_to_a_server_that_is_not_trusted(
+def test_untrusted_server_receives_nothing(
     tried: playbook.Run, servers: dict[str, _Server]
 ) -> None:
     assert tried.event("unchecked").result["error"]["kind"] != "network"
@@ -172,7 +170,7 @@ def test_nothing_was_sent_to_a_server_that_is_not_trusted(
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_good_certificate_is_trusted_by_its_authority(tried: playbook.Run, module: str) -> None:
+def test_valid_certificate_is_trusted_by_its_authority(tried: playbook.Run, module: str) -> None:
     """Verify that the server's 404 is reported. A server without a list of repositories counts as a
     plain store, which has no properties.
     """
@@ -181,14 +179,14 @@ def test_a_good_certificate_is_trusted_by_its_authority(tried: playbook.Run, mod
     assert event.result["error"]["kind"] == kind, event.result["msg"]
 
 
-def test_schemes_that_do_not_fit(tried: playbook.Run) -> None:
+def test_wrong_scheme_is_reported(tried: playbook.Run) -> None:
     for task in ("TLS to plain", "plain to TLS"):
         assert tried.event(task).result["error"]["kind"] == "network", task
         assert_one_sentence(tried.event(task).result, task)
     assert "scheme" in tried.event("TLS to plain").result["msg"]
 
 
-def test_an_authority_file_that_is_not_there(tried: playbook.Run) -> None:
+def test_missing_authority_file_is_reported(tried: playbook.Run) -> None:
     result = tried.event("no such file").result
     assert "/nowhere/ca.pem" in result["msg"]
     assert result["error"]["kind"] in ("invalid", "network")
