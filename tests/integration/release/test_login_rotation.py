@@ -213,7 +213,7 @@ def servers(fresh: Fresh, tmp_path: Path) -> Servers:
 
 
 @pytest.mark.parametrize("issuer", LOGINS)
-def test_a_login_is_rotated_and_stays(fresh: Fresh, tmp_path: Path, issuer: str) -> None:
+def test_login_is_rotated_and_then_unchanged(fresh: Fresh, tmp_path: Path, issuer: str) -> None:
     servers = Servers(fresh("real"), tmp_path, issuer)
     old, other = servers.add_token(), servers.add_token(name="ci-deployer-2")
     checked = servers.run("--check")
@@ -274,7 +274,7 @@ CELLS = {
         ),
     ],
 )
-def test_a_lost_response_is_mended(fresh: Fresh, tmp_path: Path, issuer: str, cell: str) -> None:
+def test_lost_response_is_recovered(fresh: Fresh, tmp_path: Path, issuer: str, cell: str) -> None:
     servers = Servers(fresh("real"), tmp_path, issuer)
     old = servers.add_token()
     fault = CELLS[cell]
@@ -301,7 +301,7 @@ LOSSES: tuple[dict[str, Any], ...] = ({"cut": True}, {"status": 503}, {"late": 4
 
 
 @pytest.mark.parametrize(("service", "number"), READS)
-def test_a_lost_read_is_mended(servers: Servers, service: str, number: int) -> None:
+def test_failed_read_is_recovered(servers: Servers, service: str, number: int) -> None:
     """Verify each read without a response, with an error, or with a response that is too late."""
     old, begin = servers.add_token(), servers.sandbox.mark()
     loss = LOSSES[number % len(LOSSES)]
@@ -325,7 +325,7 @@ KILLS = {
 
 
 @pytest.mark.parametrize("place", KILLS)
-def test_a_killed_run_is_continued(servers: Servers, place: str) -> None:
+def test_killed_run_is_continued(servers: Servers, place: str) -> None:
     old = servers.add_token()
     servers.kill(KILLS[place])
     servers.require_sound()
@@ -333,7 +333,7 @@ def test_a_killed_run_is_continued(servers: Servers, place: str) -> None:
 
 
 @pytest.mark.parametrize("step", FAULTS)
-def test_a_run_that_is_stopped_is_continued(servers: Servers, step: str) -> None:
+def test_stopped_run_is_continued(servers: Servers, step: str) -> None:
     old = servers.add_token()
     servers.sandbox.fault(**FAULTS[step], status=500, times=99)
     assert servers.run().code == 2
@@ -346,7 +346,7 @@ def test_a_run_that_is_stopped_is_continued(servers: Servers, step: str) -> None
     assert servers.held() == [token, token]
 
 
-def test_a_failed_proof_revokes_nothing(servers: Servers) -> None:
+def test_failed_proof_revokes_nothing(servers: Servers) -> None:
     old = servers.add_token()
     servers.sandbox.fault(service="ci", write=True, path="/build", status=403, times=9)
     assert servers.run().code == 2
@@ -359,7 +359,7 @@ def test_a_failed_proof_revokes_nothing(servers: Servers) -> None:
     assert servers.tokens() == [new]
 
 
-def test_nothing_is_created_for_a_missing_folder(servers: Servers) -> None:
+def test_missing_folder_creates_nothing(servers: Servers) -> None:
     servers.add_token()
     run = servers.run(login_rotation_credentials=[{"id": "x", "folder": "nowhere"}])
     assert run.code == 2
@@ -367,7 +367,7 @@ def test_nothing_is_created_for_a_missing_folder(servers: Servers) -> None:
     assert servers.run(login_rotation_credentials=[]).code == 2
 
 
-def test_two_runs_at_the_same_time(servers: Servers, tmp_path: Path) -> None:
+def test_concurrent_runs_keep_every_used_token(servers: Servers, tmp_path: Path) -> None:
     """Verify that neither revokes a token that a credential holds, and that the next run mends."""
     servers.add_token()
     folders = [tmp_path / name for name in ("one", "two")]
