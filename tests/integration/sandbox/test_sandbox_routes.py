@@ -372,7 +372,7 @@ FREE: dict[str, dict[str, str]] = {
         "GET /api/search/checksum": _FILTERED,
         "GET /api/system/ping": _OPEN,
         "GET /access/api/v1/system/ping": _OPEN,
-        "* /access/api/v1/projects/_/attach/*": "needs a token: test_a_repository_has_a_project",
+        "* /access/api/v1/projects/_/attach/*": "needs a token: test_repository_is_attached_to_a_project",
         "* /access/api/v1/tokens*": "every account manages its own tokens",
         "GET /v2/": _OPEN,
         "GET /api/docker/{repo}/v2/": _OPEN,
@@ -418,9 +418,9 @@ FREE: dict[str, dict[str, str]] = {
         "GET root login": _OPEN,
         "GET job indexing/*": _TWIN,
         "POST build input/*": "one of two rights, or a submitter: permission tests of the module",
-        "POST root queue/*": "the right is one to the job that waits: test_the_queue_shows_what_may_be_read",
+        "POST root queue/*": "the right is one to the job that waits: test_queue_shows_readable_items_only",
     },
-    "analysis": {"GET *": "reading needs no role: test_reading_needs_no_role"},
+    "analysis": {"GET *": "reading needs no role: test_reading_requires_no_role"},
 }
 
 
