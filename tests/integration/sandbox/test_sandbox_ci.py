@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import base64
 import json
-import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import jenkins
 import jenkinsapi.jenkins
@@ -15,15 +14,13 @@ import pytest
 import requests
 
 from sandbox.client import Sandbox
+from tests.integration.sandbox.clients import until
 
 USER, PASSWORD, TOKEN = "builder", "builder-password", "builder-api-token-1234567890"
 VIEWER = ("viewer", "viewer-api-token-1234567890")
 OPERATOR = ("operator", "operator-api-token-1234567890")
 MARKER = "0f0f0f0f0f0f0f0f"
 CRUMB_XPATH = 'concat(//crumbRequestField,":",//crumb)'
-
-Found = TypeVar("Found")
-
 
 #: Flavour of the fixture `sandbox`.
 FLAVOUR = "real"
@@ -59,17 +56,6 @@ def _session(user: str, secret: str) -> requests.Session:
     return found
 
 
-def _until(look: Callable[[], Found | None]) -> Found:
-    """Return the first result that is not None. Fail after ten seconds."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        found = look()
-        if found is not None:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
-
-
 def _post(session: requests.Session, address: str, **keywords: Any) -> requests.Response:
     return session.post(address, allow_redirects=False, timeout=10, **keywords)
 
@@ -84,7 +70,7 @@ def _finished(session: requests.Session, build: str) -> dict[str, Any]:
         data: dict[str, Any] = response.json() if response.status_code == 200 else {}
         return data if data.get("inProgress") is False else None
 
-    return _until(look)
+    return until(look)
 
 
 def _queue_item(session: requests.Session, trigger: requests.Response) -> dict[str, Any]:
@@ -113,14 +99,14 @@ def test_python_jenkins_rejects_wrong_credentials(url: str) -> None:
 
 def test_python_jenkins_builds_with_parameters(server: jenkins.Jenkins) -> None:
     item = server.build_job("delivery/toolchain", {"VERSION": "1.2.3", "CHANNEL": "beta"})
-    queued = _until(lambda: server.get_queue_item(item).get("executable"))
+    queued = until(lambda: server.get_queue_item(item).get("executable"))
     number = queued["number"]
 
     def ended() -> dict[str, Any] | None:
         build = server.get_build_info("delivery/toolchain", number)
         return None if build["building"] else build
 
-    build = _until(ended)
+    build = until(ended)
     assert build["result"] == "SUCCESS"
     assert build["queueId"] == item
     actions = {action.get("_class"): action for action in build["actions"]}
@@ -137,7 +123,7 @@ def test_python_jenkins_builds_with_parameters(server: jenkins.Jenkins) -> None:
 
 def test_python_jenkins_stops_a_build(server: jenkins.Jenkins) -> None:
     server.build_job("slow")
-    _until(lambda: server.get_job_info("slow")["lastBuild"])
+    until(lambda: server.get_job_info("slow")["lastBuild"])
     server.stop_build("slow", 1)
     assert server.get_build_info("slow", 1)["result"] == "ABORTED"
 
@@ -370,7 +356,7 @@ def test_queue_items_wait_block_leave_and_vanish(
     assert waiting["_class"] == "hudson.model.Queue$WaitingItem"
     assert waiting["why"].startswith("In the quiet period")
     assert "executable" not in waiting
-    _until(lambda: _queue_item(session, _post(session, slow)).get("executable"))
+    until(lambda: _queue_item(session, _post(session, slow)).get("executable"))
     blocked = _queue_item(session, _post(session, slow))
     assert blocked["_class"] == "hudson.model.Queue$BlockedItem"
     stuck = _queue_item(session, _post(session, f"{url}/job/offline/build"))
@@ -418,7 +404,7 @@ def test_stop_term_and_kill_end_a_build(url: str, session: requests.Session) -> 
     def start(job: str) -> str:
         _post(session, f"{url}/job/{job}/build")
         address = f"{url}/job/{job}/1"
-        _until(lambda: _get(session, f"{address}/api/json").status_code == 200 or None)
+        until(lambda: _get(session, f"{address}/api/json").status_code == 200 or None)
         return address
 
     stubborn = start("stubborn")
@@ -512,7 +498,7 @@ def test_log_grows(url: str, session: requests.Session) -> None:
         response = _get(session, log, start="0")
         return response if response.status_code == 200 else None
 
-    begun = _until(first)
+    begun = until(first)
     assert begun.headers["X-More-Data"] == "true"
     size = begun.headers["X-Text-Size"]
     assert int(size) == len(begun.content)
@@ -539,7 +525,7 @@ def test_successful_build_deploys_to_the_repository(
         )
         return response if response.status_code == 200 and "/1" in response.text else None
 
-    builds = _until(published).json()["buildsNumbers"]
+    builds = until(published).json()["buildsNumbers"]
     assert [build["uri"] for build in builds].count("/1") == 1
     build = _finished(session, f"{job}/1")
     assert build["result"] == "SUCCESS"
@@ -660,7 +646,7 @@ def test_safe_restart_shows_all_phases(
     form = _get(session, f"{url}/safeRestart")
     assert form.status_code == 200
     _post(session, f"{url}/job/no-parameters/build")
-    _until(lambda: _get(session, f"{url}/job/no-parameters/1/api/json").ok or None)
+    until(lambda: _get(session, f"{url}/job/no-parameters/1/api/json").ok or None)
     assert _post(session, f"{url}/safeRestart").status_code == 302
     draining = _get(session, f"{url}/api/json")
     assert draining.json()["quietingDown"] is True
@@ -676,7 +662,7 @@ def test_safe_restart_shows_all_phases(
         seen.append(message if response.status_code == 503 else str(response.status_code))
         return response if response.headers["X-Jenkins-Session"] != before else None
 
-    assert _until(back).status_code == 200
+    assert until(back).status_code == 200
     assert list(dict.fromkeys(seen)) == ["200", "restarting", "no answer", "getting ready"]
     header = {issued["crumbRequestField"]: issued["crumb"]}
     stale = _post(password_session, f"{url}/job/slow/build", headers=header)
@@ -697,7 +683,7 @@ def test_safe_restart_waits_for_builds_and_can_be_cancelled(
         shown = _get(session, f"{url}/computer/api/json", tree=tree).json()
         return shown if shown["busyExecutors"] == 2 else None
 
-    (node,) = _until(both)["computer"]
+    (node,) = until(both)["computer"]
     (executor,) = node["executors"]
     assert executor["currentExecutable"]["number"] == 1
     assert len(node["oneOffExecutors"]) == 1
@@ -741,7 +727,7 @@ def test_restart_completes_pending_plugin_changes(
             return None
         return response.headers["X-Jenkins-Session"] != mark or None
 
-    _until(back)
+    until(back)
     after = plugins()
     assert set(before) - set(after) == {"removed"}
     assert after["enabled"] == ("1.0", True)

@@ -12,6 +12,9 @@ import requests
 
 from sandbox.client import Sandbox
 
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
+
 ITEM, OVERALL = "hudson.model.Item", "hudson.model.Hudson"
 READ, MANAGE, SYSTEM_READ = f"{OVERALL}.Read", f"{OVERALL}.Manage", f"{OVERALL}.SystemRead"
 ADMINISTER = f"{OVERALL}.Administer"
@@ -106,25 +109,19 @@ USERS = {
 Ask = Callable[..., requests.Response]
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
-
-
 def _fill(sandbox: Sandbox) -> None:
     sandbox.reset()
     sandbox.seed({"ci": {"credentials": {"users": USERS}}})
 
 
 @pytest.fixture
-def ask(running: Sandbox) -> Iterator[Ask]:
-    _fill(running)
+def ask(sandbox: Sandbox) -> Iterator[Ask]:
+    _fill(sandbox)
     with requests.Session() as session:
         session.trust_env = False
 
         def call(user: str, method: str, path: str, **options: Any) -> requests.Response:
-            url = running.urls["ci"] + path
+            url = sandbox.urls["ci"] + path
             return session.request(
                 method, url, auth=(user, "t"), timeout=10, allow_redirects=False, **options
             )
@@ -133,7 +130,7 @@ def ask(running: Sandbox) -> Iterator[Ask]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operation_requires_its_permissions(running: Sandbox, ask: Ask, name: str) -> None:
+def test_operation_requires_its_permissions(sandbox: Sandbox, ask: Ask, name: str) -> None:
     operation = OPERATIONS[name]
     before = ask(_user(ADMINISTER), "GET", f"{JOB}/config.xml").text
     for permission in PERMISSIONS:
@@ -147,7 +144,7 @@ def test_operation_requires_its_permissions(running: Sandbox, ask: Ask, name: st
             response = ask(_user(permission), operation.method, operation.path, **operation.options)
             assert response.status_code < 400, (permission, response.text)
             if operation.method != "GET":
-                _fill(running)
+                _fill(sandbox)
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if JOB in OPERATIONS[name].path])

@@ -6,12 +6,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import jenkins
 import jenkinsapi.jenkins
@@ -21,10 +20,10 @@ from jenkinsapi.plugin import Plugin
 
 from sandbox.ci.jobs import ciphers
 from sandbox.client import Sandbox
+from tests.integration.sandbox.clients import Client, until
 
 USER, TOKEN = "builder", "builder-api-token-1234567890"
 FOLDER_CLASS = "com.cloudbees.hudson.plugins.folder.Folder"
-TIMEOUT = 10
 CONFIG = """<?xml version='1.1' encoding='UTF-8'?>
 <project>
   <description>Zoë's job</description>
@@ -46,36 +45,19 @@ CONFIG = """<?xml version='1.1' encoding='UTF-8'?>
   <scm class="hudson.plugins.git.GitSCM" plugin="git@1.0"><password>hush</password></scm>
 </project>"""
 
-Found = TypeVar("Found")
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
-
 
 @pytest.fixture
-def sandbox(shared: Sandbox) -> Sandbox:
-    shared.reset()
-    shared.settings("ci", install_seconds=0.05)
-    return shared
+def sandbox(fresh: Callable[[str], Sandbox]) -> Sandbox:
+    found = fresh("real")
+    found.settings("ci", install_seconds=0.05)
+    return found
 
 
-class Ci:
+class Ci(Client):
     """Send requests as a user with an API token."""
 
     def __init__(self, sandbox: Sandbox, login: tuple[str, str] = (USER, TOKEN)) -> None:
-        self.url = sandbox.urls["ci"]
-        self.session = requests.Session()
-        self.session.trust_env = False
-        self.session.auth = login
-
-    def __call__(self, method: str, path: str, **options: Any) -> requests.Response:
-        address = path if path.startswith("http") else self.url + path
-        return self.session.request(
-            method, address, **{"timeout": TIMEOUT, "allow_redirects": False, **options}
-        )
+        super().__init__(sandbox, "ci", login)
 
     def data(self, path: str, **query: str) -> dict[str, Any]:
         response = self("GET", f"{path}/api/json", params=query)
@@ -121,17 +103,6 @@ def server(sandbox: Sandbox) -> jenkins.Jenkins:
 @pytest.fixture
 def other(sandbox: Sandbox) -> jenkinsapi.jenkins.Jenkins:
     return jenkinsapi.jenkins.Jenkins(sandbox.urls["ci"], USER, TOKEN)
-
-
-def until(look: Callable[[], Found | None]) -> Found:
-    """Return the first result that is not None. Fail after ten seconds."""
-    deadline = time.monotonic() + TIMEOUT
-    while time.monotonic() < deadline:
-        found = look()
-        if found is not None:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
 
 
 # --- third-party clients --------------------------------------------------------------------------
@@ -448,7 +419,7 @@ def test_artifacts_are_served_by_head_as_archive_and_from_a_store(
     sandbox.settings("ci", artifact_redirect=True)
     address = ci("GET", f"{package}/artifact/settings.ini").headers["Location"]
     assert ci("GET", address).status_code == 400
-    assert requests.get(address, timeout=TIMEOUT).content == b"0123456789"
+    assert requests.get(address, timeout=10).content == b"0123456789"
 
 
 def test_file_parameters_are_stored(ci: Ci, package: str) -> None:

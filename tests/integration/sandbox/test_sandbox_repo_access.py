@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import artifactory
 import pytest
 import rtpy
 from artifactory import ArtifactoryPath, Group, User
@@ -15,28 +12,14 @@ from sandbox.client import Sandbox
 ADMIN = ("admin", "admin-password")
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox, pytest.MonkeyPatch.context() as patch:
-        base = {"username": None, "password": None, "verify": True, "cert": None}
-        patch.setattr(artifactory, "global_config", {sandbox.urls["repo"]: base})
-        yield sandbox
+@pytest.fixture
+def python(real: Sandbox) -> ArtifactoryPath:
+    return ArtifactoryPath(f"{real.urls['repo']}/", auth=ADMIN)
 
 
 @pytest.fixture
-def sandbox(shared: Sandbox) -> Sandbox:
-    shared.reset()
-    return shared
-
-
-@pytest.fixture
-def python(sandbox: Sandbox) -> ArtifactoryPath:
-    return ArtifactoryPath(f"{sandbox.urls['repo']}/", auth=ADMIN)
-
-
-@pytest.fixture
-def security(sandbox: Sandbox) -> rtpy.RtpySecurity:
-    settings = {"af_url": sandbox.urls["repo"], "username": ADMIN[0], "password": ADMIN[1]}
+def security(real: Sandbox) -> rtpy.RtpySecurity:
+    settings = {"af_url": real.urls["repo"], "username": ADMIN[0], "password": ADMIN[1]}
     return rtpy.Rtpy(settings).security
 
 

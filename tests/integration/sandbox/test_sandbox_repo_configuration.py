@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import requests
 
 from sandbox.client import Sandbox
+from tests.integration.sandbox.clients import Client
 
 ONE, BATCH = "/api/repositories/new", "/api/v2/repositories/batch"
 LOCAL: dict[str, Any] = {"key": "new", "rclass": "local", "packageType": "docker"}
@@ -19,15 +19,11 @@ STAGING = "generic-staging-local"
 FLAVOUR = "real"
 
 
-class Manager:
+class Manager(Client):
     """Send requests with the token of an account."""
 
     def __init__(self, sandbox: Sandbox, token: str = "repo-admin-token-1234567890") -> None:
-        self.url, self.session = sandbox.urls["repo"], requests.Session()
-        self.session.headers["Authorization"] = f"Bearer {token}"
-
-    def __call__(self, method: str, path: str, json: Any = None) -> requests.Response:
-        return self.session.request(method, self.url + path, json=json, timeout=10)
+        super().__init__(sandbox, "repo", None, Authorization=f"Bearer {token}")
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ import requests
 
 from sandbox.client import Sandbox
 
+#: Flavour of the fixture `sandbox`.
+FLAVOUR = "real"
+
 SOURCE, TARGET = "generic-staging-local", "generic-release-local"
 IMAGES, MORE_IMAGES = "docker-staging-local", "docker-release-local"
 MANIFEST = json.dumps({"schemaVersion": 2})
@@ -154,26 +157,20 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
-
-
 def _fill(sandbox: Sandbox) -> None:
     sandbox.reset()
     sandbox.seed({"repo": SEED})
 
 
 @pytest.fixture
-def ask(running: Sandbox) -> Iterator[Callable[..., requests.Response]]:
-    _fill(running)
+def ask(sandbox: Sandbox) -> Iterator[Callable[..., requests.Response]]:
+    _fill(sandbox)
     with requests.Session() as session:
         session.trust_env = False
 
         def call(user: str, method: str, path: str, **options: Any) -> requests.Response:
             login = (user, "admin-password" if user == ADMIN else "p")
-            url = running.urls["repo"] + path
+            url = sandbox.urls["repo"] + path
             return session.request(method, url, auth=login, timeout=10, **options)
 
         yield call
@@ -181,7 +178,7 @@ def ask(running: Sandbox) -> Iterator[Callable[..., requests.Response]]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operation_requires_its_permissions(
-    running: Sandbox, ask: Callable[..., requests.Response], name: str
+    sandbox: Sandbox, ask: Callable[..., requests.Response], name: str
 ) -> None:
     operation = OPERATIONS[name]
     sent = {"json": operation.json, "data": operation.data}
@@ -196,7 +193,7 @@ def test_operation_requires_its_permissions(
         response = ask(user, operation.method, operation.path, **sent)
         assert response.status_code < 300, (user, response.text)
         if operation.method not in ("GET", "HEAD"):
-            _fill(running)
+            _fill(sandbox)
 
 
 def test_unreadable_items_are_omitted(ask: Callable[..., requests.Response]) -> None:
@@ -235,8 +232,8 @@ def test_virtual_repository_shows_readable_members(
     assert [entry["uri"] for entry in listed] == ["/taken/a.txt"]
 
 
-def test_hidden_item_is_not_found(running: Sandbox, ask: Callable[..., requests.Response]) -> None:
-    running.settings("repo", hide_unauthorized=True)
+def test_hidden_item_is_not_found(sandbox: Sandbox, ask: Callable[..., requests.Response]) -> None:
+    sandbox.settings("repo", hide_unauthorized=True)
     for path in (f"/{SOURCE}/d/a.txt", f"/api/storage/{SOURCE}/d/a.txt", "/api/build/app/7"):
         assert ask("nothing", "GET", path).status_code == 404
     assert ask("read", "PUT", f"/{SOURCE}/new.txt", data=b"x").status_code == 403

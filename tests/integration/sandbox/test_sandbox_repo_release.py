@@ -45,6 +45,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.repo.transfer.a
 from sandbox.client import Sandbox
 from tests.helpers import connections
 from tests.helpers.options import build
+from tests.integration.sandbox.clients import Client
 
 LOGIN = ("deployer", "deployer-password")
 STAGING, RELEASE = "generic-staging-local", "generic-release-local"
@@ -55,34 +56,8 @@ OCI = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox, pytest.MonkeyPatch.context() as patch:
-        base = {"username": None, "password": None, "verify": True, "cert": None}
-        patch.setattr(artifactory, "global_config", {sandbox.urls["repo"]: base})
-        yield sandbox
-
-
-@pytest.fixture
-def real(shared: Sandbox) -> Sandbox:
-    shared.reset()
-    return shared
-
-
-class Repo:
+class Repo(Client):
     """Send requests as the deployer."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self.url = sandbox.urls["repo"]
-        self.session = requests.Session()
-        self.session.trust_env = False
-        self.session.auth = LOGIN
-
-    def __call__(self, method: str, path: str, **options: Any) -> requests.Response:
-        address = path if path.startswith("http") else self.url + path
-        return self.session.request(
-            method, address, **{"timeout": 10, "allow_redirects": False, **options}
-        )
 
     def put(self, path: str, content: bytes = CONTENT) -> None:
         assert self("PUT", path, data=content).status_code == 201
@@ -100,7 +75,7 @@ class Repo:
 
 @pytest.fixture
 def repo(real: Sandbox) -> Iterator[Repo]:
-    found = Repo(real)
+    found = Repo(real, "repo", LOGIN)
     with found.session:
         yield found
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,11 @@ from sandbox.client import Sandbox
 LOGIN = ("reporter", "reporter-password")
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour=None) as sandbox:
-        yield sandbox
-
-
 @pytest.fixture
-def client(shared: Sandbox) -> Iterator[Any]:
+def client(sandbox: Sandbox) -> Any:
     settings = {"version_2": True, "version_1_pages": 410, "rewrite_on_save": False}
-    shared.settings("wiki", deployment="Cloud", **settings)
-    yield ConfluenceCloud(shared.urls["wiki"], username=LOGIN[0], password=LOGIN[1], cloud=False)
-    shared.reset()
+    sandbox.settings("wiki", deployment="Cloud", **settings)
+    return ConfluenceCloud(sandbox.urls["wiki"], username=LOGIN[0], password=LOGIN[1], cloud=False)
 
 
 def test_client_creates_reads_and_updates_a_page(client: Any) -> None:
