@@ -364,21 +364,32 @@ def test_moved_folder_is_removed(repo: Repo) -> None:
     assert repo("GET", f"/api/storage/{STAGING}/app/1.0").status_code == 404
 
 
-def test_invalid_copy_is_rejected(repo: Repo) -> None:
+ONTO_ITSELF = (
+    f"Skipping copying {STAGING}:d/a.txt to {STAGING}:d/a.txt: Destination and source are the same"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("missing", f"{RELEASE}/x", (404, "ERROR")),
+        ("d/a.txt", "nowhere/x", (404,)),
+        ("d/a.txt", "generic-remote/x", (400,)),
+        ("d/a.txt", f"{STAGING}/d/a.txt", (200, "ERROR", ONTO_ITSELF)),
+        ("d", f"{STAGING}/d/a.txt", (400,)),
+    ],
+)
+def test_invalid_copy_is_rejected(
+    repo: Repo, source: str, target: str, expected: tuple[Any, ...]
+) -> None:
     repo.put(f"/{STAGING}/d/a.txt")
-    copy = f"/api/copy/{STAGING}/d/a.txt?to="
-    assert repo.messages("POST", f"/api/copy/{STAGING}/missing?to=/{RELEASE}/x")[:2] == (
-        404,
-        "ERROR",
-    )
-    assert repo.messages("POST", f"{copy}/nowhere/x")[0] == 404
-    assert repo.messages("POST", f"{copy}/generic-remote/x")[0] == 400
-    same = repo.messages("POST", f"{copy}/{STAGING}/d/a.txt")
-    ways = f"{STAGING}:d/a.txt to {STAGING}:d/a.txt"
-    message = f"Skipping copying {ways}: Destination and source are the same"
-    assert same == (200, "ERROR", message)
-    assert repo.messages("POST", f"/api/copy/{STAGING}/d?to=/{STAGING}/d/a.txt")[0] == 400
-    assert repo("POST", copy).status_code == 400
+    found = repo.messages("POST", f"/api/copy/{STAGING}/{source}?to=/{target}")
+    assert found[: len(expected)] == expected
+
+
+def test_copy_without_target_is_rejected(repo: Repo) -> None:
+    repo.put(f"/{STAGING}/d/a.txt")
+    assert repo("POST", f"/api/copy/{STAGING}/d/a.txt?to=").status_code == 400
 
 
 def test_rejected_files_do_not_stop_a_copy(real: Sandbox, repo: Repo) -> None:
