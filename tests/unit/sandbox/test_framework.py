@@ -26,23 +26,16 @@ from sandbox.log import KEPT, Entry, Log, mask, mask_headers
 from sandbox.store import Blob, Store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 ROOT = Path(__file__).parents[3]
 LOGIN = ("deployer", "deployer-password")
 FILE = "/generic-staging-local/a.txt"
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Sandbox]:
-    with Sandbox.start(flavour="real") as sandbox:
-        yield sandbox
-
-
 @pytest.fixture
-def sandbox(running: Sandbox) -> Sandbox:
-    running.reset()
-    return running
+def sandbox(fresh: Callable[[str], Sandbox]) -> Sandbox:
+    return fresh("real")
 
 
 @pytest.fixture
@@ -402,19 +395,22 @@ def test_fault_matches_form_fields(sandbox: Sandbox, session: requests.Session) 
     assert session.post(url, data={"name": "a b"}).status_code == 418
 
 
-def test_control_rejects_unknown_settings_and_services(sandbox: Sandbox) -> None:
-    with pytest.raises(RuntimeError, match="no setting nope"):
-        sandbox.settings("repo", nope=1)
-    with pytest.raises(RuntimeError, match="unknown service"):
-        sandbox.settings("nope", flavour="real")
-    with pytest.raises(RuntimeError, match="unknown"):
-        sandbox.seed({"nope": {}})
-    with pytest.raises(RuntimeError, match="unknown fault fields: nope"):
-        sandbox.fault(service="repo", nope=1)
-    with pytest.raises(RuntimeError, match="unknown services: nope"):
-        sandbox.fault(service="nope", status=500)
-    with pytest.raises(RuntimeError, match="no flavour wild"):
-        sandbox.settings("repo", flavour="wild")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda sandbox: sandbox.settings("repo", nope=1), "no setting nope"),
+        (lambda sandbox: sandbox.settings("repo", flavour="wild"), "no flavour wild"),
+        (lambda sandbox: sandbox.settings("nope", flavour="real"), "unknown service"),
+        (lambda sandbox: sandbox.seed({"nope": {}}), "unknown"),
+        (lambda sandbox: sandbox.fault(service="repo", nope=1), "unknown fault fields: nope"),
+        (lambda sandbox: sandbox.fault(service="nope", status=500), "unknown services: nope"),
+    ],
+)
+def test_control_rejects_unknown_names(
+    sandbox: Sandbox, change: Callable[[Sandbox], Any], message: str
+) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        change(sandbox)
 
 
 @pytest.mark.parametrize(
@@ -555,8 +551,8 @@ def test_failed_start_is_explained_in_one_line_and_leaves_an_empty_database(
     store.close()
 
 
-def test_port_in_use_is_explained(running: Sandbox) -> None:
-    command = [sys.executable, "-m", "sandbox", "--port", str(running.port)]
+def test_port_in_use_is_explained(sandbox: Sandbox) -> None:
+    command = [sys.executable, "-m", "sandbox", "--port", str(sandbox.port)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert "Address already in use" in done.stderr
