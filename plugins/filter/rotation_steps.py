@@ -52,6 +52,7 @@ _value:
     - The steps C(create), C(prove) and C(revoke) as booleans, the id of the newest C(token), and the ids of the tokens that credentials
       hold, C(held).
     - C(everywhere) is whether each credential holds the newest token.
+    - C(revoked) are the ids of the tokens that a credential holds although they are not valid any more.
   type: dict
 """
 
@@ -72,8 +73,9 @@ def rotation_steps(
     if not isinstance(results, list) or not isinstance(tokens, list):
         raise AnsibleFilterError("rotation_steps takes the results of ci_credential, and tokens")
     newest = tokens[0] if tokens else None
-    held = [_held(result) for result in results]
-    everywhere = newest is not None and all(one == newest["id"] for one in held)
+    places = [_held(result) for result in results]
+    held = {one for one in places if one is not None}
+    everywhere = newest is not None and all(one == newest["id"] for one in places)
     create = due or not everywhere
     several = len(tokens) > 1
     return {
@@ -81,8 +83,9 @@ def rotation_steps(
         "prove": proof and (create or several or not _is_proved(newest, builds)),
         "revoke": create or several,
         "token": newest["id"] if newest else None,
-        "held": sorted({one for one in held if one is not None}),
+        "held": sorted(held),
         "everywhere": everywhere,
+        "revoked": sorted(held.difference(token["id"] for token in tokens)),
     }
 
 

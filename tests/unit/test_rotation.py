@@ -57,6 +57,8 @@ def test_token_without_creation_time_is_not_proved() -> None:
 def test_tokens_of_credentials_are_recognized() -> None:
     found = rotation_steps([held("new"), held("old"), held("new")], [NEW, OLD])
     assert (found["held"], found["everywhere"], found["token"]) == (["new", "old"], False, "new")
+    assert found["revoked"] == []
+    assert rotation_steps([held("old"), held("new")], [NEW])["revoked"] == ["old"]
 
 
 def test_credential_entries_are_built() -> None:
