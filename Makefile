@@ -58,6 +58,7 @@ faults:
 	@$(VENV_PYTHON) -m tests.faults.matrix
 	@$(VENV_PYTHON) -m tests.faults.shapes
 	@$(VENV_PYTHON) -m tests.faults.heads
+	@$(VENV_PYTHON) -m tests.faults.rotation
 
 secrets:
 	@tools/setup dev
