@@ -233,9 +233,9 @@ def two_runs(servers: Servers) -> list[TwoRuns]:
 
 
 def sample(servers: Servers) -> list[Cell]:
-    """Return a fault at each request of the first rotation, and at each further one of a renewal.
+    """Return a fault for each request, of changing kinds, and two runs that stop before each write.
 
-    The kinds take turns. Two runs stop before the same write.
+    A renewal contributes only the requests that a first rotation lacks.
     """
     first, renewal = faults(servers, FIRST), faults(servers, RENEWAL)
     known = {cell.request for cell in first}
