@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
+from tests.helpers import playbook
 
 #: Returns the sandbox of a flavour, reset to its seeds. None: the flavours of the seeds.
 Fresh = Callable[[str | None], Sandbox]
@@ -41,6 +42,13 @@ def nothing_hidden() -> Iterator[None]:
     """Reset the masked values, so that secrets of a test are not masked in other tests."""
     yield
     hidden.clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plays() -> Iterator[None]:
+    """Let all plays of the tests share the imports of Ansible."""
+    with playbook.served():
+        yield
 
 
 @pytest.fixture(scope="session")

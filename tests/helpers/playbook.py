@@ -11,15 +11,20 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.helpers.play_server import PlayServer
 
 NAMESPACE = "delivery.toolchain"
 _CALLBACKS = Path(__file__).parent / "callbacks"
 _FOREIGN_PREFIXES = ("ANSIBLE_", "KLOCWORK_", "TOOLCHAIN_")
 _SECONDS = 300
+_servers: list[PlayServer] = []
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,18 @@ def environment(folder: Path, collections: Path | None = None) -> dict[str, str]
     }
 
 
+@contextmanager
+def served() -> Iterator[None]:
+    """Let `execute` use a play server, with the settings of `environment`."""
+    with tempfile.TemporaryDirectory(prefix="play-server-") as name:
+        folder = Path(name)
+        _servers.append(PlayServer(folder, environment(folder)))
+        try:
+            yield
+        finally:
+            _servers.pop().stop()
+
+
 def task(module: str, arguments: Mapping[str, Any], name: str, **keywords: Any) -> dict[str, Any]:
     """Return a task with a module of the collection; the play continues if the task fails."""
     return {
@@ -192,10 +209,28 @@ def _run(
 ) -> Run:
     record = folder / "record.jsonl"
     record.unlink(missing_ok=True)
-    finished = subprocess.run(
-        [str(Path(sys.executable).parent / "ansible-playbook"), *arguments],
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), *arguments]
+    finished = execute(command, folder, {"RECORDER_FILE": str(record), **variables}, seconds)
+    recorded = record.read_text(encoding="utf-8") if record.exists() else ""
+    events = [Event(**json.loads(line)) for line in recorded.splitlines()]
+    assert events or finished.returncode, f"nothing was recorded:\n{finished.stdout}"
+    return Run(finished.returncode, finished.stdout, events, recorded)
+
+
+def execute(
+    command: Sequence[str], folder: Path, variables: Mapping[str, str], seconds: int = _SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of `ansible-playbook` in `folder`; return its exit code and output.
+
+    Within `served`, a play server runs the commands that it supports.
+    """
+    for server in _servers:
+        if server.supports(folder, variables):
+            return server.run(command, folder, variables, seconds)
+    return subprocess.run(
+        command,
         cwd=folder,
-        env={"RECORDER_FILE": str(record), **variables},
+        env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -203,7 +238,3 @@ def _run(
         timeout=seconds,
         check=False,
     )
-    recorded = record.read_text(encoding="utf-8") if record.exists() else ""
-    events = [Event(**json.loads(line)) for line in recorded.splitlines()]
-    assert events or finished.returncode, f"nothing was recorded:\n{finished.stdout}"
-    return Run(finished.returncode, finished.stdout, events, recorded)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run `ansible-playbook` in forks of this process, which has imported Ansible and the collection.
+
+Started by `play_server.py`, which describes the limits. Each line of standard input is a JSON
+object with the arguments of `_play`. The process ID of the play, and then its exit code, are lines
+on standard output.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+
+from ansible import constants
+from ansible.cli import playbook
+from ansible.plugins.loader import init_plugin_loader
+from ansible.utils.path import cleanup_tmp_file
+
+_PLUGINS = "ansible_collections.delivery.toolchain.plugins"
+# Not `in_process`: it keeps a copy of the standard error of the process that imports it.
+_IMPORTS = (
+    "module_utils.core.http.connections",
+    "module_utils.core.module.runner",
+    "plugin_utils.enforcement",
+    "plugin_utils.report.recorder",
+    "plugin_utils.report.terminal",
+    "plugin_utils.report.tickets",
+    "plugin_utils.report.writing",
+)
+
+
+def main() -> None:
+    """Import everything, then run a play for each line of the input."""
+    init_plugin_loader()
+    for name in _IMPORTS:
+        importlib.import_module(f"{_PLUGINS}.{name}")
+    # every play initializes the loader again
+    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
+    # the parent removes the temporary folder of this process; a play must not
+    atexit.unregister(cleanup_tmp_file)
+    # the garbage collector would write to, and so copy, the memory that forks share
+    gc.freeze()
+    # a check for results each millisecond takes processor time from the workers
+    constants.DEFAULT_INTERNAL_POLL_INTERVAL = 0.01
+    # a terminal interrupts the tests and the play, too; the tests then end this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for line in sys.stdin:
+        play = os.fork()
+        if play == 0:
+            _play(**json.loads(line))
+        print(play, flush=True)
+        _, status = os.waitpid(play, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _play(
+    command: Sequence[str], folder: str, variables: Mapping[str, str], output: str, seconds: int
+) -> None:
+    """Become the process of a command, and exit with its code. SIGALRM ends it after `seconds`."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.alarm(seconds)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    with open(os.devnull, "rb") as nothing, open(output, "wb") as file:
+        for opened, standard in ((nothing, 0), (file, 1), (file, 2)):
+            os.dup2(opened.fileno(), standard)
+    # the last one creates the temporary folder of this play and removes it at exit
+    for name in ("CALLBACKS_ENABLED", "ANSIBLE_HOME", "DEFAULT_LOCAL_TMP"):
+        value = constants.config.get_config_value(name, variables=vars(constants))
+        setattr(constants, name, value)
+    sys.exit(playbook.main(command))
+
+
+if __name__ == "__main__":
+    main()
