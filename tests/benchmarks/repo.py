@@ -3,9 +3,9 @@
 
 There are two servers. The first stores nothing; it takes 1 to 20 ms for a file, and a tenth of that
 for another response. The second is the sandbox, which does not wait for a disk. No real server
-responds in 0 ms. The speedup of an unchanged deployment over the first one only counts for a slow
-server. A deployment is a task of a playbook, including its digests, its listing and its comparison.
-The time of curl and jf includes their start, the time of the task excludes that of the playbook.
+responds in 0 ms. The speedup of an unchanged deployment over the first deployment only counts for a
+slow server. A deployment is a task of a playbook, including its digests, its listing and its
+comparison. The time of curl and jf includes their start, the time of the task excludes that of the playbook.
 
 For 1,000 small files, a task has the same overhead as any client of its kind. It is forked, it
 reads every file for two digests (40 ms of processor time), and its result has a row for each file

@@ -3,7 +3,7 @@
 
 The sandbox delays each response by 20 ms. A repository costs no request of its own: one list has
 their configurations. Neither Access nor the older interface has a list with whole groups or
-permissions [repo-41, repo-43], so that each of them costs a request. These run side by side.
+permissions [repo-41, repo-43], so that every object costs a request. These run side by side.
 
 A promise is broken if the comparison takes longer than 10 s, or sends more than 25 requests in
 addition to one for each group and permission.

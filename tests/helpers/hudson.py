@@ -123,7 +123,7 @@ def _without_ranges(address: str) -> str:
 
 
 def _home(folder: Path) -> Path:
-    """Prepare the home of a configured server with one account."""
+    """Prepare the home of a configured server with an account."""
     account = folder / "users" / USER
     account.mkdir(parents=True)
     digest = hashlib.sha256(f"{PASSWORD}{{salt}}".encode()).hexdigest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run tasks concurrently, one response at a time, in an order that the test chooses."""
+"""Run tasks concurrently, response by response, in an order that the test chooses."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Work:
 
 
 def run(work: Work, schedule: Schedule, count: int = 2) -> list[Outcome]:
-    """Run `count` tasks that do the same work. `schedule` decides which one continues."""
+    """Run `count` tasks that do the same work. `schedule` decides which task continues."""
     turns = Turns(count, schedule)
     outcomes = [Outcome() for _number in range(count)]
 

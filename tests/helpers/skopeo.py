@@ -26,7 +26,7 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class Layout:
-    """A folder with one index of images, in the format of the image layout specification."""
+    """A folder with an index of images, in the format of the image layout specification."""
 
     folder: Path
     index: bytes

@@ -16,7 +16,7 @@ class RawServer:
     """Responses of a server, and the received requests: head and body of each request as bytes.
 
     The last response also serves all connections that follow. `pause` are the seconds between the
-    bytes of a response; 0 sends it in one block.
+    bytes of a response; 0 sends it as a whole.
     """
 
     responses: tuple[bytes, ...]

@@ -78,7 +78,7 @@ class Reply:
 
 
 class Stub:
-    """Respond with `replies` one after the other, then (or always) with the result of `answer`.
+    """Respond with `replies` in order, then (or always) with the result of `answer`.
 
     A context manager; `url` is the base address, with a context path. Its exit fails if there was a
     request without a reply, an error in `answer`, or an unused reply.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The private names of Ansible on the controller: remove each, and expect a guarded outcome."""
+"""The private names of Ansible on the controller: remove a name, and expect a guarded outcome."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_digests_depend_on_location_salt_sides_and_secrets() -> None:
 
 
 def test_digest_of_a_single_object_includes_its_options() -> None:
-    """Verify that the approval of an object does not allow the same change of another one."""
+    """Verify that the approval of an object does not allow the same change of another object."""
     operation: Any = Whole()
     operation.descriptor = Descriptor("ci", {}, kind="job", name="{folder}/{job}")
 

@@ -174,7 +174,7 @@ def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
 
 
 def escape_controls(value: Any) -> Any:
-    """Return a value whose control characters are written as escapes.
+    """Return a value with its control characters escaped.
 
     For diffs: removing the characters would hide a difference.
     """

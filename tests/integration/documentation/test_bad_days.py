@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the tasks of the guide for bad days in order, each part twice."""
+"""Run the tasks of the guide for bad days in order, every part twice."""
 
 from __future__ import annotations
 

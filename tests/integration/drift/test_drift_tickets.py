@@ -18,7 +18,7 @@ TICKETS: dict[str, Any] = {"tickets_project": "REL", "tickets_type": "Task"}
 
 
 class Nights:
-    """Run drift and its tickets against one sandbox."""
+    """Run drift and its tickets against a sandbox."""
 
     def __init__(self, sandbox: Sandbox, folder: Path, **variables: Any) -> None:
         self.sandbox, self.folder, self.variables = sandbox, folder, variables

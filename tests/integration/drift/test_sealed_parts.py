@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test that a module with several changes writes those of a sealed plan only, one by one."""
+"""Test that a module with several changes writes only the changes of a sealed plan, in order."""
 
 from __future__ import annotations
 

@@ -611,5 +611,5 @@ def test_plugin_changes_wait_for_a_restart(ci: Ci) -> None:
     assert (shown["git"]["enabled"], shown["git"]["active"]) == (False, True)
     assert (shown["ant"]["enabled"], shown["ant"]["active"]) == (True, False)
     assert (shown["credentials"]["deleted"], shown["credentials"]["active"]) == (True, True)
-    # none of these changes counts as waiting for a restart
+    # no such change counts as waiting for a restart
     assert ci.data("/updateCenter")["restartRequiredForCompletion"] is False

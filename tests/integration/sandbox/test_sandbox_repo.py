@@ -361,7 +361,7 @@ def test_items_are_deleted(real: Sandbox) -> None:
 def test_large_upload_is_not_held_in_memory() -> None:
     size = 96 * 1024 * 1024
     block = bytes(1024 * 1024)
-    # a new process, because earlier tests may have raised the peak of the shared one
+    # a new process, because earlier tests may have raised the peak of the shared process
     with Sandbox.start(flavour="real") as sandbox:
         before = peak_memory(sandbox.pid)
         blocks = (block for _index in range(size // len(block)))
@@ -500,7 +500,7 @@ def promote(repo: Repo, build: str = "app/7", **body: Any) -> requests.Response:
 
 @pytest.fixture
 def built(real: Sandbox) -> Repo:
-    """Create build `app` 7 with one file in the staging repository."""
+    """Create build `app` 7 with a file in the staging repository."""
     item = {"repo": STAGING, "path": "app/app.bin", "content": "binary"}
     properties = {"build.name": ["app"], "build.number": ["7"]}
     data = {

@@ -119,7 +119,7 @@ def program(user: str | None, digest: str | None = None) -> str:
 
 
 def listed(folder: Path, programs: dict[str, str], stand_ins: dict[str, str]) -> dict[str, Any]:
-    """Run programs on a server with two users; return the value of each."""
+    """Run programs on a server with two users; return their values."""
     for name, source in CLASSES.items():
         file = folder / f"{name}.groovy"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -95,7 +95,7 @@ def left(number: int | None) -> dict[str, Any]:
 
 @dataclass
 class Ci:
-    """Responses of the server. The entries of a list are sent one after the other; the last entry
+    """Responses of the server. The entries of a list are sent in order; the last entry
     repeats.
 
     `items` and `running` may hold a Reply in place of data. `after` are changes of the job, applied

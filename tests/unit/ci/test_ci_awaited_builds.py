@@ -26,7 +26,7 @@ JOB = "http://inner/ci/job/folder/job/job/"
 
 
 def item(number: int | None = None, job: str = JOB, **more: Any) -> dict[str, Any]:
-    """Return a queue item with its job: one that waits, or one that has become a build."""
+    """Return a queue item with its job: a waiting item, or an item that has become a build."""
     return {**left(number), "task": {"url": job}, **more}
 
 

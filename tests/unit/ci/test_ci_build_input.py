@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test responding to the input of a pipeline: the right one, with all parameters, and only once."""
+"""Test responding to the input of a pipeline: the right step, with all parameters, only once."""
 
 from __future__ import annotations
 

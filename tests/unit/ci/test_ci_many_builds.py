@@ -206,7 +206,7 @@ def test_failed_build_does_not_hide_the_others() -> None:
     assert "ended with FAILURE" in values["builds"][1]["msg"]
     assert "was cancelled" in values["builds"][6]["msg"]
     assert values["builds"][1]["console"] == ["log of /job/a/2/logText/progressiveText"]
-    # the sixth is the second one, folded by the server
+    # the server folds the sixth item into the second
     assert values["builds"][5]["joined"] is True
     assert len(played.posts) == 6
 

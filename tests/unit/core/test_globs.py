@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the one language of patterns [C1.7]."""
+"""Test the language of patterns [C1.7]."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.module imp
 
 ROWS = 150
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
-# Few characters, so that secrets occur in values; JSON escapes some of these characters. No
+# Few characters, so that secrets occur in values; JSON escapes some characters. No
 # character occurs in True or False, which 2.16 masks as well.
 _TEXT = st.text(alphabet='xy1."\\\n\u2028é', max_size=4)
 _VALUE = st.recursive(

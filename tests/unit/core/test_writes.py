@@ -49,7 +49,7 @@ def fails(transport: Transport, method: str = "POST", **parts: Any) -> Toolchain
 
 
 def looks(*found: bool | None) -> Callable[[], bool | None]:
-    """Return a check with the given results, one after the other; the last result repeats."""
+    """Return a check with the given results, in order; the last result repeats."""
     left = list(found)
     return lambda: left.pop(0) if len(left) > 1 else left[0]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Test the one spelling of images in modules and lookups."""
+"""Test the spelling of images in modules and lookups."""
 
 from __future__ import annotations
 

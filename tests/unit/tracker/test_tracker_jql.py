@@ -88,7 +88,7 @@ def test_query_without_unique_order_is_ordered_by_key(query: str, sent: str) -> 
         "project = REL ORDER BY priority, Key DESC",
         "project = REL ORDER BY issuekey ASC, created",
         'project = REL ORDER BY "id"',
-        # None of these parses: the server's error message must match the user's input.
+        # No example parses: the server's error message must match the user's input.
         "project = REL ORDER BY",
         "project = REL ORDER BY created,",
         'summary ~ "open',

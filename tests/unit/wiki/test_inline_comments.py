@@ -155,7 +155,7 @@ def _body(blocks: list[list[_Word]], *, markers: bool) -> str:
 
 
 def _marked(body: str) -> dict[str, str]:
-    """Return the text of each comment, without blanks."""
+    """Return the texts of all comments, without blanks."""
     found: dict[str, str] = {}
     for element in parse(body).walk():
         if element.name == "ac:inline-comment-marker":

@@ -21,7 +21,7 @@ def told(*names: str, target: str = "page") -> list[dict[str, str]]:
 
 
 def asked(stub: Stub) -> list[bool]:
-    """Return for each request whether it asks for the permissions of the account."""
+    """Return for all requests whether they ask for the permissions of the account."""
     queries = [parse_qs(urlsplit(seen.target).query) for seen in stub.seen]
     return ["operations" in query.get("expand", [""])[0].split(",") for query in queries]
 

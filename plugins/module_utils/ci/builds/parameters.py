@@ -51,7 +51,7 @@ class WantedParameters:
     :param form: fields to send, in the order of the task
     :param expected: value of each parameter as a build shows it, defaults included
     :param files: files to send as file parameters
-    :param incomparable: names whose values the server does not show
+    :param incomparable: names without values in the responses
     :param shown: `expected` with masked secrets, for messages
     :param secrets: values that must not be shown
     :param repeated: names that are sent repeatedly, except for types that support that
@@ -253,7 +253,7 @@ def _value_of(entry: Mapping[str, Any]) -> Any:
 
 
 def hidden(sought: WantedParameters, shown: Mapping[str, Any]) -> list[str]:
-    """Return the names of wanted parameters whose values a build does not show."""
+    """Return the names of wanted parameters that a build shows without their values."""
     values = values_of(shown)
     return [name for name in sought.expected if values.get(name) is None]
 

@@ -183,7 +183,7 @@ def class_of(element: XmlElement) -> str:
 
 
 def _sealed(root: XmlElement) -> Iterator[XmlElement]:
-    """Yield the elements whose whole text the server has encrypted."""
+    """Yield the elements with a text that the server has encrypted completely."""
     return (each for each, _holder in root.iterate() if _ENCRYPTED.fullmatch(each.text))
 
 

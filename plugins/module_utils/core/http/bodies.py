@@ -42,7 +42,7 @@ class Undecodable(BodyError):
 
 
 class MalformedResponse(HTTPException):
-    """A response whose end cannot be found."""
+    """A response without a recognizable end."""
 
 
 class SlowBody(TimeoutError):

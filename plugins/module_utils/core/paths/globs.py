@@ -31,7 +31,7 @@ def fixed_part(pattern: str) -> str:
 
 @lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a test for names and paths, whose time does not explode with their length."""
+    """Return a test for names and paths, in time that does not explode with their length."""
     head, *others = _WIDE.split(pattern)
     atomic = _is_atomic(head, others)
     groups = count()

@@ -12,7 +12,7 @@ from .permission_shapes import from_access, from_older
 from .repo_group import group_of
 from .repo_user import user_of
 
-#: Realms whose users and groups the server manages itself.
+#: Realms of users and groups that the server manages itself.
 _OWN_REALMS = ("", "internal", "artifactory")
 
 

@@ -25,7 +25,7 @@ _OLD = {
     "admin_privileges": "adminPrivileges",
     "members": "userNames",
 }
-#: Realms whose groups the server manages itself.
+#: Realms of groups that the server manages itself.
 _OWN_REALMS = ("", "internal", "artifactory")
 _COMPARISONS: Mapping[str, Comparison] = {"members": unordered}
 

@@ -32,7 +32,7 @@ _OPTIONS = {
     "repositories": "repositories",
     "default_deployment_repo": "default_deployment_repo",
 }
-#: Attributes whose server's name is not their own in camel case.
+#: Attributes that the server does not name by their camel case.
 _SETTINGS = {
     "anonymous_access": "cargoAnonymousAccess",
     "download_direct": "downloadRedirect",
@@ -52,7 +52,7 @@ _SETTINGS = {
     "tag_retention": "dockerTagRetention",
     "trivial_layout": "debianTrivialLayout",
 }
-#: Further attributes whose name in camel case is that of the server.
+#: Further attributes that the server names by their camel case.
 _CAMEL = """
     bower_registry_url composer_registry_url download_context_path feed_context_path
     force_conan_authentication force_metadata_name_version force_non_duplicate_chart
