@@ -93,9 +93,11 @@ def _line(name: str, event: playbook.Event, items: int) -> None:
 
 
 def _writing(event: playbook.Event) -> float:
-    """Return the seconds between the arrival of the first and the last write at the server."""
+    """Return the seconds between the arrival of the first and the last write at the server, at
+    least the millisecond that the log resolves.
+    """
     times = [write["time"] for write in event.writes]
-    return float(max(times) - min(times)) / 1000
+    return max(float(max(times) - min(times)), 1.0) / 1000
 
 
 def _promise(text: str, value: float, bound: str, limit: float) -> bool:

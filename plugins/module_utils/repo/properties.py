@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -202,10 +202,12 @@ def write(
     properties: Properties,
     *,
     recursive: bool | None = None,
+    contested: Collection[str] = (),
 ) -> None:
     """Set properties of an item and verify them; its other properties are kept.
 
     :param recursive: whether the content of a folder gets them too; `None` for a file
+    :param contested: properties that another task may set to another value at the same time
     :raises ToolchainError: `rejected` if the server reported success and dropped a property
 
     Written interface [W4.1].
@@ -222,7 +224,8 @@ def write(
             repeatable=True,
         )
     after = read(client, repo, path)
-    if are_set(after, properties) is False:
+    theirs = {name: after[name] for name in contested if after and after.get(name)}
+    if are_set(after, {**properties, **theirs}) is False:
         raise _dropped(what, properties, after or {})
 
 

@@ -344,6 +344,26 @@ def test_item_of_a_virtual_repository_is_marked_in_its_repository(server: Server
     assert MARK in server.asked
 
 
+@pytest.mark.parametrize(
+    ("after", "kept"),
+    [
+        ({"build.timestamp": ["1767323045679"]}, True),
+        ({"build.timestamp": []}, False),
+        ({"build.number": ["2"]}, False),
+    ],
+)
+def test_time_of_a_simultaneous_publication_is_accepted(
+    server: Server, after: Mapping[str, Any], kept: bool
+) -> None:
+    serve(server, {})
+    server.on["GET /api/storage/r/a/1.jar?properties"] = [marked({}), marked({**MARKS, **after})]
+    server.on[MARK] = Reply(204)
+    if kept:
+        assert server.run(Operation, given())[1]["marked"] == ["r/a/1.jar"]
+    else:
+        assert "did not keep" in server.fails(Operation, given()).message
+
+
 def test_check_mode_predicts_no_time(server: Server) -> None:
     serve(server, {})
     plan, _values = server.run(Operation, given(started=None), check=True)

@@ -77,9 +77,9 @@ class BuildProperties:
         return repo
 
     def write(self, places: Sequence[Place]) -> None:
-        """Set the marks of the items."""
+        """Set the marks of the items. A simultaneous publication of the build has another time."""
 
         def one(place: Place) -> None:
-            properties.write(self._client, *place, self.wanted)
+            properties.write(self._client, *place, self.wanted, contested=("build.timestamp",))
 
         spread(self._client.connections, one, places)
