@@ -81,13 +81,12 @@ def refused_late(name: str, server: Sandbox, folder: Path) -> Iterator[str]:
         if (arguments := changed(given, spot, value)) is not None
     ]
     assert chosen or not options_of(name)
-    for what, arguments in chosen:
-        result = forked.module_result(
-            name, {**forked.rendered(arguments), "_ansible_check_mode": True}, folder
-        )
-        is_invalid = result.get("error", {}).get("kind") == "invalid"
-        if is_invalid and result["http"]["requests"] and not READ.search(result["msg"]):
-            yield f"{what}: {result['msg']}"
+    with forked.worker(folder) as run_module:
+        for what, arguments in chosen:
+            result = run_module(name, {**forked.rendered(arguments), "_ansible_check_mode": True})
+            is_invalid = result.get("error", {}).get("kind") == "invalid"
+            if is_invalid and result["http"]["requests"] and not READ.search(result["msg"]):
+                yield f"{what}: {result['msg']}"
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -7,37 +7,57 @@ verifies that Ansible returns what a module prints, and the canaries search the 
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import signal
+import socket
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeAlias
 
 import jinja2
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import hidden
 from sandbox.client import Sandbox
 from tests.helpers import in_process, playbook
 from tests.helpers.cases import CASES
 
+#: Runs a module with these arguments; returns the result that it prints.
+RunModule: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 _SECONDS = 60
 
 
-def run(folder: Path, play: Mapping[str, Any], sandbox: Sandbox | None = None) -> playbook.Run:
+def run(
+    folder: Path,
+    play: Mapping[str, Any],
+    sandbox: Sandbox | None = None,
+    *,
+    shared: bool = False,
+) -> playbook.Run:
     """Run the tasks of a play of modules; return their events.
 
     The variables `sandbox_reset`, `sandbox_seed` and `sandbox_faults` of a task have the meaning
-    that `callbacks/recorder.py` documents.
+    that `callbacks/recorder.py` documents. `shared`: all tasks run in a single process.
     """
-    events = [_event(folder, play, task, sandbox) for task in play["tasks"]]
+    if shared:
+        with worker(folder) as run_module:
+            events = [_event(run_module, play, task, sandbox) for task in play["tasks"]]
+    else:
+        alone = functools.partial(module_result, folder=folder)
+        events = [_event(alone, play, task, sandbox) for task in play["tasks"]]
     recorded = json.dumps([event.result for event in events])
     return playbook.Run(0, "", events, recorded)
 
 
 def _event(
-    folder: Path, play: Mapping[str, Any], task: Mapping[str, Any], sandbox: Sandbox | None
+    run_module: RunModule,
+    play: Mapping[str, Any],
+    task: Mapping[str, Any],
+    sandbox: Sandbox | None,
 ) -> playbook.Event:
     ((name, arguments),) = ((key, value) for key, value in task.items() if "." in key)
     module = name.removeprefix(f"{playbook.NAMESPACE}.")
@@ -47,7 +67,7 @@ def _event(
         _prepare(sandbox, task.get("vars", {}))
         mark = sandbox.mark()
     started = time.monotonic()
-    result = module_result(
+    result = run_module(
         module,
         {
             **play["module_defaults"].get(group, {}),
@@ -55,7 +75,6 @@ def _event(
             "_ansible_check_mode": task.get("check_mode", False),
             "_ansible_diff": task.get("diff", False),
         },
-        folder,
     )
     seconds = time.monotonic() - started
     status = "failed" if result.get("failed") else "ok"
@@ -94,21 +113,47 @@ def _lookup(name: str, setting: str) -> list[str]:
 def module_result(module: str, arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Run a module in a fork of this process, in `folder`; return the result that it prints."""
     in_process.loaded(module)
-    reading, writing = os.pipe()
+    with worker(folder) as run_module:
+        return run_module(module, arguments)
+
+
+@contextlib.contextmanager
+def worker(folder: Path) -> Iterator[RunModule]:
+    """Fork this process; yield a function that runs a module in the fork, in `folder`.
+
+    A fork takes ten times as long as a module that rejects its input.
+    """
+    ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
+        try:
+            ours.close()
+            os.chdir(folder)
+            with theirs.makefile("rw", encoding="utf-8") as stream:
+                _serve(stream)
+        finally:  # the process must not continue with the tests
+            os._exit(0)
+    theirs.close()
+    try:
+        with ours, ours.makefile("rw", encoding="utf-8") as stream:
+
+            def run_module(module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+                print(json.dumps([module, arguments]), file=stream, flush=True)
+                result: dict[str, Any] = json.loads(stream.readline())
+                return result
+
+            yield run_module
+    finally:
+        os.waitpid(child, 0)
+
+
+def _serve(stream: TextIO) -> None:
+    """Run the modules that a stream names, until it ends; write their results."""
+    for line in stream:
         signal.alarm(_SECONDS)
         try:
-            os.chdir(folder)
-            text = json.dumps(in_process.run(module, arguments))
-        except BaseException as error:  # noqa: BLE001 - the process must not continue with the tests
+            text = json.dumps(in_process.run(*json.loads(line)))
+        except BaseException as error:  # noqa: BLE001 - the process must continue with the next module
             text = json.dumps({"failed": True, "msg": repr(error), "trace": traceback.format_exc()})
-        with os.fdopen(writing, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as stream:
-        text = stream.read()
-    os.waitpid(child, 0)
-    result: dict[str, Any] = json.loads(text)
-    return result
+        print(text, file=stream, flush=True)
+        hidden.clear()
