@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tools import generated, reference, role_readme, tree
 
@@ -100,7 +101,7 @@ def _connection(service: str) -> tuple[dict[str, Any], dict[str, Any]]:
     from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 
     text = getattr(connection.ModuleDocFragment, service.upper())
-    return options.argument_spec(service), yaml.safe_load(text)["options"]
+    return options.argument_spec(service), yaml_load(text)["options"]
 
 
 def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def _field(name: str, option: Mapping[str, Any], documented: Mapping[str, Any]) 
 
 def _surveys() -> dict[str, Any]:
     """Return the survey questions by the name of the playbook."""
-    known = yaml.safe_load(_VARIABLES.read_text(encoding="utf-8"))
+    known = yaml_load(_VARIABLES.read_text(encoding="utf-8"))
     of_roles = [known["report"], known["roles"], *map(_variables, _ROLES)]
     surveys = {
         "release": [_release_variables()],
@@ -169,7 +170,7 @@ def _release_variables() -> dict[str, Mapping[str, Any]]:
     """
     text = (tree.ROOT / "playbooks/release.yml").read_text(encoding="utf-8")
     found: dict[str, Mapping[str, Any]] = {}
-    for task in _tasks(yaml.safe_load(text)[0]["tasks"]):
+    for task in _tasks(yaml_load(text)[0]["tasks"]):
         role = str(task.get("ansible.builtin.include_role", {}).get("name", "")).rpartition(".")[2]
         known = role_readme.options(role) if role else {}
         if role in _ROLES_OF_RELEASE:

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from sandbox.client import Sandbox
 from tools import generated, tree, witnesses
@@ -114,14 +114,14 @@ def _places(spec: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def _documented(module: str) -> tuple[set[str], set[str]]:
     """Return the options that a module documents itself, and the options of its fragments."""
-    documentation = yaml.safe_load(_plugin("modules", module).DOCUMENTATION)
+    documentation = yaml_load(_plugin("modules", module).DOCUMENTATION)
     shared: set[str] = set()
     for fragment in documentation["extends_documentation_fragment"]:
         name, _dot, section = fragment.removeprefix("delivery.toolchain.").partition(".")
         text = getattr(
             _plugin("doc_fragments", name).ModuleDocFragment, section.upper() or "DOCUMENTATION"
         )
-        shared |= set(yaml.safe_load(text).get("options") or {})
+        shared |= set(yaml_load(text).get("options") or {})
     return set(documentation.get("options") or {}), shared
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tools import generated
 from tools.tree import ROOT
@@ -77,7 +77,7 @@ def _with_returns(path: Path) -> str:
     """Return the module with its common return values last; its additions to them are kept."""
     text = path.read_text(encoding="utf-8")
     old = _documented(path, "RETURN")
-    values = yaml.safe_load(old) or {}
+    values = yaml_load(old) or {}
     own = old
     for name in _COMMON:
         own = re.sub(rf"^{name}:\n(?:(?: .*)?\n)*", "", own, flags=re.MULTILINE)

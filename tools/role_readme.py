@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tools import generated
 from tools.tree import ROOT
@@ -47,7 +48,7 @@ def options(role: str) -> dict[str, Any]:
 
 def _specs(role: str) -> dict[str, Any]:
     path = ROOT / "roles" / role / "meta" / "argument_specs.yml"
-    specs: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
+    specs: dict[str, Any] = yaml_load(path.read_text(encoding="utf-8"))["argument_specs"]
     return specs
 
 

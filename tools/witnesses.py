@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tools import generated
 from tools.descriptors import DESCRIPTORS
@@ -52,7 +52,7 @@ class Witness:
 
 
 def load() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
+    data: dict[str, Any] = yaml_load(SOURCE.read_text(encoding="utf-8"))
     return data
 
 
@@ -71,7 +71,7 @@ def witnesses(data: dict[str, Any]) -> list[Witness]:
 
 
 def _recordings() -> Iterator[Witness]:
-    for one in yaml.safe_load(RECORDINGS.read_text(encoding="utf-8")):
+    for one in yaml_load(RECORDINGS.read_text(encoding="utf-8")):
         who, _comma, path = one["source"].partition(", ")
         how = f"{one['name']}, as in its `{path}`"
         yield Witness("recordings", who, how, "test_recordings.py", {_READ: one["confirms"]})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from sandbox.client import Sandbox
 from tests.helpers import connections, playbook
@@ -240,7 +240,7 @@ def test_every_module_has_a_case() -> None:
 
 @each_variant
 def test_missing_options_are_named_before_any_request(play: Play, name: str, flavour: str) -> None:
-    documentation = yaml.safe_load(playbook.documentation(CASES[name]["module"], "DOCUMENTATION"))
+    documentation = yaml_load(playbook.documentation(CASES[name]["module"], "DOCUMENTATION"))
     required = {name for name, option in documentation["options"].items() if option.get("required")}
     assert not required or "missing" in CASES[name]
     for label, step, event in play(name).events(flavour):

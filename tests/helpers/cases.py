@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 _FOLDER = Path(__file__).parents[1] / "contract"
 
 #: Maps names to cases. A name is the module's name; further cases of a module add a suffix.
 CASES: dict[str, dict[str, Any]] = {
-    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.stem: yaml_load(path.read_text(encoding="utf-8"))
     for path in sorted((_FOLDER / "cases").glob("*.yml"))
 }
 

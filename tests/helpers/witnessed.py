@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from tools import witnesses
 
 #: Maps an operation to the pattern of its requests.
-ASKED: dict[str, str] = yaml.safe_load(
+ASKED: dict[str, str] = yaml_load(
     (witnesses.SOURCE.parent / "asked.yml").read_text(encoding="utf-8")
 )
 

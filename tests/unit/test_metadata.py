@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection import options
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.connection.settings import (
@@ -56,7 +56,7 @@ CONTENT = {
 
 
 def load(path: str | Path) -> Any:
-    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+    return yaml_load((ROOT / path).read_text(encoding="utf-8"))
 
 
 def names(folder: str, pattern: str = "*.py") -> set[str]:
@@ -87,7 +87,7 @@ COMMON = {
 
 def documentation(kind: str, name: str) -> dict[str, Any]:
     module = importlib.import_module(f"{COLLECTION}.plugins.{kind}.{name}")
-    loaded = yaml.safe_load(module.DOCUMENTATION)
+    loaded = yaml_load(module.DOCUMENTATION)
     assert isinstance(loaded, dict), name
     return loaded
 
@@ -96,7 +96,7 @@ def fragment(section: str) -> dict[str, Any]:
     """Return the options of a section of the connection fragment."""
     module = importlib.import_module(f"{COLLECTION}.plugins.doc_fragments.connection")
     text = getattr(module.ModuleDocFragment, section.upper())
-    loaded = yaml.safe_load(text)["options"]
+    loaded = yaml_load(text)["options"]
     assert isinstance(loaded, dict), section
     return loaded
 
@@ -136,7 +136,7 @@ def test_action_calls_main_of_its_module_with_the_service_of_its_group() -> None
 def test_common_return_values_have_the_same_documentation() -> None:
     for name in sorted(MODULES):
         module = importlib.import_module(f"{COLLECTION}.plugins.modules.{name}")
-        returned = yaml.safe_load(module.RETURN)
+        returned = yaml_load(module.RETURN)
         for key, (words, when) in COMMON.items():
             text = returned[key]["description"]
             first = text if isinstance(text, str) else text[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from ansible.module_utils.common.yaml import yaml_load
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import (
     enforcement,
@@ -40,7 +40,7 @@ MODULE_OF_LIST = {
     "repo_housekeeping_trash": "artifact_trash",
 }
 DESIRED_STATE = ROOT / "roles" / "desired_state"
-KINDS = yaml.safe_load((DESIRED_STATE / "vars/main.yml").read_text("utf-8"))["desired_state_kinds"]
+KINDS = yaml_load((DESIRED_STATE / "vars/main.yml").read_text("utf-8"))["desired_state_kinds"]
 MODULE_OF_LIST |= {
     f"desired_state_{kind['list']}": kind["module"] + (".entries" if kind.get("at_once") else "")
     for kind in KINDS
@@ -50,7 +50,7 @@ MODULE_OF_ROLE = {"release_version": "tracker_version", "wiki_docs": "wiki_tree"
 
 
 def load(file: Path) -> Any:
-    return yaml.safe_load(file.read_text(encoding="utf-8"))
+    return yaml_load(file.read_text(encoding="utf-8"))
 
 
 def flat(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
