@@ -209,8 +209,7 @@ def _run(
 ) -> Run:
     record = folder / "record.jsonl"
     record.unlink(missing_ok=True)
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), *arguments]
-    finished = execute(command, folder, {"RECORDER_FILE": str(record), **variables}, seconds)
+    finished = execute(arguments, folder, {"RECORDER_FILE": str(record), **variables}, seconds)
     recorded = record.read_text(encoding="utf-8") if record.exists() else ""
     events = [Event(**json.loads(line)) for line in recorded.splitlines()]
     assert events or finished.returncode, f"nothing was recorded:\n{finished.stdout}"
@@ -218,12 +217,13 @@ def _run(
 
 
 def execute(
-    command: Sequence[str], folder: Path, variables: Mapping[str, str], seconds: int = _SECONDS
+    arguments: Sequence[str], folder: Path, variables: Mapping[str, str], seconds: int = _SECONDS
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of `ansible-playbook` in `folder`; return its exit code and output.
+    """Run `ansible-playbook` with `arguments` in `folder`; return its exit code and output.
 
     Within `served`, a play server runs the commands that it supports.
     """
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), *arguments]
     for server in _servers:
         if server.supports(folder, variables):
             return server.run(command, folder, variables, seconds)

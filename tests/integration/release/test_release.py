@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -114,20 +112,10 @@ def release(
     file = folder / "variables.json"
     file.write_text(json.dumps(variables), encoding="utf-8")
     demo = ["-e", f"@{DEMO}"] if "demo" in variables else []
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), PLAYBOOK, *demo]
     inherited = playbook.environment(folder)
     del inherited["ANSIBLE_CALLBACKS_ENABLED"]  # the recorder would write to another file
-    finished = subprocess.run(
-        [*command, "-e", f"@{file}", *arguments],
-        cwd=folder,
-        env={**inherited, **(environment or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    arguments = (PLAYBOOK, *demo, "-e", f"@{file}", *arguments)
+    finished = playbook.execute(arguments, folder, {**inherited, **(environment or {})})
     return Release(finished.returncode, finished.stdout)
 
 
