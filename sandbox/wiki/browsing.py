@@ -97,7 +97,7 @@ class Browsing:
         wanted = _user_in(cloud, dict(request.query_params))
         known = views.pages.store.items("wiki.group")
         names = [name for name, members in known if wanted in members["members"]]
-        return JSONResponse(listing([group(name) for name in names]))
+        return answered(part(request, views, [group(name) for name in sorted(names)], dict))
 
     # -- spaces ------------------------------------------------------------------------------
 

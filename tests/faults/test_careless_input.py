@@ -33,6 +33,22 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
         {**TOKEN, "build_name": "agent", "build_numbers": [1.10]},
         f"build_numbers[0] is {NUMBER}",
     ),
+    "opens a page by a variable without a value": (
+        "wiki_restriction",
+        {**TOKEN, "page_id": "1002", "read": {"users": None}},
+        "read has only null values: give one, or leave read out",
+    ),
+    "opens a new page by a variable without a value": (
+        "wiki_page",
+        {
+            **TOKEN,
+            "space": "REL",
+            "title": "Secret",
+            "body": "<p>s</p>",
+            "restrictions": {"read": {"users": None, "groups": None}},
+        },
+        "restrictions.read has only null values",
+    ),
     "keeps another build": (
         "build_retention",
         {**TOKEN, "build_name": "agent", "count": 1, "keep": ["1.9", 1.10]},

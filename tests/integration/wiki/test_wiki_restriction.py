@@ -102,6 +102,19 @@ def test_own_account_with_group_permission_is_not_locked_out(fresh: Fresh) -> No
     assert not run(sandbox, page_id="1002", update={"groups": ["writers"]})[0].changed
 
 
+@pytest.mark.parametrize("cloud", [False, True])
+def test_all_groups_of_the_account_count(fresh: Fresh, *, cloud: bool) -> None:
+    sandbox = fresh("real")
+    if cloud:
+        sandbox.settings("wiki", deployment="Cloud")
+    member = "account-reporter" if cloud else "reporter"
+    groups = {f"group-{number:03}": [member, "reporter"] for number in range(250)}
+    sandbox.seed({"wiki": {"groups": groups}})
+    restricted: Any = {"page_id": "1002", "update": {"groups": ["group-249"]}}
+    assert run(sandbox, **restricted)[0].changed
+    assert not run(sandbox, **restricted)[0].changed
+
+
 def test_invalid_or_unsupported_restrictions_are_reported(fresh: Fresh) -> None:
     sandbox = fresh("real")
     for check in (True, False):

@@ -241,6 +241,9 @@ def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         names = f" of {', '.join(options)}" if options else ""
         raise place.error(value, f"a mapping{names} is wanted", show=False)
     if options:
+        if value and all(one is None for one in value.values()):
+            # an empty mapping can clear something, which a variable without a value must not do
+            raise invalid(f"{place.name} has only null values: give one, or leave {place.name} out")
         return check_options(options, value, place)
     if option.get("values") == "text":
         return {name: _value(one, _named(place, name)) for name, one in value.items()}

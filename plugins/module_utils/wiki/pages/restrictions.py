@@ -12,6 +12,7 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from .. import predicted_pages
 from ..client import WikiClient, place_of
+from ..exchange import MAX_ENTRIES, results_of
 from ..page import Page, member
 
 OPERATIONS = ("read", "update")
@@ -100,12 +101,21 @@ class Restrictions:
         account = Account(str(member(reported, name)), name)
         if not groups:
             return account
-        query = {name: account.id, "limit": 200}
-        what = "asking for the groups of the account"
-        response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
-        listed = member(response.json(), "results") if response.status == 200 else None
-        found = frozenset(str(member(one, "name")) for one in listed or ())
-        return Account(account.id, name, found)
+        return Account(account.id, name, self._groups({name: account.id}))
+
+    def _groups(self, account: Mapping[str, str]) -> frozenset[str]:
+        """Return the names of all groups of an account; none if the account may not list them."""
+        what, found = "asking for the groups of the account", list[str]()
+        while len(found) < MAX_ENTRIES:
+            query = {**account, "limit": 200, "start": len(found)}
+            response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
+            if response.status != 200:
+                break
+            listed = results_of(response, "the groups of the account")
+            found += [str(member(one, "name")) for one in listed]
+            if not listed or member(response.json(), "_links", "next") is None:
+                break
+        return frozenset(found)
 
     def write(self, page: Page, wanted: PageRights) -> None:
         """Set the restrictions of the given operations; others stay.
