@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.basic import PASSWORD_MATCH
 
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.module import (
     input_check,
@@ -303,6 +304,13 @@ def test_every_option_names_its_elements(name: str) -> None:
         open_ = kind in ("dict", "raw") and not spot.option.get("options")
         assert ("values" in spot.option) is open_, spot.place
         assert spot.option.get("values", "text") in ("text", "json"), spot.place
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_log_of_password_options_is_set(name: str) -> None:
+    """Ansible warns in every task about an option with such a name and without `no_log`."""
+    named = {one: spec for one, spec in options_of(name).items() if PASSWORD_MATCH.search(one)}
+    assert [one for one, spec in named.items() if "no_log" not in spec] == []
 
 
 @pytest.mark.parametrize("name", MODULES)

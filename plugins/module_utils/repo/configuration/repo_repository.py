@@ -60,7 +60,7 @@ class RepoRepositoryOptions:
     remote_password: Annotated[str | None, Option(secret=True, empty=True)] = field(
         default=None, repr=False
     )
-    update_password: Literal["on_create", "always"] = "on_create"
+    update_password: Annotated[Literal["on_create", "always"], Option(secret=False)] = "on_create"
     repositories: list[str] | None = None
     default_deployment_repo: Annotated[str | None, Option(empty=True)] = None
     members: list[FederatedMember] | None = None
