@@ -41,7 +41,7 @@ def load_seed(path: Path) -> Seed:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {error}") from error
+        raise ValueError(f"{path} is not YAML: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(f"{path}: a seed is a mapping of services")
     return data

@@ -170,7 +170,7 @@ def main() -> int:
     folder: Path = parser.parse_args().folder
     changed = _git(tree.ROOT, "status", "--porcelain").splitlines()
     if changed:
-        print(f"{len(changed)} files differ from the commit: this is no archive of it")
+        print(f"{len(changed)} files differ from the commit: this is not an archive of it")
     commit = "" if changed else _git(tree.ROOT, "rev-parse", "HEAD").strip()
     key = os.environ.get(signing.KEY, "")
     archive = build(folder, moment_of(tree.ROOT, os.environ), commit=commit, key=key)

@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--package", default="", help="folder below plugins/module_utils")
     options = parser.parse_args(arguments)
     if not re.fullmatch(r"[a-z]+(_[a-z]+)+", options.module):
-        parser.error(f"{options.module} is no name of a module: write it as wiki_label")
+        parser.error(f"{options.module} is not a name of a module: write it as wiki_label")
     written = files(options.module, options.package)
     for path in written:
         if (ROOT / path).exists():

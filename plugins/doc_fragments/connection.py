@@ -184,7 +184,7 @@ options:
   token_json:
     description:
       - Output of C(kwauth --print-auth-info), a JSON object with user and token, as from the lookup P(ansible.builtin.pipe#lookup).
-      - Releases from 2024.3 on keep no token file. An application token is no login of the Web API. {credential}
+      - Releases from 2024.3 on keep no token file. An application token is not a login of the Web API. {credential}
     type: str
 """
 

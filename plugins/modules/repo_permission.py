@@ -13,7 +13,7 @@ description:
   - Creates, changes and deletes permissions, one or many in a task. A resource, and a part of a resource, that is not given stays as it is.
   - Uses the interface of Access. If the server does not have it, or does not accept the login there, the older interface is used.
   - Access changes a single resource. In the older interface, all resources are sent, so that none is lost.
-  - Single repositories that the server lists next to V(ANY LOCAL), with the same patterns, are no difference.
+  - Single repositories that the server lists next to V(ANY LOCAL), with the same patterns, are not a difference.
   - Unknown users, groups and repositories are C(not_found), in check mode too.
   - An unchanged permission costs a single request. With O(entries), one more request reads the list of all permissions.
 author: delivery.toolchain contributors (@delivery-toolchain)

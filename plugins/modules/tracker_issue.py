@@ -78,7 +78,7 @@ options:
       components: {description: Names of components to add., type: list, elements: str}
   remove:
     description:
-      - Labels, versions, components and watchers to remove. Other entries are kept. An entry that the issue does not have is no error.
+      - Labels, versions, components and watchers to remove. Other entries are kept. An entry that the issue does not have is not an error.
       - An entry must not be in O(add) too.
     type: dict
     suboptions:

@@ -320,7 +320,7 @@ def is_omitted(value: Any) -> bool:
     """Return whether a lookup got `omit` for an option.
 
     Up to ansible-core 2.18 that is a string, which the input checks know. If the class of newer
-    releases is missing, the input checks reject the value, because it is no string.
+    releases is missing, the input checks reject the value, because it is not a string.
     """
     return _exists(_OMIT) and isinstance(value, _imported(_OMIT))
 

@@ -58,11 +58,11 @@ def slips(file: Path, service: str) -> list[str]:
         return [] if root is None else list(_judged(root, schema_of(service), ""))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        return [f":{line}: this is no YAML: {error.problem}"]
+        return [f":{line}: this is not YAML: {error.problem}"]
     except OSError as error:
         return [f": the file cannot be read: {error.strerror}"]
     except UNREADABLE as error:
-        return [f":1: this is no YAML: {told(error)}"]
+        return [f":1: this is not YAML: {told(error)}"]
 
 
 def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:

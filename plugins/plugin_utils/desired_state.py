@@ -59,7 +59,7 @@ def variables(folder: Path, reading: Reading, environment: str | None = None) ->
 def read(folder: Path, reading: Reading, environment: str | None = None) -> _State:
     """Return the values that a folder describes, by service."""
     if not folder.is_dir():
-        raise DesiredStateError(f"{folder} is no folder")
+        raise DesiredStateError(f"{folder} is not a folder")
     errors: list[str] = []
     found = _read(folder, folder, reading, errors)
     if environment is not None:
@@ -139,7 +139,7 @@ def _files(base: Path, folder: Path, errors: list[str]) -> Iterator[tuple[Path, 
             continue
         service = parts[0] if len(parts) > 1 else file.stem
         if not file.is_file():
-            errors.append(f"{file.relative_to(base)} is no regular file: move it elsewhere")
+            errors.append(f"{file.relative_to(base)} is not a regular file: move it elsewhere")
         elif service in services():
             yield file, service
         else:
@@ -153,7 +153,7 @@ def _loaded(place: Path, file: Path, reading: Reading) -> Any:
     try:
         return reading.load(str(file))
     except UNREADABLE as error:
-        raise DesiredStateError(f"{place} is no YAML: {told(error)}") from None
+        raise DesiredStateError(f"{place} is not YAML: {told(error)}") from None
 
 
 def _revealed(value: Any, schema: Mapping[str, Any], reading: Reading, place: str = "") -> Any:
@@ -179,8 +179,8 @@ def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
     name = value["from"]
     secret = reading.variable(name)
     if not isinstance(secret, str) or not secret:
-        what = "not defined" if secret is None else "empty" if secret == "" else "no text"
-        raise DesiredStateError(f"{place} is from the variable {name}, which is {what}")
+        problem = "not defined" if secret is None else "empty" if secret == "" else "not text"
+        raise DesiredStateError(f"{place} is from the variable {name}, which is {problem}")
     return secret
 
 

@@ -85,7 +85,7 @@ def _refuse_unknown(lookup: LookupBase, given: Mapping[str, Any]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             meant = f"is {near[0]} meant?" if near else f"it takes {', '.join(known)}"
-            raise AnsibleError(f"{name} is no option of the lookup: {meant}")
+            raise AnsibleError(f"{name} is not an option of the lookup: {meant}")
 
 
 def further_service(

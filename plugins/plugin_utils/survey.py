@@ -42,18 +42,20 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _taken(name: str, kind: str, value: Any) -> Any:
-    """Return the value of an answer; a value that is no string was parsed before."""
+    """Return the value of an answer; a value that is not a string was parsed before."""
     if kind != "textarea" or not isinstance(value, str):
         return value
     try:
         read = yaml.safe_load(value)
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise SurveyError(f"{name}: the answer is no YAML{where}") from None
+        raise SurveyError(f"{name}: the answer is not YAML{where}") from None
     except UNREADABLE as error:
-        raise SurveyError(f"{name}: the answer is no YAML: {told(error)}") from None
+        raise SurveyError(f"{name}: the answer is not YAML: {told(error)}") from None
     if not isinstance(read, list | dict):
-        raise SurveyError(f"{name}: the answer is no list and no mapping; write '- one' a line")
+        raise SurveyError(
+            f"{name}: the answer is neither a list nor a mapping; write '- one' a line"
+        )
     return read
 
 

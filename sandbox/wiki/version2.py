@@ -135,7 +135,7 @@ class Version2:
         return JSONResponse(shown)
 
     def _page(self, request: Request, views: Views, *types: str) -> Json:
-        """Return the page of the address. A folder is no page."""
+        """Return the page of the address. A folder is not a page."""
         page = views.pages.get(request.path_params["id"], ("current", "archived"))
         if page["type"] not in (types or ("page",)):
             raise error(404, f"No page with id {page['id']}")

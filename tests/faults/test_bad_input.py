@@ -52,7 +52,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
         "checksum_deploy",
     ),
     "text without a name": ("artifact_deploy", {"repo": "generic", "content": "a"}, "path"),
-    "a text that is no archive": (
+    "a text that is not an archive": (
         "artifact_deploy",
         {"repo": "generic", "path": "a/b.txt", "content": "a", "explode": True},
         "explode",

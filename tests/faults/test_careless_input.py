@@ -119,7 +119,7 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
         {**CI, "script": "1", "arguments": PARAMETERS, "pasword": "canary-mistyped"},
         "Unsupported parameters for",
     ),
-    "a list of what is no list beside arguments": (
+    "a string beside arguments that should be a list": (
         "ci_script",
         {**CI, "script": ["1"], "arguments": PARAMETERS},
         "script is a list: a text is wanted",

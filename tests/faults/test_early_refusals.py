@@ -25,7 +25,7 @@ READ = re.compile(
     "has a wildcard in its name, but names one object"  # unless an object has this name
     "|has wildcards, but names one version"
     "|is a pattern, but builds are named one by one"
-    "|which is no severity that the project shows|which is no status|which is no state"
+    "|which is not a severity that the project shows|which is not a status|which is not a state"
     "|the own account .* would (lose|no longer)"
     "|would be deleted, and max_deletions is|would delete .*, more than max_deletions"
     "|the input '.*' \\(.*\\) (needs|has no parameter)"

@@ -159,26 +159,30 @@ def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
         (
             "survey_release_jobs",
             "[" * 3000,
-            "survey_release_jobs: the answer is no YAML: it is nested",
+            "survey_release_jobs: the answer is not YAML: it is nested",
         ),
         (
             "survey_release_jobs",
             "- 2026-13-45",
-            "survey_release_jobs: the answer is no YAML: month",
+            "survey_release_jobs: the answer is not YAML: month",
         ),
-        ("survey_release_jobs", "- !!int x", "survey_release_jobs: the answer is no YAML: invalid"),
+        (
+            "survey_release_jobs",
+            "- !!int x",
+            "survey_release_jobs: the answer is not YAML: invalid",
+        ),
         (
             "survey_release_jobs",
             "- !!bool x",
-            "survey_release_jobs: the answer is no YAML: a value",
+            "survey_release_jobs: the answer is not YAML: a value",
         ),
         (
             "survey_release_jobs",
             "- \x00",
-            "survey_release_jobs: the answer is no YAML: unacceptable",
+            "survey_release_jobs: the answer is not YAML: unacceptable",
         ),
-        ("survey_release_jobs", "- job: x\n- {", "survey_release_jobs: the answer is no YAML in"),
-        ("survey_release_jobs", "delivery/toolchain", "no list and no mapping"),
+        ("survey_release_jobs", "- job: x\n- {", "survey_release_jobs: the answer is not YAML in"),
+        ("survey_release_jobs", "delivery/toolchain", "neither a list nor a mapping"),
     ],
 )
 def test_invalid_survey_reply_is_reported(name: str, answer: str, text: str) -> None:

@@ -74,7 +74,7 @@ SLIPS = {
     ),
     "user:\n  - name: a\n": "analysis.yml:1: user is not known (is users meant?)",
     "users: []\nusers: []\n": "analysis.yml:2: users is listed twice",
-    "users: [\n": "analysis.yml:2: this is no YAML",
+    "users: [\n": "analysis.yml:2: this is not YAML",
     "- users": "analysis.yml:1: the file is a list, it takes a mapping",
     "users:\n  - name: a\n    password: plain\n": (
         "analysis.yml:3: users[0].password is a secret: encrypt it with ansible-vault"
@@ -87,7 +87,7 @@ SLIPS = {
         "analysis.yml: users[0].password is from the variable two, which is not defined"
     ),
     "users: [{name: a, password: {from: none}}]": "from the variable none, which is empty",
-    "users: [{name: a, password: {from: list}}]": "from the variable list, which is no text",
+    "users: [{name: a, password: {from: list}}]": "from the variable list, which is not text",
     "groups: [{name: a, users: [2026-01-01]}]": (
         "groups[0].users[0] is a value of another kind (timestamp), it takes a text: put it"
     ),
@@ -112,7 +112,7 @@ def test_all_invalid_input_is_reported_at_once(tmp_path: Path) -> None:
 def test_repeated_setting_and_empty_folder_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError, match="describes nothing"):
         desired_state.variables(tmp_path, READING)
-    with pytest.raises(desired_state.DesiredStateError, match="is no folder"):
+    with pytest.raises(desired_state.DesiredStateError, match="is not a folder"):
         desired_state.variables(tmp_path / "none", READING)
     with pytest.raises(desired_state.DesiredStateError, match="is also in another file"):
         read(tmp_path, ci__a="check_java: true", ci__b="check_java: false")
@@ -131,16 +131,16 @@ def test_special_file_is_never_opened(what: str, tmp_path: Path) -> None:
     IRREGULAR[what](tmp_path / "ci.yml")
     with pytest.raises(desired_state.DesiredStateError) as caught:
         read(tmp_path)
-    assert str(caught.value) == "ci.yml is no regular file: move it elsewhere"
+    assert str(caught.value) == "ci.yml is not a regular file: move it elsewhere"
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 3000, "ci.yml:1: this is no YAML: it is nested too deeply"),
+        ("[" * 3000, "ci.yml:1: this is not YAML: it is nested too deeply"),
         ("a: 2026-13-45", "ci.yml:1: a is not known"),
         ("jobs: [{job: a, parameters: &a [*a]}]", "ci.yml"),
-        ("\x00", "ci.yml:1: this is no YAML: unacceptable character"),
+        ("\x00", "ci.yml:1: this is not YAML: unacceptable character"),
     ],
 )
 def test_unreadable_yaml_ends_in_one_sentence(text: str, said: str, tmp_path: Path) -> None:
@@ -155,7 +155,9 @@ def test_invalid_value_is_reported_with_its_file(tmp_path: Path) -> None:
         return yaml.safe_load("a: 2026-13-45")
 
     (tmp_path / "ci.yml").write_text("jobs: []", encoding="utf-8")
-    with pytest.raises(desired_state.DesiredStateError, match=r"^ci.yml is no YAML: month must be"):
+    with pytest.raises(
+        desired_state.DesiredStateError, match=r"^ci.yml is not YAML: month must be"
+    ):
         desired_state.variables(tmp_path, desired_state.Reading(refused))
 
 

@@ -132,7 +132,7 @@ def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["wikilabel"], "no name of a module"),
+        (["wikilabel"], "not a name of a module"),
         (["wiki_page"], "plugins/modules/wiki_page.py exists already"),
         (
             ["wiki_other", "--package", "wiki/nowhere"],

@@ -69,7 +69,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
         {"project": "OPS", "name": "1.0"},
         ["version OPS/1.0: differs in rank (update, drift)"],
     ),
-    "text that is no mapping": (
+    "text that is not a mapping": (
         "ci_job",
         {"changed": True, "diff": {"before": "{broken", "after": "<a/>"}},
         {"job": "x"},

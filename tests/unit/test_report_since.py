@@ -173,11 +173,14 @@ def test_patterns_are_globs(pattern: str, name: str, fits: bool) -> None:
     ("given", "words"),
     [
         ("name", "drift_ignore is a list"),
-        ([1], r"drift_ignore\[0\] is no mapping"),
+        ([1], r"drift_ignore\[0\] is not a mapping"),
         ([{"name": "a"}, {"nam": "b"}], r"drift_ignore\[1\] does not know nam \(is name meant\?\)"),
         ([{"name": "a", "zzz": 1}], "it takes id, service, server, kind, name, until, reason"),
         ([{"reason": "x"}], "has no pattern: give one of id"),
-        ([{"name": "a", "until": "soon"}], "until is no date: 'soon'; write the last day as 2026"),
+        (
+            [{"name": "a", "until": "soon"}],
+            "until is not a date: 'soon'; write the last day as 2026",
+        ),
     ],
 )
 def test_invalid_entry_is_reported(given: Any, words: str) -> None:

@@ -237,7 +237,9 @@ class AnalysisClient:
         """
         error = self._transport.failure(response)
         if response.status in (404, 405):
-            error.message += f" ({error.url}): this address is no code analysis server, check url"
+            error.message += (
+                f" ({error.url}): this address is not a code analysis server, check url"
+            )
         return error
 
 

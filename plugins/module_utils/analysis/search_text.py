@@ -103,7 +103,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 def _terms(keyword: str, value: Any) -> list[str]:
     if _KEYWORD.fullmatch(keyword) is None:
-        raise invalid(f"'{keyword}' is no keyword of a search: it must be one word")
+        raise invalid(f"'{keyword}' is not a search keyword: it must be one word")
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     if not values:
         raise invalid(f"the list of {keyword} is empty: leave it out to search for all")

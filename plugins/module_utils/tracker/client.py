@@ -169,7 +169,7 @@ class TrackerClient:
         require_login(response, self._transport.connection)
 
     def _require_taken(self, response: Response) -> None:
-        """Verify the login as for a read. An HTML page is no response to a write. A 401 for an
+        """Verify the login as for a read. An HTML page is not a response to a write. A 401 for an
         account whose reads succeeded is not about its login [tracker-18].
         """
         self._require_login(response)

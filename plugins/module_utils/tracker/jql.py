@@ -110,5 +110,5 @@ def _escaped(character: str) -> str:
     if unicodedata.category(character) == "Cc":
         return f"\\u{ord(character):04x}"
     if unicodedata.category(character) == "Cs":
-        raise invalid("a value of a query holds half a surrogate pair, which is no character")
+        raise invalid("a value of a query holds half a surrogate pair, which is not a character")
     return character

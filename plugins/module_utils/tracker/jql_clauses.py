@@ -141,7 +141,7 @@ def _refuse_mistyped(key: str) -> None:
         raise _no_operator(operator, f"'{key}'")
     if _SIGN_INSIDE.search(key) is not None:
         raise invalid(
-            f"'{key}' is no field with an operator behind it: write 'created >=' for the key, or"
+            f"'{key}' is not a field with an operator behind it: write 'created >=' for the key, or"
             " field, operator and value apart"
         )
 

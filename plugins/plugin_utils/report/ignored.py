@@ -49,7 +49,7 @@ class Ignored:
 def parse(given: Any) -> list[Ignored]:
     """Return the entries of `drift_ignore`.
 
-    :raises IgnoreError: if it is no list of entries
+    :raises IgnoreError: if it is not a list of entries
     """
     if given in (None, "", []):
         return []
@@ -71,7 +71,7 @@ def warnings(entries: Sequence[Ignored], today: date) -> Iterator[str]:
 def _entry(number: int, given: Any) -> Ignored:
     place = f"drift_ignore[{number}]"
     if not isinstance(given, Mapping):
-        raise IgnoreError(f"{place} is no mapping: write the pattern as 'name: a pattern'")
+        raise IgnoreError(f"{place} is not a mapping: write the pattern as 'name: a pattern'")
     for key in given:
         if key not in _KEYS:
             near = difflib.get_close_matches(str(key), _KEYS, 1)
@@ -90,4 +90,4 @@ def _day(place: str, value: Any) -> date | None:
         return date.fromisoformat(str(value))
     except ValueError:
         wanted = "write the last day as 2026-12-31"
-        raise IgnoreError(f"{place}.until is no date: '{value}'; {wanted}") from None
+        raise IgnoreError(f"{place}.until is not a date: '{value}'; {wanted}") from None

@@ -59,7 +59,7 @@ def differing(module: str, result: Result) -> list[Finding]:
         found = findings.compared(result, module)
     else:
         found = compared(module, result, result, module)
-    # `ci_java` is no module: the role `ci_baseline` reads the Java version with `ci_script`
+    # `ci_java` is not a module: the role `ci_baseline` reads the Java version with `ci_script`
     service = "ci" if module == "ci_java" else descriptor_of(module).service
     return [{"service": service, **record} for record in found if record["status"] != "ok"]
 

@@ -101,8 +101,8 @@ def read(given: Any, resolve: Any) -> Plans:
 
     :param given: a mapping, or a string that names a file, or a list of them
     :param resolve: returns the path of a file name
-    :raises PlanError: if the list is empty, if one is no plan, or was edited, or if two are for the
-        same host
+    :raises PlanError: if the list is empty, if one is not a plan or was edited, or if two are for
+        the same host
     """
     listed = given if isinstance(given, list | tuple) else [given]
     if not listed:
@@ -139,7 +139,7 @@ def _loaded(given: Any, resolve: Any) -> dict[str, Any]:
     except (ValueError, RecursionError):
         plan = None
     if not isinstance(plan, dict):
-        raise PlanError(f"is no plan that drift wrote: {_AGAIN}")
+        raise PlanError(f"is not a plan that drift wrote: {_AGAIN}")
     return plan
 
 

@@ -84,7 +84,7 @@ class Read:
     :param whole: host and task of results that list every object, unchanged ones included
     :param broken: host and task of failures
     :param mended: ids that the summarised reports call mended
-    :param unread: ids that they could not read, `None` if the run is no summary
+    :param unread: ids that they could not read, `None` if the run is not a summary
     :param fresh: hosts of the summarised reports
     """
 

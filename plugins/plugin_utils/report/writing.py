@@ -107,7 +107,9 @@ def _history(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         return history, []
     aside = folder / f"{_HISTORY}.unreadable"
     file.replace(aside)
-    return [], [f"{file} is no history of reports: it was renamed to {aside}, and a new one begins"]
+    return [], [
+        f"{file} is not a history of reports: it was renamed to {aside}, and a new one begins"
+    ]
 
 
 def _is_run(entry: Any) -> bool:

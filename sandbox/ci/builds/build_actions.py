@@ -40,7 +40,7 @@ def _number(call: Call) -> Response:
 
 
 def is_missing(call: Call) -> bool:
-    """Return whether the address exists for pipelines only, and this build is no pipeline."""
+    """Return whether the address exists for pipelines only, and this build is not a pipeline."""
     return call.rest in (["term"], ["kill"]) and _definition(call)["kind"] != jobs.PIPELINE
 
 

@@ -43,7 +43,7 @@ async def promote(request: Request) -> Response:
     included = body.get("included_repository_keys") or []
     for key in included:
         if not repositories.is_local(current, key):
-            raise refusal(400, "BAD_REQUEST", f"Repository {key} is no local repository")
+            raise refusal(400, "BAD_REQUEST", f"Repository {key} is not a local repository")
     prefix = f"{_key(bundle)}/"
     doc = {
         "created": moment(current, PROMOTION, prefix),

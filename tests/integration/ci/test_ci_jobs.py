@@ -189,7 +189,7 @@ def test_jobs_of_a_copied_folder_are_buildable(ci: Ci) -> None:
 
 
 def test_job_named_like_a_login_page_is_managed(ci: Ci) -> None:
-    """Verify that a job name like a login page is no failed login.
+    """Verify that a job name like a login page is not a failed login.
 
     The server redirects to the job, or to the folder of a deleted job.
     """

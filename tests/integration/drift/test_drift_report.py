@@ -268,7 +268,7 @@ def test_unreadable_history_is_renamed(fresh: Fresh, tmp_path: Path) -> None:
     run = _run(fresh("real"), tmp_path, "drift", {**CONFIG, "drift_report": "drift"})
     assert (tmp_path / "drift/history.json.unreadable").read_text("utf-8") == "[{"
     assert len(json.loads((tmp_path / "drift/history.json").read_text("utf-8"))) == 1
-    assert "is no history of reports" in " ".join(run.output.split())
+    assert "is not a history of reports" in " ".join(run.output.split())
 
 
 def test_stats_contain_findings_with_both_sides(fresh: Fresh, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_invalid_input_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     assert "there are no reports" in _run(tmp_path, "drift_summary", given, code=2).output
     wrong = {**given, "summary_reports": ["reports"], "summary_max_age": "soon"}
-    assert "'soon' is no age" in _run(tmp_path, "drift_summary", wrong, code=2).output
+    assert "'soon' is not an age" in _run(tmp_path, "drift_summary", wrong, code=2).output
 
 
 def test_removed_lookup_is_refused_by_name(tmp_path: Path) -> None:

@@ -334,7 +334,7 @@ def test_only_approved_changes_are_written(
         run.change(_state(choice, subject, min(seed, 3)))
     now = run.drift(wanted)
     stale = set(now) - set(plan)
-    # what is new in the trash may come from the run: it is left out, and is no conflict
+    # what is new in the trash may come from the run: it is left out, and is not a conflict
     if stale and module != "artifact_trash":
         results, writes = run.enforce(wanted, plan, "fail")
         refused = [result for result in results if result.get("failed")]

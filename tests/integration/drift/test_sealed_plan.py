@@ -156,7 +156,7 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "edited": ({"created": "2026-01-01T00:00:00Z"}, {}, "was edited after drift wrote it"),
     "no plan": ({"digest": None}, {}, "was edited"),
     "format": ({"format": 2}, {}, "has format 2, but this release reads format 1"),
-    "age": ({}, {"enforce_plan_max_age": "soon"}, "enforce_plan_max_age: 'soon' is no age"),
+    "age": ({}, {"enforce_plan_max_age": "soon"}, "enforce_plan_max_age: 'soon' is not an age"),
     "rest": ({}, {"enforce_plan_rest": "all"}, "enforce_plan_rest is fail or skip, not 'all'"),
     "seal": ({}, {"enforce_plan_key": "k"}, "has no seal: give drift the same key"),
     "server": (

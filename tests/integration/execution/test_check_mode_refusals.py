@@ -16,7 +16,11 @@ PAGES = Path(__file__).parents[2] / "contract" / "folders" / "wiki_tree" / "firs
 AGENT = {"repo": "generic-snapshot-local", "path": "agent/1.0.0/agent.txt"}
 #: By name: module, options and kind of the error.
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
-    "a member that is no user": ("analysis_group", {"name": "g", "users": ["nobody"]}, "not_found"),
+    "a member that is not a user": (
+        "analysis_group",
+        {"name": "g", "users": ["nobody"]},
+        "not_found",
+    ),
     "a role for nobody": (
         "analysis_role_assignment",
         {"name": "Developer", "account": "nobody"},
@@ -37,7 +41,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"name": "Developer", "account": "analyst", "project": "nowhere"},
         "not_found",
     ),
-    "a configuration with a member that is no user": (
+    "a configuration with a member that is not a user": (
         "analysis_config",
         {"groups": [{"name": "g", "users": ["nobody"]}]},
         "not_found",

@@ -422,7 +422,7 @@ def test_stop_term_and_kill_end_a_build(url: str, session: requests.Session) -> 
     assert _get(session, f"{freestyle}/api/json").json()["building"] is True
     assert _post(session, f"{url}/job/slow-freestyle/lastBuild/stop").status_code == 302
     assert _finished(session, freestyle)["result"] == "ABORTED"
-    # stopping a finished build is no error
+    # stopping a finished build is not an error
     assert _post(session, f"{freestyle}/stop").status_code == 302
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Compare requests of the modules with those in the source of a public client for the CI server:
-api4jenkins 2.1.0 (`input.py`, `job.py`). It is no dependency, because it brings another HTTP library.
+api4jenkins 2.1.0 (`input.py`, `job.py`). It is not a dependency, because it brings another HTTP library.
 """
 
 from __future__ import annotations

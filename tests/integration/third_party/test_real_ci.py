@@ -288,7 +288,7 @@ def test_running_build_is_joined(run: playbook.Run) -> None:
 
 
 def test_build_that_is_not_a_pipeline_supports_only_stop(run: playbook.Run) -> None:
-    """Verify stopping a build that is no pipeline. `term` and `kill` redirect to a missing page
+    """Verify stopping a build that is not a pipeline. `term` and `kill` redirect to a missing page
     [ci-10].
     """
     for method in ("term", "kill"):

@@ -644,7 +644,7 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"issue": "REL-22", "add": {"labels": ["a b"]}}, "add.labels[0]"),
     ({"issue": "REL-22", "labels": [""]}, "labels[0] is empty"),
     ({"issue": "REL-22", "fix_versions": [1.1]}, "fix_versions[0] is the number 1.1"),
-    ({"issue": "REL-22", "add": {"label": ["a"]}}, "add.label is no option"),
+    ({"issue": "REL-22", "add": {"label": ["a"]}}, "add.label is not an option"),
     (
         {"issue": "REL-22", "labels": ["a"], "add": {"labels": ["b"]}},
         "add.labels cannot be combined",

@@ -466,7 +466,7 @@ def test_single_file_becomes_a_tree(tree: Tree) -> None:
     assert not tree(src=src)[0]
     tree.write({"alone.md": "# Alone\n\n[b](../../../etc/passwd)"})
     assert "leads to nothing" in tree.fails(src=src).message
-    assert "is no .md or .xml file" in tree.fails(src=str(tree.folder / "p.png")).message
+    assert "is not a .md or .xml file" in tree.fails(src=str(tree.folder / "p.png")).message
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -242,7 +242,7 @@ def test_build_with_issues_is_not_checked() -> None:
         (refusal(401, "Please run kwauth"), "auth", "check username and ltoken"),
         (Reply(body=ONE + '{"status": 500, "message": "lost it"}'), "server", "lost it"),
         (Reply(body=PAGE), "protocol", "HTML"),
-        (Reply(404, PAGE), "not_found", "this address is no code analysis server"),
+        (Reply(404, PAGE), "not_found", "this address is not a code analysis server"),
         (Reply(body=ONE + '{"id": 2, "sta'), "protocol", "cut"),
         (Reply(body=f"{ONE}nonsense\n{ONE}"), "protocol", "not JSON"),
         (Reply(body=ONE + ONE, truncate=300), "network", "broke"),
@@ -296,7 +296,7 @@ def test_error_for_a_long_query_is_short() -> None:
 def test_write_cannot_be_streamed() -> None:
     with Stub() as stub:
         task, _warnings = task_for(stub)
-        with pytest.raises(AssertionError, match="no read"):
+        with pytest.raises(AssertionError, match="not a read"):
             AnalysisClient(task).stream("deleting", Call("delete_role"), list)
 
 

@@ -137,7 +137,7 @@ def test_output_of_command_has_user_and_token(names: tuple[str, str], user: str 
         ("host.example;8443;me;t1", "is not a JSON object"),
         ('["me", "t1"]', "is not a JSON object"),
         ('{"user": "me", "token": ""}', "has no user and token"),
-        ('{"user": "me", "applicationToken": "t1"}', "an application token is no login"),
+        ('{"user": "me", "applicationToken": "t1"}', "an application token is not a login"),
         ('{"user": "me", "token": "t1"}', "username is you, but"),
     ],
 )

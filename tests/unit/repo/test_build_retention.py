@@ -337,8 +337,8 @@ def test_lost_response_without_effect_is_an_error(server: Server) -> None:
     ("options", "words"),
     [
         ({"count": 0}, "count must be 1 or more"),
-        ({"max_age": "0d"}, "max_age: '0d' is no age"),
-        ({"max_age": "90 days"}, "is no age"),
+        ({"max_age": "0d"}, "max_age: '0d' is not an age"),
+        ({"max_age": "90 days"}, "is not an age"),
         ({"minimum_build_date": "soon"}, "minimum_build_date: 'soon' is neither a date"),
     ],
 )

@@ -353,7 +353,7 @@ def test_names_are_url_encoded(server: Server) -> None:
 @pytest.mark.parametrize("option", ["build_name", "build_number"])
 def test_name_invalid_in_a_path_is_rejected(server: Server, option: str) -> None:
     error = server.fails(BuildPromoteOperation, {**options(status="x"), option: ".."})
-    assert (error.kind, error.message) == ("invalid", f"{option} is '..', which is no build")
+    assert (error.kind, error.message) == ("invalid", f"{option} is '..', which is not a build")
     assert server.asked == []
 
 

@@ -358,7 +358,7 @@ def test_names_outside_of_the_folder_are_rejected(
     )
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a/"))
     assert error.kind == "rejected"
-    assert "is no path" in error.message
+    assert "is not a path" in error.message
     assert tree(tmp_path) == {}
 
 

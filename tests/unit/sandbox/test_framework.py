@@ -527,7 +527,7 @@ def test_addresses_are_printed_and_interrupt_exits_cleanly(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("seed", "words"),
     [
-        ("a: [", "is no YAML"),
+        ("a: [", "is not YAML"),
         ("- a", "a seed is a mapping of services"),
         ("nope: {}", "unknown services: nope"),
         ("repo: {files: [{path: a}]}", "the seed of repo cannot be read: KeyError('content')"),

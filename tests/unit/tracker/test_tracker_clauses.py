@@ -138,7 +138,7 @@ def test_clauses_become_a_query(clauses: Any, options: dict[str, Any], query: st
         ({"created =!=": "-1w"}, {}, "which has = !="),
         ({"status was": "Open"}, {}, "as a text"),
         ({"status Was not IN": ["Open"]}, {}, "as a text"),
-        ({"project = REL": "x"}, {}, "no field with an operator behind it"),
+        ({"project = REL": "x"}, {}, "not a field with an operator behind it"),
         ([{"field": "a", "operator": "=>", "value": 1}], {}, "write '>='"),
     ],
 )

@@ -82,7 +82,7 @@ def _is_plain(word: Any) -> bool:
 
 
 def _named(**words: Any) -> Words:
-    """Return the words of an event; a name that is no string raises `TypeError`."""
+    """Return the words of an event; a name that is not a string raises `TypeError`."""
     for key in _KEYS[:4]:
         if not isinstance(words[key], str):
             raise TypeError(key)

@@ -15,7 +15,7 @@ from .export import read_lists
 from .object_kinds import USERS
 
 _PARALLEL = 4
-_NOT_EXPORTED = "Builds and issues are no part of a desired state."
+_NOT_EXPORTED = "Builds and issues are not part of a desired state."
 _NO_PASSWORDS = "The server does not return passwords of users."
 
 

@@ -116,8 +116,8 @@ class Word:
         """Return the `invalid` error for a word without a meaning: a typo would pass the gate."""
         known = ", ".join(_WRITTEN[self.name])
         return invalid(
-            f"{self.place} is '{self.text}', which is no {self.name} that the project shows or that"
-            f" servers have by themselves: give one of {known}"
+            f"{self.place} is '{self.text}', which is not a {self.name} that the project shows or"
+            f" that servers have by default: give one of {known}"
         )
 
 

@@ -167,9 +167,9 @@ def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
         try:
             given = yaml_load(given)
         except Exception:  # noqa: BLE001 - the library's own classes may not be there
-            raise invalid(f"{name} is no YAML") from None
+            raise invalid(f"{name} is not YAML") from None
     if not isinstance(given, Mapping) or not given:
-        raise invalid(f"{name} is no mapping with sections such as jenkins or unclassified")
+        raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
     return given
 
 

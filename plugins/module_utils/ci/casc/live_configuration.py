@@ -29,5 +29,5 @@ def live_configuration(server: Transport) -> Mapping[str, Any]:
     except Exception:  # noqa: BLE001 - the library's own classes may not be there
         live = None
     if not isinstance(live, Mapping):
-        raise response.error("protocol", "the export is no YAML with a configuration")
+        raise response.error("protocol", "the export is not YAML with a configuration")
     return live

@@ -103,7 +103,7 @@ class WantedDocument:
         try:
             self._root = xml_reader.parse(config)
         except xml_reader.UnreadableXml as error:
-            raise invalid(f"config is no XML of a credential: {error}") from None
+            raise invalid(f"config is not the XML of a credential: {error}") from None
         if any(redacted(self._root)):
             raise invalid(
                 "config has <secret-redacted/>, which the server would take for an empty secret:"

@@ -16,7 +16,7 @@ from .versions import is_older
 State = Literal["present", "absent", "enabled", "disabled"]
 
 _SHORT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: Requires a digit: a word or an operator is no version, and would be older than any version.
+#: Requires a digit: a word or an operator is not a version, and would be older than any version.
 _VERSION = re.compile(r"(?=\D*\d)[A-Za-z0-9][A-Za-z0-9.+_~*-]*")
 
 

@@ -213,7 +213,9 @@ class Views(EntryKind[CiViewEntry]):
         predicted = self._task.predictions.get("job", folder.name)
         if "jobs" not in part(predicted if shown is None else shown):
             raise ToolchainError(
-                "not_found", f"there is no folder '{folder.name}', or it is no folder", status=404
+                "not_found",
+                f"there is no folder '{folder.name}', or it is not a folder",
+                status=404,
             )
 
     def _require_deletable(self, entry: CiViewEntry) -> None:

@@ -44,7 +44,7 @@ def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
     if cloud_id is not None:
         if _CLOUD_ID.fullmatch(str(cloud_id)) is None:
             message = "give the id in /_edge/tenant_info of the site, or auto"
-            raise invalid(f"cloud_id of the {service} service is no id of a site: {message}")
+            raise invalid(f"cloud_id of the {service} service is not the id of a site: {message}")
         if settings.get("dialect") == "server":
             raise invalid(
                 f"cloud_id of the {service} service is for the cloud, but dialect is server"

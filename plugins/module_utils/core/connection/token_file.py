@@ -56,7 +56,7 @@ def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
     if not all(isinstance(value, str) and value.strip() for value in (own, token)):
         raise invalid(
             f"token_json has no user and token: give the whole output of '{_PRINT}'"
-            " (an application token is no login of the Web API)"
+            " (an application token is not a login of the Web API)"
         )
     if user is not None and user != own:
         raise invalid(

@@ -131,7 +131,7 @@ def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> byte
 
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
-    """Report errors of the file as such: they are no errors of the connection."""
+    """Report errors of the file as such: they are not errors of the connection."""
     try:
         yield
     except OSError as error:

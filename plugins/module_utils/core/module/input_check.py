@@ -120,7 +120,7 @@ def check_options(
             found[name] = _checked(option, value, (place or Place("")).member(name, secret=secret))
         elif place is not None:
             known = ", ".join(options)
-            raise invalid(f"{place.name}.{name} is no option: {place.name} takes {known}")
+            raise invalid(f"{place.name}.{name} is not an option: {place.name} takes {known}")
         else:
             found[name] = value
     return found
@@ -146,7 +146,7 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
         raise place.error(value, "a text is wanted")
     found = str(value)
     if _OMITTED in found or _is_omitted(value):
-        raise place.error(value, "omit leaves out a whole option, and is no part of a text")
+        raise place.error(value, "omit leaves out a whole option, and is not part of a text")
     if not empty and not found.strip():
         raise place.empty("a text")
     return found

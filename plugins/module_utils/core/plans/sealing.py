@@ -29,7 +29,7 @@ class PlannedChange(NamedTuple):
 
     :param group: object of the report that has several changes
     :param follows: earlier tasks of the run may lead to the change: if a sealed plan does not have
-        it, it is left out, and is no conflict
+        it, it is left out, and is not a conflict
     """
 
     name: str

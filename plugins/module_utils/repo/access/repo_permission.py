@@ -84,12 +84,14 @@ class RepoPermissionEntry:
 
 def _require_actions(place: str, actions: Any, mode: str) -> None:
     if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
-        raise invalid(f"{place} is no list of actions: write [read, write]")
+        raise invalid(f"{place} is not a list of actions: write [read, write]")
     if not actions and mode != "exact":
         raise invalid(f"{place} is empty: name the actions")
     for action in actions:
         if action.lower() not in ACTIONS:
-            raise invalid(f"{place}: '{action}' is no action: write one of {', '.join(ACTIONS)}")
+            raise invalid(
+                f"{place}: '{action}' is not an action: write one of {', '.join(ACTIONS)}"
+            )
 
 
 @dataclass(frozen=True)

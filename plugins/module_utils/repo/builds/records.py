@@ -71,7 +71,7 @@ def read_record(
     """
     for option, given in (("build_name", name), ("build_number", number)):
         if given in (".", ".."):
-            raise invalid(f"{option} is '{given}', which is no build")
+            raise invalid(f"{option} is '{given}', which is not a build")
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
     query = {"project": project, "started": started}
     try:

@@ -162,7 +162,7 @@ class Sources:
         given.
 
         :param recorded: artifacts of the existing bundle. An item that was moved since, or a build
-            whose record was discarded, is no error then.
+            whose record was discarded, is not an error then.
         """
         found = BundleContent(exact=self._options.aql is None)
         self._add_artifacts(found, recorded)

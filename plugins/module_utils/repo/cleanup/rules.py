@@ -124,7 +124,7 @@ class CleanupRule:
 
     def has_values(self, properties: Mapping[str, Sequence[str]]) -> bool:
         return all(
-            # a value is no path
+            # a value is not a path
             any(map(matcher(crossing(value)), properties.get(name, ())))
             for name, wanted in (self.properties or {}).items()
             for value in wanted

@@ -222,7 +222,7 @@ def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
         is_path = False
     if not is_path:
         raise ToolchainError(
-            "rejected", f"the server names an item {path!r} in '{repo}', which is no path"
+            "rejected", f"the server names an item {path!r} in '{repo}', which is not a path"
         )
     return RemoteFile(repo, path, below, stored)
 

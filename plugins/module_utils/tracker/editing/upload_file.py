@@ -56,8 +56,9 @@ def _pattern(character: str) -> str:
 
 
 def files_of(paths: Sequence[str]) -> list[UploadFile]:
-    """Return the files that a user named. Raise `invalid` for a path that is no file, and for two
-    files with the same name.
+    """Return the files that a user named.
+
+    :raises ToolchainError: `invalid` if a path is not a file, or if two files have the same name
     """
     found: dict[str, UploadFile] = {}
     for number, path in enumerate(paths):

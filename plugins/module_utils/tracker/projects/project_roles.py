@@ -94,7 +94,7 @@ class ProjectRoles:
         )
 
     def add(self, role: ProjectRole, kind: str, names: list[str]) -> None:
-        """Add users or groups. An actor that someone else has added since is no error."""
+        """Add users or groups. An actor that someone else has added since is not an error."""
 
         def done() -> bool:
             now = self.read(role.name, role.id).actors()[kind]

@@ -22,7 +22,7 @@ from .tracker_version import TrackerVersionOptions
 from .versions import NO_DATE, ProjectVersions, Version
 
 _NOT_EXPORTED = (
-    "Versions, components and roles are here: issues, workflows and schemes are no part of it.",
+    "Versions, components and roles are here: issues, workflows and schemes are not part of it.",
 )
 #: Error kinds for a single project that the account cannot read.
 _REFUSED = ("not_found", "permission")

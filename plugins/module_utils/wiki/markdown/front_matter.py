@@ -55,7 +55,7 @@ def _loaded(text: str) -> Any:
     except Exception as error:  # noqa: BLE001 - the library's own classes may not be there
         mark = getattr(error, "problem_mark", None)
         line = 2 if mark is None else mark.line + 2
-        problem = getattr(error, "problem", None) or "it is no YAML"
+        problem = getattr(error, "problem", None) or "it is not YAML"
     raise invalid(f"line {line}: the front matter cannot be read: {problem}")
 
 

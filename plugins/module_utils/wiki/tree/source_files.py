@@ -83,7 +83,7 @@ def _read_single(path: str, exclude: Sequence[str]) -> SourceFolder:
     """Return a tree of one page. The files next to it are not listed: it may be anywhere."""
     root, name = os.path.split(path)
     if not _is_page(name):
-        raise invalid(f"src: {path} is no .md or .xml file")
+        raise invalid(f"src: {path} is not a .md or .xml file")
     folder = SourceFolder(root, os.path.splitext(name)[0], files=_Neighbours(root))
     folder.pages[ROOT] = SourceFile(ROOT, ROOT, path, None, name)
     folder.warnings = list(Patterns("exclude", exclude).warnings(_NOTHING))
