@@ -77,13 +77,11 @@ class LookupModule(LookupBase):
 
     def _read(self, term: Any, variables: dict[str, Any]) -> dict[str, Any]:
         folder = writing.resolved(self.get_option("folder"), variables)
-        given = term if isinstance(term, list) else [term]
-        places = [writing.resolved(str(each), variables) for each in given]
-        if not isinstance(term, list):
-            places = summary.report_folders(places[0], folder)
-        places = [place for place in places if place.resolve() != folder.resolve()]
-        limit = self.get_option("max_age")
-        age = age_of("max_age", limit) if limit else None
+        listed = isinstance(term, list)
+        given = [writing.resolved(str(each), variables) for each in (term if listed else [term])]
+        places = summary.report_places(given if listed else given[0], folder)
+        limit = self.get_option("max_age") or None
+        age = None if limit is None else age_of("summary_max_age", limit)
         expected = self.get_option("expected")
         found = summary.read(places, expected, age, datetime.now(timezone.utc))
         return {"folder": str(folder), **found}

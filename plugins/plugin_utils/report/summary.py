@@ -30,17 +30,23 @@ class _UnusableError(Exception):
     """A report that cannot be used; the message contains the reason and a remedy."""
 
 
-def report_folders(place: Path, excluded: Path) -> list[Path]:
-    """Return the subfolders of `place`, without hidden ones and the folder of the summary.
+def report_places(given: Path | Sequence[Path], summary: Path) -> list[Path]:
+    """Return the listed places, or the subfolders of a folder that are not hidden. The summary is
+    never one of them.
 
+    :param summary: the folder of the summary
     :raises SummaryError: if there is no such folder
     """
+    summary = summary.resolve()
+    found = _subfolders(given) if isinstance(given, Path) else given
+    return [place for place in found if place.resolve() not in (summary, summary / _FILE)]
+
+
+def _subfolders(place: Path) -> list[Path]:
     try:
-        found = sorted(path for path in place.iterdir() if path.is_dir())
+        return sorted(path for path in place.iterdir() if path.is_dir() and path.name[0] != ".")
     except OSError as error:
         raise SummaryError(f"cannot read the folder {place}: {error.strerror}") from error
-    excluded = excluded.resolve()
-    return [path for path in found if path.name[0] != "." and path.resolve() != excluded]
 
 
 def read(
@@ -84,8 +90,8 @@ def read(
 
 
 def _read(place: Path) -> dict[str, Any]:
-    file = place if place.is_file() else place / _FILE
     try:
+        file = place if place.is_file() else place / _FILE
         report = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         raise _UnusableError(f"has no {_FILE}; check that its run ended") from None

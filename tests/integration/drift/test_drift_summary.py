@@ -79,6 +79,7 @@ def test_invalid_input_is_reported_in_one_sentence(tmp_path: Path) -> None:
     given = {"summary_reports": "reports", "summary_folder": "all"}
     slips: list[tuple[dict[str, Any], str]] = [
         ({"summary_reports": "reports"}, "Cannot summarise reports without summary_reports and"),
+        ({"summary_folder": "all"}, "Cannot summarise reports without summary_reports and"),
         ({**given, "summary_age": "1d"}, "does not know summary_age (is summary_max_age meant?)"),
         ({**given, "drift_workers": "local"}, "does not know drift_workers"),
         (given, f"cannot read the folder {tmp_path}/reports: No such file or directory."),
@@ -89,8 +90,9 @@ def test_invalid_input_is_reported_in_one_sentence(tmp_path: Path) -> None:
         assert words in " ".join(run.output.split()), words
     (tmp_path / "reports").mkdir()
     assert "there are no reports" in _run(tmp_path, "drift_summary", given, code=2).output
-    wrong = {**given, "summary_reports": ["reports"], "summary_max_age": "soon"}
-    assert "'soon' is not an age" in _run(tmp_path, "drift_summary", wrong, code=2).output
+    wrong = {**given, "summary_reports": ["reports"], "summary_max_age": 0}
+    run = _run(tmp_path, "drift_summary", wrong, code=2)
+    assert "summary_max_age: '0' is not an age" in " ".join(run.output.split())
 
 
 def test_removed_lookup_is_refused_by_name(tmp_path: Path) -> None:
