@@ -139,11 +139,11 @@ class LookupModule(LookupBase):
     def _configured(self, variables: Mapping[str, Any]) -> dict[tuple[str, str], str]:
         """Return the addresses that the host connects to, by host and service."""
         template = ansible_internals.template_of(self)
-        connections = template(variables.get("enforce_connections")) or {}
+        connections = _mapping(template(variables.get("enforce_connections")))
         found = {}
         for service in SERVICES:
             url = (
-                (connections.get(service) or {}).get("url")
+                _mapping(connections.get(service)).get("url")
                 or template(variables.get(variable_name(service, "url")))
                 or os.environ.get(environment_name(service, "url"))
             )
@@ -151,6 +151,11 @@ class LookupModule(LookupBase):
                 address = without_user_info(str(url)).split("?")[0].rstrip("/")
                 found[_host(variables), service] = address
         return found
+
+
+def _mapping(given: Any) -> Mapping[str, Any]:
+    """Return a mapping, empty for other values: the lookup `enforcement` rejects them."""
+    return given if isinstance(given, Mapping) else {}
 
 
 def _host(variables: Mapping[str, Any]) -> str:

@@ -71,11 +71,21 @@ def _problem(variables: Mapping[str, Any], template: Template, described: list[s
     if unknown:
         known = f"does not know {', '.join(unknown)}"
         return f"The playbook enforce, which drift runs, too, {known}."
-    connections = variables.get(_CONNECTIONS)
-    if isinstance(connections, str):
-        connections = template(connections)
-    others = [str(name) for name in connections or () if name not in _SERVICES]
+    found = _problem_of_connections(variables.get(_CONNECTIONS), template)
+    return found or ("" if described else _NOTHING)
+
+
+def _problem_of_connections(given: Any, template: Template) -> str:
+    connections = template(given) if isinstance(given, str) else given
+    if not connections:
+        return ""
+    if not isinstance(connections, Mapping):
+        return f"{_CONNECTIONS} is not a mapping: write url and login below the name of each service."
+    others = [str(name) for name in connections if name not in _SERVICES]
     if others:
         taken = f"it takes {', '.join(_SERVICES)}"
         return f"{_CONNECTIONS} has no service {', '.join(others)}: {taken}."
-    return "" if described else _NOTHING
+    for name, one in connections.items():
+        if not isinstance((template(one) if isinstance(one, str) else one) or {}, Mapping):
+            return f"{_CONNECTIONS}.{name} is not a mapping: write url and login below it."
+    return ""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -193,6 +194,20 @@ def plan(
     return loaded
 
 
+def test_seal_covers_all_but_digest_and_seal() -> None:
+    made = plan("a", key="k")
+    covered = {name: value for name, value in made.items() if name not in ("digest", "seal")}
+    text = json.dumps(covered, sort_keys=True).encode()
+    assert made["seal"] == hmac.new(b"k", text, "sha256").hexdigest()
+
+
+def test_failures_are_not_in_the_plan() -> None:
+    found = contents("a")
+    found.add(host="h", service="ci", server=SERVER, kind="task", name="b", status="failed")
+    made = sealed.make(found.since(), "salt", None, ["h"])
+    assert [one["name"] for one in made["entries"]] == ["a"]
+
+
 def test_plan_contains_distinct_digests_and_no_values() -> None:
     made = plan("a", "b", "ignored", before="was s3cret", after="is s3cret")
     assert "s3cret" not in json.dumps(made)
@@ -247,11 +262,11 @@ def test_plan_is_read_from_file_or_mapping(tmp_path: Path) -> None:
     ("changes", "words"),
     [
         ({"format": 7}, "has format 7, but this release reads format 1: run drift again"),
-        ({"created": "now"}, "was edited after drift wrote it"),
-        ({"entries": [1]}, "was edited"),
-        ({"writes": None}, "was edited"),
-        ({"servers": []}, "was edited"),
-        ({"places": [1]}, "was edited"),
+        *(
+            ({name: value}, "was edited after drift wrote it")
+            for name in plan("a").keys() - {"format", "seal"}
+            for value in ("now", [1], None)
+        ),
     ],
 )
 def test_modified_plan_is_rejected(changes: dict[str, Any], words: str) -> None:
@@ -311,5 +326,7 @@ def test_seal_age_and_servers_are_verified() -> None:
             verify(made, **more)
     with pytest.raises(sealed.PlanError, match="has no seal: give drift the same key"):
         verify(plan("a"), key="k")
+    with pytest.raises(sealed.PlanError, match="has a seal that does not fit the key"):
+        verify({**plan("b", key="k"), "seal": made["seal"]}, key="k")
     with pytest.raises(sealed.PlanError, match="does not tell when it was made"):
         verify({**made, "created": "?"}, max_age=timedelta(1))

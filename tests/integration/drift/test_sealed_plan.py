@@ -117,8 +117,10 @@ def test_changed_server_is_a_conflict_before_any_write(fresh: Fresh, tmp_path: P
     _sealed(sandbox, tmp_path)
     _version(sandbox, tmp_path, "8.2", description="three")
     _version(sandbox, tmp_path, "8.1")
-    run = _run(sandbox, tmp_path, "enforce", PLAN, code=2)
-    assert _writes(run) == []
+    # the first run only checks
+    for arguments in (["--check"], []):
+        run = _run(sandbox, tmp_path, "enforce", PLAN, code=2, arguments=arguments)
+        assert _writes(run) == []
     reported = " ".join(run.output.split())
     assert "conflict: the servers differ from the sealed plan, and nothing was written" in reported
     assert "different: version REL/8.2" in reported
@@ -156,7 +158,7 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "edited": ({"created": "2026-01-01T00:00:00Z"}, {}, "was edited after drift wrote it"),
     "no plan": ({"digest": None}, {}, "was edited"),
     "format": ({"format": 2}, {}, "has format 2, but this release reads format 1"),
-    "age": ({}, {"enforce_plan_max_age": "soon"}, "enforce_plan_max_age: 'soon' is not an age"),
+    "age": ({}, {"enforce_plan_max_age": 0}, "enforce_plan_max_age: '0' is not an age"),
     "rest": ({}, {"enforce_plan_rest": "all"}, "enforce_plan_rest is fail or skip, not 'all'"),
     "seal": ({}, {"enforce_plan_key": "k"}, "has no seal: give drift the same key"),
     "server": (
@@ -166,18 +168,26 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "no slice": ({}, {"enforce_plan": []}, "is missing, since enforce_plan is an empty list"),
     "file": ({}, {"enforce_plan": "none.json"}, "cannot be read: No such file or directory"),
+    "folder": ({}, {"enforce_plan": "report"}, "cannot be read: Is a directory"),
+    "number": ({}, {"enforce_plan": 1.5}, "cannot be read: No such file or directory"),
+    "connections": ({}, {"enforce_connections": "tracker"}, "enforce_connections is not a mapping"),
+    "connection": (
+        {},
+        {"enforce_connections": {"tracker": "https://other.example.com"}},
+        "enforce_connections.tracker is not a mapping",
+    ),
 }
 
 
-@pytest.mark.parametrize("slip", SLIPS)
-def test_unusable_plan_is_reported_in_one_sentence(slip: str, fresh: Fresh, tmp_path: Path) -> None:
-    changes, variables, words = SLIPS[slip]
+def test_unusable_plan_is_reported_in_one_sentence(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     plan = _sealed(sandbox, tmp_path)
-    (tmp_path / "report/plan.json").write_text(json.dumps({**plan, **changes}), encoding="utf-8")
-    run = _run(sandbox, tmp_path, "enforce", {**PLAN, **variables}, code=2)
-    assert words in " ".join(run.output.split())
-    assert [request for event in run.events for request in event.requests] == []
+    file = tmp_path / "report/plan.json"
+    for changes, variables, words in SLIPS.values():
+        file.write_text(json.dumps({**plan, **changes}), encoding="utf-8")
+        run = _run(sandbox, tmp_path, "enforce", {**PLAN, **variables}, code=2)
+        assert words in " ".join(run.output.split())
+        assert _asked(run) == 0, words
 
 
 def test_failed_comparison_on_one_host_stops_all(fresh: Fresh, tmp_path: Path) -> None:
@@ -225,6 +235,7 @@ def test_sealed_plan_requires_its_key(fresh: Fresh, tmp_path: Path) -> None:
     assert "a long key" not in json.dumps(plan)
     wrong = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_key": "x"}, code=2)
     assert "has a seal that does not fit the key" in " ".join(wrong.output.split())
+    assert _asked(wrong) == 0
     run = _run(
         sandbox, tmp_path, "enforce", {**PLAN, **own_process, "enforce_plan_key": "a long key"}
     )
@@ -339,7 +350,9 @@ CHAIN: dict[str, Any] = {
 
 
 def test_interdependent_objects_are_written_as_planned(fresh: Fresh, tmp_path: Path) -> None:
-    """Verify that the writes of earlier tasks do not change the digests of later tasks."""
+    """Verify that the writes of earlier tasks do not change the digests of later tasks, and that
+    the plan costs at most the requests of one more drift, and five for each service.
+    """
     sandbox = fresh("real")
     logins = _logins(sandbox)
     logins["repo"] = connections.connection(
@@ -347,11 +360,15 @@ def test_interdependent_objects_are_written_as_planned(fresh: Fresh, tmp_path: P
     )
     chain = {**CHAIN, "enforce_connections": logins, "desired_state_versions": []}
     plan = _sealed(sandbox, tmp_path, **chain)
+    cost = len(sandbox.requests())
     count = sum(len(each) for name, each in CHAIN.items() if isinstance(each, list))
     assert len(plan["entries"]) == count
     run = _run(sandbox, tmp_path, "enforce", {**PLAN, **chain})
     assert f"Applied: {count} created, 0 updated, 0 deleted; failed: 0, skipped: 0." in run.output
     assert _sealed(sandbox, tmp_path, **chain)["entries"] == []
+    sandbox.reset()
+    cost += _asked(_run(sandbox, tmp_path, "enforce", chain))
+    assert 0 < _asked(run) <= cost + 5 * 3
 
 
 def test_old_plan_is_rejected_before_any_request(fresh: Fresh, tmp_path: Path) -> None:
