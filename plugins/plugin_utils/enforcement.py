@@ -80,7 +80,7 @@ def _problem_of_connections(given: Any, template: Template) -> str:
     if not connections:
         return ""
     if not isinstance(connections, Mapping):
-        return f"{_CONNECTIONS} is not a mapping: write url and login below the name of each service."
+        return f"{_CONNECTIONS} is not a mapping: write url and login below each service."
     others = [str(name) for name in connections if name not in _SERVICES]
     if others:
         taken = f"it takes {', '.join(_SERVICES)}"

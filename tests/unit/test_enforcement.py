@@ -67,8 +67,8 @@ def test_folder_is_applied_before_roles() -> None:
         ({"enforce_connections": {"wikki": {}}}, "has no service wikki: it takes analysis, ci,"),
         ({"enforce_connections": "{{ logins }}"}, "has no service wikki: it takes analysis, ci,"),
         ({"enforce_connections": "wiki"}, "enforce_connections is not a mapping"),
-        ({"enforce_connections": {"ci": None, "wiki": 1.5}}, "enforce_connections.wiki is not a map"),
-        ({"enforce_connections": {"wiki": "{{ two }}"}}, "enforce_connections.wiki is not a mapping"),
+        ({"enforce_connections": {"wiki": 1.5}}, "connections.wiki is not a mapping"),
+        ({"enforce_connections": {"wiki": "{{ two }}"}}, "connections.wiki is not a mapping"),
     ],
 )
 def test_invalid_selection_is_rejected_before_any_request(given: dict[str, Any], told: str) -> None:

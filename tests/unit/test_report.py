@@ -404,7 +404,9 @@ def test_secrets_of_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) 
     result = {
         "changed": True,
         "diff": {"before": {"environment-secret": ["environment-secret"]}, "after": {}},
-        "invocation": {"module_args": {"url": "https://u:p@ci/", "job": "environment-secret"}},
+        "invocation": {
+            "module_args": {"url": "https://u:p@c\x1b[31mi\u202e/", "job": "environment-secret"}
+        },
     }
     recorder.result(_task("delivery.toolchain.ci_job"), "h", result, failed=False)
     text = json.dumps(recorder.contents.as_json())

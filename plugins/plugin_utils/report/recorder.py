@@ -170,7 +170,7 @@ class Recorder:
             self.contents.add(
                 host=host,
                 service=service,
-                server=server,
+                server=self._line(server),
                 kind=self._line(record["kind"]),
                 name=self._line(record["name"]),
                 action=record["action"],
