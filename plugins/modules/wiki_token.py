@@ -26,7 +26,7 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.wiki
 options:
   name:
-    description: Name of the token. At most 200 characters, without C(*) and line breaks.
+    description: Name of the token. At most 200 characters, without C(*), line breaks, and blanks at its ends.
     type: str
     required: true
   expires_in:
@@ -37,7 +37,7 @@ options:
   renew_before:
     description:
       - Create a new token if the newest one expires within this time, such as V(14d). Must be shorter than O(expires_in).
-      - By default, a new token is created only if none is valid.
+      - By default, a new token is created only if the newest one is not valid. The clock of the server decides.
     type: str
   dest:
     description:

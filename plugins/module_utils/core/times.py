@@ -39,7 +39,9 @@ def moment_of(value: Any) -> datetime | None:
             return datetime.fromtimestamp(int(text) / 1000, timezone.utc)
         day, clock, fraction, hours, minutes = found.groups()
         zone = f"{hours or '+00'}:{minutes or '00'}"
-        return datetime.fromisoformat(f"{day}T{clock}.{(fraction or '')[:6]:0<6}{zone}")
+        moment = datetime.fromisoformat(f"{day}T{clock}.{(fraction or '')[:6]:0<6}{zone}")
+        moment.astimezone(timezone.utc)  # raises at the ends of the calendar
+        return moment
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -65,6 +65,7 @@ def _listed(call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         "user": user,
         "may_create": _may_create(call, user),
         "stores_ends": _stores_ends(call),
+        "now": call.site.context.now_ms(),
         "tokens": [
             {
                 "id": token["id"],

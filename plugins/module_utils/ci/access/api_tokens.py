@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 from ...core import address
@@ -16,8 +16,8 @@ from ...core.http.writes import Verify
 from ...core.module.task import Task
 from ...core.secret import Secret
 from ...core.times import moment_of
-from ...core.tokens.named_tokens import NamedTokens, NewToken, Token
-from ..client import objects, part, refuse_page, server_of
+from ...core.tokens.named_tokens import NamedTokens, NewToken, Token, TokenReader
+from ..client import part, refuse_page, server_of
 from ..scripts.script_console import http_console
 from ..scripts.script_run import run_script
 
@@ -40,7 +40,8 @@ return [
     user: user.id,
     may_create: property.descriptor.hasCurrentUserRightToGenerateNewToken(user),
     stores_ends: storesEnds,
-    tokens: store.tokenListSortedByName.findAll { it.name.startsWith(args.prefix) }.collect {
+    now: System.currentTimeMillis(),
+    tokens: store.tokenListSortedByName.findAll { it.name?.startsWith(args.prefix) }.collect {
         [
             id: it.uuid,
             name: it.name,
@@ -85,13 +86,17 @@ class ApiTokens(NamedTokens):
             elif error.kind == "failed":
                 error.with_hint("API tokens need Jenkins 2.129 or newer")
             raise
+        reader = TokenReader(lambda message: ToolchainError("protocol", f"{what}: {message}"))
         found = part(end.result)
-        if found.get("user") is None:
+        if "user" not in found:
+            raise reader.error("the server returned no user")
+        if found["user"] is None:
             raise self._without_user(what)
         self.user = str(found["user"])
         self.may_create = found.get("may_create") is True
         self.stores_ends = found.get("stores_ends") is True
-        return [_token(row) for row in objects(found.get("tokens"))]
+        self.set_clock(moment_of(found.get("now")))
+        return [_token(row, reader) for row in reader.rows(found.get("tokens"))]
 
     def _without_user(self, what: str) -> ToolchainError:
         if self._arguments["user"] is None:
@@ -107,21 +112,15 @@ class ApiTokens(NamedTokens):
     def created(self, response: Response, mark: str) -> NewToken | None:
         data = part(part(json_or_none(response.body)).get("data"))
         number, value = data.get("tokenUuid"), data.get("tokenValue")
-        if not (isinstance(number, str) and isinstance(value, str) and value):
+        if not (isinstance(number, str) and number and isinstance(value, str) and value):
             return None
-        now = datetime.now(timezone.utc)
+        now = self.now()
         # The response has a localized date; the server's day ends later than this time.
         expires = now + self._lifetime if self._lifetime and self.stores_ends else None
         return NewToken(Token(number, mark, now, expires), value)
 
-    def revoke(self, token: Token) -> None:
-        self._write(
-            f"revoking the token {token.id} of the name '{self.name}'",
-            "revoke",
-            {"tokenUuid": token.id},
-            lambda: all(one.id != token.id for one in self.listed()),
-            repeatable=True,
-        )
+    def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
+        return self._write(what, "revoke", {"tokenUuid": token.id}, verify, repeatable=True)
 
     def _write(
         self, what: str, action: str, form: Mapping[str, str], verify: Verify, *, repeatable: bool
@@ -132,7 +131,8 @@ class ApiTokens(NamedTokens):
             f"user/{address.path(self.user)}/descriptorByName/"
             f"jenkins.security.ApiTokenProperty/{action}",
             form=form,
-            expect=(200,),
+            # every success: an error message would repeat the secret in the response
+            expect=range(200, 300),
             validate=_require_success,
             verify=verify,
             repeatable=repeatable,
@@ -153,8 +153,7 @@ def _require_success(response: Response) -> None:
         raise response.error("rejected", str(row.get("message") or "the server returned an error"))
 
 
-def _token(row: Mapping[str, Any]) -> Token:
-    times = (row.get("created"), row.get("expires"))
-    created, expires = (None if time is None else moment_of(time) for time in times)
+def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:
+    created, expires = (reader.time(row.get(name)) for name in ("created", "expires"))
     logs_in = row.get("logs_in") is True
-    return Token(str(row.get("id")), str(row.get("name")), created, expires, logs_in=logs_in)
+    return Token(reader.id(row.get("id")), str(row.get("name")), created, expires, logs_in=logs_in)

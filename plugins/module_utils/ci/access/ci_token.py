@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Annotated, ClassVar
 
 from ...core.errors import ToolchainError
@@ -81,5 +80,4 @@ class CiTokenOperation(TokenOperation):
         lifetime = self._options.lifetime
         if not lifetime or token.expires or token.created is None:
             return False
-        left = token.created + lifetime - datetime.now(timezone.utc)
-        return left <= self._options.margin
+        return self._api.now() - token.created >= lifetime - self._options.margin

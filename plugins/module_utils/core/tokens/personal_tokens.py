@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ..address import path
@@ -15,12 +15,13 @@ from ..errors import ToolchainError, invalid
 from ..http.messages import Response, json_or_none, unexpected_body
 from ..http.writes import Verify
 from ..module.task import Task
-from ..times import moment_of
-from .named_tokens import NamedTokens, NewToken, Token
+from .named_tokens import NamedTokens, NewToken, Token, TokenReader
 from .token_operation import TokenOptions
 
 _PATH = "rest/pat/latest/tokens"
 _LISTS = ("values", "tokens")
+#: Every success: an error message would repeat the secret in the response.
+_CREATED = tuple(range(200, 300))
 
 
 @dataclass(frozen=True)
@@ -63,48 +64,48 @@ class PersonalTokens(NamedTokens):
             if error.kind == "not_found" or error.status == 405:
                 error.with_hint(f"personal access tokens need {self._needs}")
             raise
-        rows = response.json()
-        if isinstance(rows, Mapping):
-            rows = next((rows[name] for name in _LISTS if name in rows), None)
+        self.set_clock(response.date)
+        shown, reader = response.json(), _reader(response)
+        rows = shown
+        if isinstance(shown, Mapping):
+            rows = next((shown[name] for name in _LISTS if name in shown), None)
         if not isinstance(rows, list):
             raise unexpected_body(response, "a list of tokens")
-        return [_token(row, response) for row in rows]
+        if isinstance(shown, Mapping):
+            reader.require_whole(shown, rows)
+        return [_token(row, reader) for row in reader.rows(rows)]
 
     def send(self, what: str, mark: str, verify: Verify) -> Response:
         body: dict[str, Any] = {"name": mark}
         if self._lifetime:
             body["expirationDuration"] = self._lifetime.days
-        return self.write(what, "POST", _PATH, json=body, verify=verify, expect=(200, 201, 204))
+        return self.write(what, "POST", _PATH, json=body, verify=verify, expect=_CREATED)
 
     def created(self, response: Response, mark: str) -> NewToken | None:
         row = json_or_none(response.body)
         value = row.get("rawToken") if isinstance(row, Mapping) else None
-        if not (isinstance(value, str) and value):
+        if not (isinstance(row, Mapping) and isinstance(value, str) and value):
             return None
-        return NewToken(_token(row, response), value)
+        try:
+            return NewToken(_token({**row, "name": mark}, _reader(response)), value)
+        except ToolchainError:  # without its id, nobody can revoke it later
+            return None
 
-    def revoke(self, token: Token) -> None:
-        self.write(
-            f"revoking the token {token.id} of the name '{self.name}'",
+    def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
+        return self.write(
+            what,
             "DELETE",
             f"{_PATH}/{path(token.id)}",
             expect=(200, 202, 204, 404),
-            verify=lambda: all(one.id != token.id for one in self.listed()),
+            verify=verify,
             repeatable=True,
         )
 
 
-def _token(row: Any, response: Response) -> Token:
-    number = row.get("id") if isinstance(row, Mapping) else None
-    if not isinstance(number, (int, str)):
-        raise unexpected_body(response, "a token with an id")
-    created, expires = (_time(row.get(name), response) for name in ("createdAt", "expiringAt"))
-    return Token(str(number), str(row.get("name") or ""), created, expires)
+def _reader(response: Response) -> TokenReader:
+    return TokenReader(partial(response.error, "protocol"))
 
 
-def _time(value: Any, response: Response) -> datetime | None:
-    """Parse a time. Raises `protocol`: a token whose end cannot be read must not count as valid."""
-    found = moment_of(value)
-    if value is not None and found is None:
-        raise unexpected_body(response, "a token with times")
-    return found
+def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:
+    created, expires = (reader.time(row.get(name)) for name in ("createdAt", "expiringAt"))
+    return Token(reader.id(row.get("id")), str(row.get("name") or ""), created, expires)

@@ -16,11 +16,13 @@ from ..files import atomic_write, require_replaceable
 from ..module.task import Task
 from ..module.typed_options import PathText
 from ..plan import Action, Change, Plan, unchanged, without_none
-from ..times import age_of
+from ..times import age_of, iso
 from .named_tokens import NamedTokens, NewToken, Token
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f*]")
+_UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff*]|^\s|\s$")
 _LONGEST_NAME = 200
+#: Longest lifetime: the calendar ends after it.
+_LONGEST = timedelta(days=36_500)
 _NEVER = re.compile(r"0\s*[wdhm]?")
 #: Mode of the file with the secret.
 _MODE = 0o600
@@ -42,9 +44,10 @@ class TokenOptions:
 
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
-        if _CONTROL.search(self.name) or len(self.name) > _LONGEST_NAME:
+        if _UNFIT.search(self.name) or len(self.name) > _LONGEST_NAME:
             raise invalid(
-                f"name: write at most {_LONGEST_NAME} characters, without '*' and line breaks"
+                f"name: write at most {_LONGEST_NAME} characters, without '*', line breaks, and"
+                " blanks at the ends"
             )
         if self.state == "absent":
             for option in sorted({field.name for field in fields(self)} - self.identifying):
@@ -78,7 +81,10 @@ class TokenOptions:
 
 
 def _span(option: str, text: str) -> timedelta:
-    return timedelta() if _NEVER.fullmatch(text.strip()) else age_of(option, text)
+    span = timedelta() if _NEVER.fullmatch(text.strip()) else age_of(option, text)
+    if span > _LONGEST:
+        raise invalid(f"{option} is {text}: write at most {_LONGEST.days}d")
+    return span
 
 
 class TokenOperation:
@@ -93,7 +99,7 @@ class TokenOperation:
     def plan(self) -> Plan:
         options = self._options
         self._check_dest()
-        self._held = self._tokens.valid()
+        self._held = self._read()
         before = {"tokens": [token.shown() for token in self._held]}
         wanted = options.state == "present"
         self._kept = self._usable() if wanted else None
@@ -107,9 +113,17 @@ class TokenOperation:
         action: Action = "update" if self._kept else "create" if wanted else "delete"
         return Plan(before, after, action, changes, result)
 
+    def _read(self) -> list[Token]:
+        """Return the valid tokens that the task is about, newest first."""
+        return self._tokens.valid()
+
+    def _logs_in(self, token: Token) -> bool:
+        """Return whether the task is logged in with a token, as far as that is known."""
+        return token.logs_in
+
     def _warn_of_own_login(self) -> None:
         for token in self._unwanted():
-            if token.logs_in:
+            if self._logs_in(token):
                 self._task.warn(
                     f"the token {token.id} stays, because the task is logged in with it:"
                     " revoke it with another login"
@@ -129,11 +143,24 @@ class TokenOperation:
             require_replaceable(path, os.lstat(path))
 
     def _usable(self) -> Token | None:
-        """Return the newest token that is valid long enough, unless its secret is missing."""
+        """Return the newest token if it is valid long enough, unless its secret is missing. An
+        older one is no substitute: nobody may have its secret.
+        """
         options = self._options
         if options.renew or (options.dest is not None and not os.path.isfile(options.dest)):
             return None
-        return next((token for token in self._held if token.is_good_for(options.margin)), None)
+        newest = next(iter(self._held), None)
+        if newest is not None and newest.created is None and len(self._held) > 1:
+            raise ToolchainError(
+                "protocol",
+                f"reading the tokens '{options.name}': the server does not show when the token"
+                f" {newest.id} was created, so that the newest one is not known: revoke it, or set"
+                " renew",
+            )
+        return newest if newest and self._is_good(newest) else None
+
+    def _is_good(self, token: Token) -> bool:
+        return token.is_good_for(self._options.margin, self._tokens.now())
 
     def _after(self, newest: dict[str, Any] | None) -> list[dict[str, Any]]:
         """Return the tokens after the task; the times of a new one are not known yet."""
@@ -143,7 +170,7 @@ class TokenOperation:
 
     def _revoked(self) -> list[Token]:
         """Return the tokens that the task revokes: never the one that it is logged in with."""
-        return [token for token in self._unwanted() if not token.logs_in]
+        return [token for token in self._unwanted() if not self._logs_in(token)]
 
     def _unwanted(self) -> list[Token]:
         if self._options.state == "present" and not self._options.revoke_older:
@@ -158,8 +185,15 @@ class TokenOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         made = self._made() if plan.action == "create" else None
-        self._revoke(strict=made is None)
-        return {} if made is None else {"token": self._returned(made)}
+        self._revoke(made)
+        if made is None:
+            return {}
+        if not self._is_good(made.token):
+            self._task.warn(
+                f"the new token expires at {iso(made.token.expires)}, so that the next run creates"
+                " another one: set a longer expires_in, or a shorter renew_before"
+            )
+        return {"token": self._returned(made)}
 
     def _made(self) -> NewToken:
         """Create a token and write its secret into `dest`, or revoke it if that fails."""
@@ -173,19 +207,21 @@ class TokenOperation:
                 file.write(made.value.encode())
         except BaseException:
             if made is not None:
-                self._tokens.revoke(made.token)
+                self._tokens.discard(made.token, f"{path} could not be written")
             raise
         return made
 
-    def _revoke(self, *, strict: bool) -> None:
+    def _revoke(self, made: NewToken | None) -> None:
         """Revoke the tokens that the plan revokes. After a creation a failure is a warning, so that
         the new secret is not lost with the result.
         """
         for token in self._revoked():
+            if made is not None and token.id == made.token.id:
+                continue
             try:
                 self._tokens.revoke(token)
             except ToolchainError as error:
-                if strict:
+                if made is None:
                     raise
                 self._task.warn(f"the older token {token.id} is still valid: {error.message}")
 

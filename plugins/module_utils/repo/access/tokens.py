@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 from ...core import address
+from ...core.errors import ToolchainError
 from ...core.http.messages import Response, json_or_none
 from ...core.http.writes import Verify
-from ...core.tokens.named_tokens import NamedTokens, NewToken, Token
-from ..client import objects_of
+from ...core.tokens.named_tokens import NamedTokens, NewToken, Token, TokenReader
+from ..client import object_of
 from ..platform.interface import PlatformClient
 
 _PATH = "api/v1/tokens"
@@ -32,8 +33,26 @@ class AccessTokens(NamedTokens):
         what = f"reading the tokens '{self.name}'"
         query = {"description": f"toolchain:{self.name}:*"}
         response = self._client.read(what, _PATH, query=query)
-        rows = objects_of(response, "tokens", "a list of tokens")
-        return [_token(row) for row in rows if isinstance(row.get("token_id"), str)]
+        self.set_clock(response.date)
+        shown, reader = object_of(response, "a list of tokens"), _reader(response)
+        tokens = shown.get("tokens", "")
+        rows = reader.rows([] if tokens is None else tokens)
+        reader.require_whole(shown, rows)
+        return [_token(row, reader) for row in rows]
+
+    @functools.cached_property
+    def own(self) -> Token | None:
+        """Return the token of the login; `None` for another login, or if the server does not show
+        it [repo-40].
+        """
+        if self._client.lacks_token():
+            return None
+        what, expect = "reading the token of the login", (200, 400, 401, 403, 404, 405)
+        response = self._client.read(what, f"{_PATH}/me", expect=expect)
+        if response.status != 200:
+            return None
+        row = object_of(response, "a token")
+        return Token(str(row.get("token_id") or ""), "", None, None, _user(row))
 
     def send(self, what: str, mark: str, verify: Verify) -> Response:
         body = {"grant_type": "client_credentials", "description": mark, **self._members}
@@ -43,43 +62,57 @@ class AccessTokens(NamedTokens):
         row = json_or_none(response.body)
         if not isinstance(row, Mapping):
             return None
-        names = ("token_id", "access_token", "refresh_token")
-        number, value, refresh = (row.get(key) for key in names)
-        if not (isinstance(number, str) and isinstance(value, str) and value):
+        value, refresh = row.get("access_token"), row.get("refresh_token")
+        if not (isinstance(value, str) and value):
             return None
-        now = int(time.time())
-        lifetime = row.get("expires_in")
-        lasting = now + lifetime if isinstance(lifetime, int) and lifetime else None
-        token = Token(number, mark, _moment(now), _moment(lasting))
+        reader = _reader(response)
+        try:
+            number = reader.id(row.get("token_id"))
+            expires = reader.time(_seconds(row, "expires_in"), self._end)
+        except ToolchainError:  # without its id, nobody can revoke it later
+            return None
+        token = Token(number, mark, self.now(), expires)
         return NewToken(token, value, refresh if isinstance(refresh, str) else None)
 
-    def revoke(self, token: Token) -> None:
-        path = f"{_PATH}/{address.path(token.id)}"
-        self._client.write(
-            f"revoking the token {token.id} of the name '{self.name}'",
+    def _end(self, seconds: Any) -> datetime | None:
+        """Return the end of a lifetime in seconds."""
+        return _moment(seconds, self.now().timestamp())
+
+    def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
+        return self._client.write(
+            what,
             "DELETE",
-            path,
+            f"{_PATH}/{address.path(token.id)}",
             expect=(200, 202, 204, 404),
-            verify=lambda: self._is_gone(path),
+            verify=verify,
             repeatable=True,
         )
 
-    def _is_gone(self, path: str) -> bool:
-        what = f"reading a token of the name '{self.name}'"
-        return self._client.read(what, path, expect=(200, 404)).status == 404
+
+def _reader(response: Response) -> TokenReader:
+    return TokenReader(functools.partial(response.error, "protocol"))
 
 
-def _token(row: Mapping[str, Any]) -> Token:
-    user = str(row.get("subject") or "").rpartition("/users/")[2]
-    times = (_moment(row.get("issued_at")), _moment(row.get("expiry")))
-    return Token(row["token_id"], str(row.get("description") or ""), *times, user)
+def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:
+    issued, expires = (reader.time(_seconds(row, key), _moment) for key in ("issued_at", "expiry"))
+    mark = str(row.get("description") or "")
+    return Token(reader.id(row.get("token_id")), mark, issued, expires, _user(row))
 
 
-def _moment(seconds: Any) -> datetime | None:
-    """Return a time in seconds; `None` for 0, which stands for "never"."""
-    if not isinstance(seconds, (int, float)) or not seconds:
+def _user(row: Mapping[str, Any]) -> str:
+    return str(row.get("subject") or "").rpartition("/users/")[2].lower()
+
+
+def _seconds(row: Mapping[str, Any], member: str) -> Any:
+    """Return a member of a token; `None` for 0, which stands for "never"."""
+    return None if row.get(member) == 0 else row.get(member)
+
+
+def _moment(seconds: Any, start: float = 0) -> datetime | None:
+    """Return a time in seconds; `None` if it is none, such as one in milliseconds."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds < 0:
         return None
     try:
-        return datetime.fromtimestamp(seconds, timezone.utc)
+        return datetime.fromtimestamp(start + seconds, timezone.utc)
     except (ValueError, OverflowError, OSError):
         return None
