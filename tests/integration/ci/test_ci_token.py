@@ -163,6 +163,48 @@ def test_error_in_a_200_is_an_error(ci: Ci) -> None:
     assert ids(ci) == []
 
 
+LISTED = {"id": "a", "name": f"toolchain:app:{MARK}", "created": 1000, "expires": None}
+
+
+def list_tokens(ci: Ci, tokens: Any, **changes: Any) -> None:
+    """Replace the list of tokens by a list that a server may return."""
+    found = {"user": "builder", "may_create": True, "stores_ends": True, "tokens": tokens}
+    rule = {"match": "tokenListSortedByName", "result": {**found, **changes}}
+    ci.sandbox.settings("ci", scripts=[rule])
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        None,
+        ["a"],
+        [{**LISTED, "id": None}],
+        [{**LISTED, "id": ""}],
+        [{**LISTED, "created": "yesterday"}],
+        [{**LISTED, "expires": "tomorrow"}],
+        [LISTED, {**LISTED, "created": 2000}],
+    ],
+)
+def test_unreadable_list_creates_no_token(ci: Ci, tokens: Any) -> None:
+    list_tokens(ci, tokens)
+    ci.fails("protocol", name="app")
+    ci.fails("protocol", name="app", state="absent")
+
+
+def test_clock_of_the_server_decides(ci: Ci) -> None:
+    list_tokens(ci, [{**LISTED, "expires": 4_000_000_000_000}], now=3_900_000_000_000)
+    assert not ci.run(name="app", check=True)["changed"]
+    assert ci.run(name="app", renew_before="1200d", check=True)["changed"]
+    list_tokens(ci, [{**LISTED, "expires": 2_000_000}], now=1_000_000)
+    assert not ci.run(name="app", check=True)["changed"]
+
+
+def test_secret_of_any_success_is_returned(ci: Ci) -> None:
+    made = {"status": "ok", "data": {"tokenUuid": "x", "tokenValue": "the-secret"}}
+    ci.sandbox.fault(service="ci", path="/generateNewToken", status=203, body=made)
+    assert ci.run(name="app")["token"]["value"] == "the-secret"
+
+
 def test_task_without_login_creates_no_token(ci: Ci) -> None:
     ci.sandbox.seed({"ci": {"credentials": {"anonymous_permissions": [ADMINISTER]}}})
     task = Task(connection_to(ci.sandbox.urls["ci"], "ci"), ci.warnings.append, True)

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,7 @@ def made = [
     [uuid: 'b', name: 'toolchain:app:2', creationDate: null, hash: 'x'] + [@LAST@],
     [uuid: 'c', name: 'toolchain:apple:3', creationDate: null, hash: 'x'],
     [uuid: 'd', name: 'a person', creationDate: null, hash: 'x'],
+    [uuid: 'e', name: null, creationDate: null, hash: 'x'],
 ]
 [@USERS@].each {
     def store = new ApiTokenStore(tokens: made.collect { token(it) })
@@ -168,6 +170,7 @@ def test_tokens_of_a_user_are_listed(tmp_path: Path, stores_ends: bool) -> None:
     expires = int(end.timestamp()) * 1000 if stores_ends else None
     first = {"id": "a", "name": "toolchain:app:1", "created": 1000, "expires": None}
     second = {"id": "b", "name": "toolchain:app:2", "created": None, "expires": expires}
+    assert abs(found["own"].pop("now") / 1000 - time.time()) < 3600
     assert found["own"] == {
         "user": "builder",
         "may_create": True,

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,15 @@ class Server:
     made: int = 0
     listing: Callable[[list[dict[str, Any]]], Any] = list
     page: Reply | None = None
+    #: Returns the response to a creation, whose token the server keeps.
+    creation: Callable[[dict[str, Any]], Reply] = lambda row: Reply(
+        201, {**row, "rawToken": f"secret-{row['id']}"}
+    )
+    #: The response to a revocation that is not carried out.
+    refusal: Reply | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    #: Tokens that a request creates: a proxy repeats it.
+    copies: int = 1
 
     def add(self, name: str = f"toolchain:app:{MARK}", *, days: int | None, age: int = 1) -> str:
         self.made += 1
@@ -70,6 +80,8 @@ class Server:
     def reply(self, seen: Seen) -> Reply:
         if self.page is not None:
             return self.page
+        if seen.method == "DELETE" and self.refusal is not None:
+            return self.refusal
         if seen.method == "DELETE":
             number = seen.path.rpartition("/")[2]
             found = number in self.ids
@@ -77,13 +89,14 @@ class Server:
             return Reply(204 if found else 404, b"" if found else {"errorMessages": ["gone"]})
         assert seen.path == PATH
         if seen.method == "GET":
-            return Reply(200, json.dumps(self.listing(self.rows)))
+            return Reply(200, json.dumps(self.listing(self.rows)), self.headers)
         body = json.loads(seen.body)
-        self.add(body["name"], days=body.get("expirationDuration"), age=0)
+        for _copy in range(self.copies):
+            self.add(body["name"], days=body.get("expirationDuration"), age=0)
         if self.lost:
             self.lost -= 1
             return Reply(cut=True)
-        return Reply(201, {**self.rows[-1], "rawToken": f"secret-{self.made}"})
+        return self.creation(self.rows[-1])
 
     def run(self, *, check: bool = False, **given: Any) -> Mapping[str, Any]:
         kind, operation = MODULES[self.service]
@@ -172,11 +185,90 @@ def test_absent_revokes_only_tokens_of_that_name(server: Server) -> None:
     assert not server.run(state="absent")["changed"]
 
 
-@pytest.mark.parametrize("lost", [1, 2])
-def test_token_with_lost_secret_is_revoked(server: Server, lost: int) -> None:
-    server.lost = lost
-    assert server.run()["token"]["value"] == f"secret-{lost + 1}"
-    assert server.ids == [str(lost + 1)]
+@pytest.mark.parametrize(("lost", "copies"), [(1, 1), (2, 1), (1, 2)])
+def test_token_with_lost_secret_is_revoked(server: Server, lost: int, copies: int) -> None:
+    server.lost, server.copies = lost, copies
+    made = str((lost + 1) * copies)
+    assert server.run()["token"]["value"] == f"secret-{made}"
+    assert server.ids[-1] == made
+    assert len(server.ids) == copies
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rawToken": ""},
+        {"rawToken": ["hidden-secret"]},
+        {"id": None},
+        {"id": 1.5},
+        {"id": True},
+        {"createdAt": "just now"},
+        {"expiringAt": "next year"},
+    ],
+)
+def test_token_of_an_unusable_response_is_revoked(server: Server, change: dict[str, Any]) -> None:
+    server.creation = lambda row: Reply(201, {**row, "rawToken": "hidden-secret", **change})
+    error = server.fails()
+    assert (error.kind, server.ids, server.made) == ("network", [], 3)
+    assert "hidden-secret" not in f"{error.message} {error.detail}"
+
+
+def test_token_with_lost_secret_and_unreadable_list_is_reported(server: Server) -> None:
+    server.creation = lambda _row: Reply(204)
+    server.listing = lambda rows: [{**row, "createdAt": "just now"} for row in rows]
+    message = server.fails().message
+    assert f"the token '{server.rows[0]['name']}' was created" in message
+
+
+@pytest.mark.parametrize("status", [200, 202, 203])
+def test_secret_of_any_success_is_returned(server: Server, status: int) -> None:
+    server.creation = lambda row: Reply(status, {**row, "rawToken": "secret"})
+    assert server.run()["token"]["value"] == "secret"
+
+
+def test_newest_token_decides(server: Server) -> None:
+    server.add(days=None, age=9)
+    server.add(days=3)
+    values = server.run(expires_in="90d", renew_before="7d", revoke_older=True)
+    assert (values["token"]["id"], server.ids) == ("3", ["3"])
+
+
+def test_unknown_order_revokes_nothing(server: Server) -> None:
+    server.add(days=None)
+    server.add(days=None)
+    server.rows[0]["createdAt"] = None
+    error = server.fails(revoke_older=True)
+    assert error.kind == "protocol"
+    assert "the token 1 was created" in error.message
+    assert server.writes == []
+    assert server.run(renew=True, revoke_older=True)["token"]["id"] == "3"
+    assert server.ids == ["3"]
+
+
+@pytest.mark.parametrize(("days", "ahead", "valid"), [(50, 100, False), (-50, -100, True)])
+def test_clock_of_the_server_decides(server: Server, days: int, ahead: int, valid: bool) -> None:
+    server.add(days=days, age=60)
+    now = datetime.now(timezone.utc) + timedelta(days=ahead)
+    server.headers["Date"] = format_datetime(now, usegmt=True)
+    assert server.run()["changed"] is not valid
+
+
+def test_new_token_that_is_due_already_gives_a_warning(server: Server) -> None:
+    server.creation = lambda row: Reply(
+        201, {**row, "expiringAt": "2030-01-01T00:00:00Z", "rawToken": "secret"}
+    )
+    server.run(renew_before="9999d")
+    assert "the next run creates another one" in server.warnings[0]
+    assert "2030-01-01T00:00:00.000Z" in server.warnings[0]
+
+
+@pytest.mark.parametrize("body", ["<html>blocked</html>", {"errorMessages": ["blocked"]}])
+def test_404_of_a_proxy_is_no_revocation(server: Server, body: Any) -> None:
+    server.refusal = Reply(404, body)
+    server.add(days=None)
+    assert server.fails(state="absent").kind == "not_found"
+    server.run(renew=True, revoke_older=True)
+    assert "the older token 1 is still valid" in server.warnings[0]
 
 
 @pytest.mark.parametrize("member", ["values", "tokens"])
@@ -192,7 +284,16 @@ def test_list_inside_a_member_is_read(server: Server, member: str) -> None:
         lambda _rows: {},
         lambda _rows: None,
         lambda _rows: [{"name": "no id"}],
+        lambda rows: [*rows, "another"],
+        lambda rows: [{**rows[0], "id": ""}],
+        lambda rows: [{**rows[0], "id": True}],
+        lambda rows: [{**rows[0], "id": 1.5}],
+        lambda rows: [rows[0], {**rows[0], "name": "dashboard of a person"}],
         lambda rows: [{**rows[0], "expiringAt": "next week"}],
+        lambda rows: [{**rows[0], "expiringAt": "9999-12-31T23:59:59-05:00"}],
+        lambda rows: {"values": rows, "isLast": False},
+        lambda rows: {"values": rows, "total": 2},
+        lambda rows: {"tokens": rows, "cursor": "x"},
     ],
 )
 def test_unreadable_list_creates_no_token(
