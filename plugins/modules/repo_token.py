@@ -14,6 +14,7 @@ description:
   - The name is stored in the description of the token, as C(toolchain:NAME:MARK). Tokens with another description are never changed.
   - The secret is returned only by the task that creates the token. Use C(no_log) for this task, or O(dest).
   - If the response with the secret is lost, the token that was made is revoked, and another one is created.
+  - The token that the task itself is logged in with is never revoked, as far as the server shows it. It stays, with a warning.
   - Needs the Access service (C(/access)) and a login with an access token. An administrator can create tokens for other users and with
     other scopes.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -23,13 +24,13 @@ extends_documentation_fragment:
   - delivery.toolchain.attributes.repo
 options:
   name:
-    description: Name of the token. At most 200 characters, without C(*) and line breaks.
+    description: Name of the token. At most 200 characters, without C(*), line breaks, and blanks at its ends.
     type: str
     required: true
   token_username:
     description:
       - User of the token. The default is the user of the login. O(username) is the login itself.
-      - A valid token of the same name for another user is a C(conflict).
+      - A valid token of the same name for another user is a C(conflict). With O(state=absent), only tokens of this user are revoked.
     type: str
   scopes:
     description:
@@ -45,7 +46,7 @@ options:
   renew_before:
     description:
       - Create a new token if the newest one expires within this time, such as V(14d). Must be shorter than O(expires_in).
-      - By default, a new token is created only if none is valid.
+      - By default, a new token is created only if the newest one is not valid. The clock of the server decides.
     type: str
   refreshable:
     description: Whether a new token can be refreshed. The refresh token is returned with the secret.
@@ -73,7 +74,7 @@ options:
     type: bool
     default: false
   state:
-    description: Whether a valid token exists. V(absent) revokes all tokens of this name.
+    description: Whether a valid token exists. V(absent) revokes all tokens of this name. If several users have some, set O(token_username).
     type: str
     choices: [present, absent]
     default: present

@@ -130,7 +130,10 @@ def _found(request: Request) -> dict[str, Any]:
 def read(request: Request) -> Response:
     """GET /access/api/v1/tokens/{id}: server facts [repo-40]; `me` is the token of the request."""
     if request.path_params["id"] == "me":
-        return JSONResponse({"token_id": "me", "subject": f"{_ISSUER}/users/{user_name(request)}"})
+        secret = request.headers.get("authorization", "").removeprefix("Bearer ")
+        stored = (token for token in _visible(request) if token["secret"] == secret)
+        of_login = {"token_id": "login", "subject": f"{_ISSUER}/users/{user_name(request)}"}
+        return JSONResponse(next(map(_shown, stored), of_login))
     return JSONResponse(_shown(_found(request)))
 
 

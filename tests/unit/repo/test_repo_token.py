@@ -32,6 +32,10 @@ class Access:
         self.rows: list[dict[str, Any]] = []
         self.lost, self.made, self.kept = 0, 0, server.answer
         self.refused: set[str] = set()
+        #: Members of the response to a creation that differ, of the list, and the own token.
+        self.changes: dict[str, Any] = {}
+        self.page: dict[str, Any] = {}
+        self.own: dict[str, Any] | None = None
         server.stub.answer = self.answer
 
     def add(self, number: str, *, days: float, age: float = 1, **fields: Any) -> None:
@@ -53,10 +57,12 @@ class Access:
         if seen.method == "DELETE":
             self.rows = [row for row in self.rows if row["token_id"] != number]
             return Reply(200)
+        if number == "me" and self.own is not None:
+            return Reply(200, self.own)
         if number != "tokens":
             there = number in self.ids
             return Reply(200 if there else 404, {"errors": [{"code": "NOT_FOUND"}]})
-        return Reply(200, {"tokens": self.rows})
+        return Reply(200, {"tokens": self.rows, **self.page})
 
     def _create(self, body: dict[str, Any]) -> Reply:
         self.made += 1
@@ -65,9 +71,8 @@ class Access:
         if self.lost:
             self.lost -= 1
             return Reply(cut=True)
-        return Reply(
-            200, {"token_id": number, "access_token": f"secret-{number}", "expires_in": lifetime}
-        )
+        shown = {"token_id": number, "access_token": f"secret-{number}", "expires_in": lifetime}
+        return Reply(200, {**shown, **self.changes})
 
 
 @pytest.fixture
@@ -206,9 +211,12 @@ def test_invalid_dest_creates_no_token(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
-    error = server.fails(RepoTokenOperation, {"name": "app", "dest": str(tmp_path / "token")})
-    assert error.kind == "failed"
+    given = {"name": "app", "dest": str(tmp_path / "token")}
+    assert server.fails(RepoTokenOperation, given).kind == "failed"
     assert (access.made, access.ids, os.listdir(tmp_path)) == (1, [], ["folder"])
+    access.refused = {"made-2"}
+    message = server.fails(RepoTokenOperation, given).message
+    assert f"the token made-2 was created, but {given['dest']} could not be written" in message
 
 
 def test_failed_revocation_returns_the_new_secret(server: Server, access: Access) -> None:
@@ -241,12 +249,87 @@ def test_tokens_in_use_are_not_revoked(server: Server, access: Access) -> None:
     assert not server.run(RepoTokenOperation, given)[0].changed
 
 
+EVE, OWN = "jfac@1/users/Eve", {"token_id": "own", "subject": "jfac@1/users/eve"}
+
+
 def test_token_of_another_user_is_a_conflict(server: Server, access: Access) -> None:
     access.add("old", days=10)
-    given = {"name": "app", "token_username": "Bob"}
+    given: dict[str, Any] = {"name": "app", "token_username": "Bob"}
     assert not server.run(RepoTokenOperation, given)[0].changed
-    given["token_username"] = "eve"
-    assert server.fails(RepoTokenOperation, given).kind == "conflict"
+    access.add("eves", days=9, age=2, subject=EVE)
+    for options in (given, {"name": "app"}, {"name": "app", "state": "absent"}):
+        for further in ({}, {"renew": True}, {"revoke_older": True}):
+            if "state" in options and further:
+                continue
+            error = server.fails(RepoTokenOperation, {**options, **further})
+            assert error.kind == "conflict"
+            assert "token_username" in error.message
+    assert (access.ids, access.made) == (["old", "eves"], 0)
+    server.run(RepoTokenOperation, {"name": "app", "token_username": "eve", "state": "absent"})
+    assert access.ids == ["old"]
+
+
+def test_token_for_the_login_conflicts_with_another_user(server: Server, access: Access) -> None:
+    access.own = OWN
+    access.add("old", days=10)
+    error = server.fails(RepoTokenOperation, {"name": "app", "renew": True})
+    assert "belong to 'bob', not to 'eve': set token_username" in error.message
+    assert access.made == 0
+
+
+def test_token_of_the_own_login_is_never_revoked(server: Server, access: Access) -> None:
+    access.own = OWN
+    for number, name in enumerate(("newest", "own", "old")):
+        access.add(name, days=10, age=number + 1, subject=EVE)
+    assert server.run(RepoTokenOperation, {"name": "app", "revoke_older": True})[0].changed
+    assert "the token own stays, because the task is logged in with it" in server.warnings[0]
+    assert access.ids == ["newest", "own"]
+    server.run(RepoTokenOperation, {"name": "app", "state": "absent"})
+    assert access.ids == ["own"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"token_id": None},
+        {"token_id": ""},
+        {"issued_at": "2026-05-01T08:00:00Z"},
+        {"expiry": "2026-05-01T08:00:00Z"},
+        {"expiry": 1_777_000_000_000_000},
+        {"expiry": True},
+        {"expiry": -1},
+    ],
+)
+def test_unreadable_token_creates_no_token(
+    server: Server, access: Access, changes: dict[str, Any]
+) -> None:
+    access.add("old", days=10, **changes)
+    for given in ({}, {"renew": True, "revoke_older": True}, {"state": "absent"}):
+        assert server.fails(RepoTokenOperation, {"name": "app", **given}).kind == "protocol"
+    assert (len(access.rows), access.made) == (1, 0)
+
+
+@pytest.mark.parametrize("page", [{"cursor": "next"}, {"tokens": "none"}, {"tokens": ["x"]}])
+def test_partial_list_creates_no_token(
+    server: Server, access: Access, page: dict[str, Any]
+) -> None:
+    access.page = page
+    assert server.fails(RepoTokenOperation, {"name": "app", "state": "absent"}).kind == "protocol"
+    assert server.fails(RepoTokenOperation, {"name": "app"}).kind == "protocol"
+    assert access.made == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"token_id": None}, {"access_token": ""}, {"expires_in": "90d"}, {"expires_in": 10**400}],
+)
+def test_token_of_an_unusable_response_is_revoked(
+    server: Server, access: Access, changes: dict[str, Any]
+) -> None:
+    access.changes = changes
+    error = server.fails(RepoTokenOperation, {"name": "app"})
+    assert (error.kind, access.made, access.ids) == ("network", 3, [])
+    assert "secret-made" not in f"{error.message} {error.detail}"
 
 
 def test_short_lifetime_gives_a_warning(server: Server, access: Access) -> None:
@@ -259,6 +342,12 @@ def test_short_lifetime_gives_a_warning(server: Server, access: Access) -> None:
     [
         ({"name": "a*"}, "name: "),
         ({"name": "a" * 201}, "name: "),
+        ({"name": " app"}, "name: "),
+        ({"name": "app\t"}, "name: "),
+        ({"name": "a\x85b"}, "name: "),
+        ({"name": "\ud83d"}, "name: "),
+        ({"expires_in": "9999w"}, "expires_in is 9999w: write at most 36500d"),
+        ({"renew_before": "9999w"}, "renew_before is 9999w: write at most 36500d"),
         ({"scopes": ["a b"]}, "scopes: 'a b' has a blank"),
         ({"scopes": ["a" * 501]}, "scopes have more than"),
         ({"token_username": "a" * 256}, "token_username has more"),

@@ -27,6 +27,7 @@ _THRESHOLD = timedelta(hours=3)
 class RepoTokenOptions(TokenOptions):
     """The options of `repo_token`."""
 
+    identifying: ClassVar[frozenset[str]] = TokenOptions.identifying | {"token_username"}
     token_username: Annotated[str | None, Option(secret=False)] = None
     scopes: list[str] | None = None
     refreshable: bool | None = None
@@ -73,8 +74,10 @@ class RepoTokenOperation(TokenOperation):
     def __init__(self, task: Task, options: RepoTokenOptions) -> None:
         options.require_sense()
         client = PlatformClient(task, ACCESS)
-        super().__init__(task, options, AccessTokens(client, options.name, options.members()))
+        self._api = AccessTokens(client, options.name, options.members())
+        super().__init__(task, options, self._api)
         self._user = (options.token_username or "").lower()
+        self._login = (task.connection.username or "").lower()
 
     def plan(self) -> Plan:
         options = self._options
@@ -83,14 +86,33 @@ class RepoTokenOperation(TokenOperation):
                 f"expires_in is {options.expires_in}: a server may not store a token that"
                 " lives shorter than three hours; it is then not found again and cannot be revoked"
             )
-        return super().plan()
+        plan = super().plan()
+        if plan.action == "create" and self._held and not self._user:
+            own = self._api.own
+            self._require_owner(self._held, own.user if own else self._login)
+        return plan
 
-    def _usable(self) -> Token | None:
-        found = super()._usable()
-        if found and self._user and found.user and found.user.lower() != self._user:
-            raise ToolchainError(
-                "conflict",
-                f"the token '{found.name}' belongs to the user '{found.user}', not to"
-                f" '{self._user}': use another name, or revoke it first",
-            )
+    def _read(self) -> list[Token]:
+        """Return the tokens of this name. An administrator sees those of all users [repo-40]."""
+        found = super()._read()
+        if self._user and self._options.state == "absent":
+            return [token for token in found if token.user in ("", self._user)]
+        self._require_owner(found, self._user)
         return found
+
+    def _require_owner(self, tokens: list[Token], user: str) -> None:
+        """Raise `conflict` if tokens belong to other users than `user`, or to several."""
+        owners = sorted({token.user for token in tokens if token.user} - {user})
+        if len(owners) < (1 if user else 2):
+            return
+        shown = " and ".join(f"'{owner}'" for owner in owners)
+        other = "use another name, or revoke them with state 'absent' and token_username first"
+        raise ToolchainError(
+            "conflict",
+            f"the tokens '{self._options.name}' belong to {shown}"
+            + (f", not to '{user}'" if user else "")
+            + (f": {other}" if self._user else ": set token_username"),
+        )
+
+    def _logs_in(self, token: Token) -> bool:
+        return self._api.own is not None and token.id == self._api.own.id
