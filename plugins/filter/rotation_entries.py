@@ -29,7 +29,7 @@ options:
     description: Id of the token.
     type: str
   secret:
-    description: Secret of the token.
+    description: Secret of the token. Required with O(token).
     type: str
 """
 
@@ -64,6 +64,8 @@ def rotation_entries(
         isinstance(credential, dict) for credential in credentials
     ):
         raise AnsibleFilterError("rotation_entries takes a list of credentials")
+    if token is not None and not secret:
+        raise AnsibleFilterError(f"rotation_entries: the token {token} has no secret: set secret")
     return [_entry(credential, name, token, secret or PLACEHOLDER) for credential in credentials]
 
 

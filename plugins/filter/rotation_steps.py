@@ -13,7 +13,7 @@ description:
   - A token is created if none is good long enough, or if a credential cannot be proved to hold the newest token.
   - The newest token is proved if it is new, if older tokens are still valid, or if no build has succeeded since its creation.
 author: delivery.toolchain contributors (@delivery-toolchain)
-positional: _input, tokens
+positional: _input, tokens, name
 options:
   _input:
     description: RV(delivery.toolchain.ci_credential#module:results) for the entries of P(delivery.toolchain.rotation_entries#filter) in check mode.
@@ -24,6 +24,10 @@ options:
     description: RV(delivery.toolchain.repo_token#module:tokens).
     type: list
     elements: dict
+    required: true
+  name:
+    description: Name of the login. A credential whose description has another name does not hold a token of this login.
+    type: str
     required: true
   due:
     description: Whether the newest token is not good for long enough.
@@ -43,7 +47,7 @@ options:
 EXAMPLES = r"""
 - name: Show what is due without any token
   ansible.builtin.debug:
-    msg: "{{ [] | delivery.toolchain.rotation_steps([], proof=true) }}"
+    msg: "{{ [] | delivery.toolchain.rotation_steps([], 'ci-deployer', proof=true) }}"
 """
 
 RETURN = r"""
@@ -63,17 +67,23 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-_TOKEN = re.compile(r" \(token ([^()\s]+)\)$")
+_TOKEN = re.compile(r"(.+) \(token ([^()\s]+)\)")
 
 
 def rotation_steps(
-    results: Any, tokens: Any, due: bool = False, proof: bool = False, builds: Any = ()
+    results: Any,
+    tokens: Any,
+    name: str,
+    *,
+    due: bool = False,
+    proof: bool = False,
+    builds: Any = (),
 ) -> dict[str, Any]:
     """Return the steps that are due; see the documentation of the filter."""
     if not isinstance(results, list) or not isinstance(tokens, list):
         raise AnsibleFilterError("rotation_steps takes the results of ci_credential, and tokens")
     newest = tokens[0] if tokens else None
-    places = [_held(result) for result in results]
+    places = [_held(result, name) for result in results]
     held = {one for one in places if one is not None}
     everywhere = newest is not None and all(one == newest["id"] for one in places)
     create = due or not everywhere
@@ -89,15 +99,16 @@ def rotation_steps(
     }
 
 
-def _held(result: Any) -> str | None:
+def _held(result: Any, name: str) -> str | None:
     """Return the id of the token that a credential holds; `None` if that cannot be proved.
 
-    The placeholder differs from each recorded secret; without a record nothing is known.
+    The token of another login may have the same id. The placeholder differs from each recorded
+    secret; without a record nothing is known.
     """
     if result.get("action") != "unchanged" or result.get("secret") != "different":
         return None
-    found = _TOKEN.search(str(result.get("description") or ""))
-    return found[1] if found else None
+    found = _TOKEN.fullmatch(str(result.get("description") or ""))
+    return found[2] if found and found[1] == str(name) else None
 
 
 def _is_proved(newest: Any, builds: Any) -> bool:

@@ -22,7 +22,7 @@ def held(token: str, **changes: Any) -> dict[str, Any]:
 
 
 def steps(results: list[Any], tokens: list[Any], **given: Any) -> str:
-    found = rotation_steps(results, tokens, **given)
+    found = rotation_steps(results, tokens, **{"name": "ci", **given})
     return " ".join(name for name in ("create", "prove", "revoke") if found[name])
 
 
@@ -41,6 +41,8 @@ def steps(results: list[Any], tokens: list[Any], **given: Any) -> str:
         ([held("new", action="updated")], [NEW], {}, "create revoke"),
         ([held("new", secret="unknown")], [NEW], {}, "create revoke"),
         ([held("new", description="by hand")], [NEW], {}, "create revoke"),
+        ([held("new", description="other (token new)")], [NEW], {}, "create revoke"),
+        ([held("new", description="5 (token new)")], [NEW], {"name": 5}, ""),
         ([held("new")], [], {}, "create revoke"),
     ],
 )
@@ -55,10 +57,10 @@ def test_token_without_creation_time_is_not_proved() -> None:
 
 
 def test_tokens_of_credentials_are_recognized() -> None:
-    found = rotation_steps([held("new"), held("old"), held("new")], [NEW, OLD])
+    found = rotation_steps([held("new"), held("old"), held("new")], [NEW, OLD], "ci")
     assert (found["held"], found["everywhere"], found["token"]) == (["new", "old"], False, "new")
     assert found["revoked"] == []
-    assert rotation_steps([held("old"), held("new")], [NEW])["revoked"] == ["old"]
+    assert rotation_steps([held("old"), held("new")], [NEW], "ci")["revoked"] == ["old"]
 
 
 def test_credential_entries_are_built() -> None:
@@ -81,5 +83,7 @@ def test_credential_entries_are_built() -> None:
 def test_invalid_input_is_rejected() -> None:
     with pytest.raises(AnsibleFilterError, match="takes a list of credentials"):
         rotation_entries("x", "ci")
+    with pytest.raises(AnsibleFilterError, match="the token t1 has no secret: set secret"):
+        rotation_entries([{"id": "a"}], "ci", token="t1")
     with pytest.raises(AnsibleFilterError, match="takes the results"):
-        rotation_steps({}, [])
+        rotation_steps({}, [], "ci")

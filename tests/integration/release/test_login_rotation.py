@@ -58,10 +58,12 @@ VARIABLES = {
 class Servers:
     """The issuer of the tokens, the CI server that uses them, and runs of the role."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path, issuer: str = "repo") -> None:
+    def __init__(
+        self, sandbox: Sandbox, folder: Path, issuer: str = "repo", token: str | None = None
+    ) -> None:
         self.sandbox, self.folder, self.issuer = sandbox, folder, issuer
         sandbox.settings("ci", version="2.548")  # the first release whose tokens expire
-        issued_by = {} if issuer == "ci" else {"token": LOGINS[issuer]}
+        issued_by = {} if issuer == "ci" else {"token": token or LOGINS[issuer]}
         self._defaults = {
             f"group/delivery.toolchain.{issuer}": connections.connection(
                 issuer, sandbox.urls[issuer], **issued_by
@@ -365,6 +367,34 @@ def test_missing_folder_creates_nothing(servers: Servers) -> None:
     assert run.code == 2
     assert len(servers.tokens()) == 1
     assert servers.run(login_rotation_credentials=[]).code == 2
+
+
+def test_reason_of_a_refused_token_is_shown(servers: Servers) -> None:
+    refusal = {"errors": [{"code": "FORBIDDEN", "message": "no more tokens"}]}
+    servers.sandbox.fault(**FAULTS["token"], status=403, body=refusal, times=9)
+    run = servers.run()
+    assert run.code == 2
+    assert "no more tokens" in run.output
+
+
+def test_new_token_that_is_due_already_is_an_error(servers: Servers) -> None:
+    old = servers.add_token()
+    run = servers.run(login_rotation_expires_in="{{ omit }}", login_rotation_renew_before="400d")
+    assert run.code == 2
+    assert "set a longer login_rotation_expires_in" in run.output
+    servers.require_sound()
+    assert old not in servers.tokens()
+
+
+def test_rotation_keeps_the_token_of_its_login(servers: Servers) -> None:
+    mark = f"toolchain:ci-deployer:{uuid.uuid4()}"
+    made = servers.request("POST", json={"username": "admin", "description": mark}).json()
+    own = Servers(servers.sandbox, servers.folder, token=made["access_token"])
+    run = own.run(login_rotation_username="admin")
+    assert run.code == 0, run.output
+    assert "because the task is logged in with it" in run.output
+    assert made["token_id"] in servers.tokens()
+    assert len(servers.tokens()) == 2
 
 
 def test_concurrent_runs_keep_every_used_token(servers: Servers, tmp_path: Path) -> None:
