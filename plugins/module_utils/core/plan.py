@@ -32,6 +32,7 @@ class Plan:
     :param waits: nothing changes, but `apply` waits until work of others ends; check mode does not
     :param make_diff: returns the diff in place of `before` and `after`, if that takes long; must
         depend on the plan only
+    :param data: state of the server and decisions that the operation's `apply` needs
     """
 
     before: Any
@@ -42,6 +43,7 @@ class Plan:
     failure: ToolchainError | None = None
     make_diff: Callable[[], tuple[Any, Any]] | None = None
     waits: bool = False
+    data: Any = None
 
     @property
     def changed(self) -> bool:
@@ -59,6 +61,9 @@ class Plan:
     def with_result(self, **result: Any) -> Plan:
         """Return a copy of the plan with more return values."""
         return replace(self, result={**self.result, **result})
+
+    def with_data(self, data: Any) -> Plan:
+        return replace(self, data=data)
 
 
 class Operation(Protocol):

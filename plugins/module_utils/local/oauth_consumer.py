@@ -44,7 +44,7 @@ _EXPONENT = 65537
 
 @dataclass(frozen=True)
 class Pair:
-    """The content of both files; `None` if a file is missing or must be replaced unread."""
+    """The content of both files; `None` if a file is missing or must be replaced."""
 
     key: RSAPrivateKey | None = None
     mode: int = _KEY_MODE
@@ -84,7 +84,6 @@ class OauthConsumerOperation:
         # follow links: a mounted secret is a link
         self._key_path = os.path.realpath(options.private_key)
         self._certificate_path = os.path.realpath(options.certificate)
-        self._found = Pair()
         self._check_options()
 
     def _check_options(self) -> None:
@@ -109,33 +108,32 @@ class OauthConsumerOperation:
     # -- plan -------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
-        found = self._found = Pair(*self._read_key(), self._read_certificate())
-        kept_key = self._kept_key()
-        kept = found.certificate if self._is_good(kept_key) else None
+        key, mode = self._read_key()
+        certificate = self._read_certificate()
+        current = {"private_key": _of_key(key, mode), "certificate": _of_certificate(certificate)}
+        if self._must_replace(key):
+            key = None
+        if not self._is_good(key, certificate):
+            certificate = None
         new_key = {"bits": self._options.key_size, "mode": f"{_KEY_MODE:04o}", "sha256": "new"}
         lasting = f"in {self._options.valid_days} days"
         new = {"common_name": self._name, "expires": lasting, "sha256": "new"}
-        current = {
-            "private_key": _of_key(found.key, found.mode),
-            "certificate": _of_certificate(found.certificate),
-        }
         desired = {
-            "private_key": _of_key(kept_key, found.mode & _KEY_MODE) or new_key,
-            "certificate": _of_certificate(kept) or new,
+            "private_key": _of_key(key, mode & _KEY_MODE) or new_key,
+            "certificate": _of_certificate(certificate) or new,
         }
-        return plan(current, desired).with_result(consumer=self._described(kept_key, kept))
+        found = plan(current, desired).with_result(consumer=self._described(key, certificate))
+        return found.with_data(Pair(key, mode, certificate))
 
-    def _kept_key(self) -> RSAPrivateKey | None:
-        """Return the existing key, `None` if it must be replaced."""
-        key, size = self._found.key, self._options.key_size
-        if key is None or self._options.force:
-            return None
-        if key.key_size < size:
+    def _must_replace(self, key: RSAPrivateKey | None) -> bool:
+        """Return whether to replace the key. Raises `invalid` for a short key without `force`."""
+        size = self._options.key_size
+        if key is not None and key.key_size < size and not self._options.force:
             raise invalid(
                 f"the key in {self._key_path} has {key.key_size} bits, which is less than key_size"
                 f" ({size}): force makes a new one, which then has to be registered"
             )
-        return key
+        return self._options.force
 
     def _read_key(self) -> tuple[RSAPrivateKey | None, int]:
         """Return the key and the permissions of its file."""
@@ -163,9 +161,9 @@ class OauthConsumerOperation:
         if not self._options.force:
             raise invalid(f"{path} exists, but is not {wanted}: force replaces it")
 
-    def _is_good(self, key: RSAPrivateKey | None) -> bool:
+    def _is_good(self, key: RSAPrivateKey | None, certificate: x509.Certificate | None) -> bool:
         """Return whether the certificate matches key and name, and is valid long enough."""
-        certificate, moment = self._found.certificate, self._now()
+        moment = self._now()
         if key is None or certificate is None:
             return False
         left = _moment(certificate, "not_valid_after") - moment
@@ -180,8 +178,8 @@ class OauthConsumerOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         """Write the key first: a certificate without its key is useless."""
-        differing = {change.field for change in plan.changes}
-        key, certificate = self._kept_key(), self._found.certificate
+        pair: Pair = plan.data
+        key, certificate = pair.key, pair.certificate
         if key is None:
             key = rsa.generate_private_key(_EXPONENT, self._options.key_size)
             with atomic_write(self._key_path, _KEY_MODE) as file:
@@ -192,9 +190,9 @@ class OauthConsumerOperation:
                         serialization.NoEncryption(),
                     )
                 )
-        elif "private_key" in differing:
-            _narrow(self._key_path, self._found.mode & _KEY_MODE)
-        if certificate is None or "certificate" in differing:
+        elif pair.mode & ~_KEY_MODE:
+            _narrow(self._key_path, pair.mode & _KEY_MODE)
+        if certificate is None:
             certificate = self._signed(key)
             with atomic_write(self._certificate_path, _CERTIFICATE_MODE) as file:
                 file.write(certificate.public_bytes(serialization.Encoding.PEM))

@@ -71,8 +71,8 @@ class CiTokenOperation(TokenOperation):
                 " stays valid until it is revoked"
             )
 
-    def _usable(self) -> Token | None:
-        found = super()._usable()
+    def _usable(self, held: list[Token]) -> Token | None:
+        found = super()._usable(held)
         return None if found and self._is_worn(found) else found
 
     def _is_worn(self, token: Token) -> bool:

@@ -87,31 +87,38 @@ def _span(option: str, text: str) -> timedelta:
     return span
 
 
+@dataclass(frozen=True)
+class TokenSnapshot:
+    """The valid tokens, and those of them that the task revokes."""
+
+    held: list[Token]
+    revoked: list[Token]
+
+
 class TokenOperation:
     """The tokens of a name: the newest valid one is used."""
 
     def __init__(self, task: Task, options: TokenOptions, tokens: NamedTokens) -> None:
         self._task, self._options, self._tokens = task, options, tokens
-        self._held: list[Token] = []
-        #: The valid token that stays; `None` if a new one is needed.
-        self._kept: Token | None = None
 
     def plan(self) -> Plan:
-        options = self._options
         self._check_dest()
-        self._held = self._read()
-        before = {"tokens": [token.shown() for token in self._held]}
-        wanted = options.state == "present"
-        self._kept = self._usable() if wanted else None
-        self._warn_of_own_login()
-        newest = self._kept.shown() if self._kept else self._blank() if wanted else None
-        after = {"tokens": self._after(newest)}
+        held = self._read()
+        before = {"tokens": [token.shown() for token in held]}
+        present = self._options.state == "present"
+        # the valid token that stays; `None` if a new one is needed
+        used = self._usable(held) if present else None
+        revoked = self._revoked(held, used)
+        newest = used.shown() if used else self._blank() if present else None
+        stay = [token.shown() for token in held if token not in revoked]
+        # the times of a new token are not known yet
+        after = {"tokens": [newest, *stay] if present and used is None else stay}
         result = {"token": newest, **before}
         if before == after:
             return unchanged(result, before)
         changes = (Change("tokens", before["tokens"], after["tokens"]),)
-        action: Action = "update" if self._kept else "create" if wanted else "delete"
-        return Plan(before, after, action, changes, result)
+        action: Action = "update" if used else "create" if present else "delete"
+        return Plan(before, after, action, changes, result, data=TokenSnapshot(held, revoked))
 
     def _read(self) -> list[Token]:
         """Return the valid tokens that the task is about, newest first."""
@@ -120,14 +127,6 @@ class TokenOperation:
     def _logs_in(self, token: Token) -> bool:
         """Return whether the task is logged in with a token, as far as that is known."""
         return token.logs_in
-
-    def _warn_of_own_login(self) -> None:
-        for token in self._unwanted():
-            if self._logs_in(token):
-                self._task.warn(
-                    f"the token {token.id} stays, because the task is logged in with it:"
-                    " revoke it with another login"
-                )
 
     def _check_dest(self) -> None:
         """Raise `invalid` if `dest` cannot be written: no token may be created unnecessarily."""
@@ -142,15 +141,15 @@ class TokenOperation:
         with suppress(FileNotFoundError):
             require_replaceable(path, os.lstat(path))
 
-    def _usable(self) -> Token | None:
+    def _usable(self, held: list[Token]) -> Token | None:
         """Return the newest token if it is valid long enough, unless its secret is missing. An
         older one is no substitute: nobody may have its secret.
         """
         options = self._options
         if options.renew or (options.dest is not None and not os.path.isfile(options.dest)):
             return None
-        newest = next(iter(self._held), None)
-        if newest is not None and newest.created is None and len(self._held) > 1:
+        newest = next(iter(held), None)
+        if newest is not None and newest.created is None and len(held) > 1:
             raise ToolchainError(
                 "protocol",
                 f"reading the tokens '{options.name}': the server does not show when the token"
@@ -162,21 +161,19 @@ class TokenOperation:
     def _is_good(self, token: Token) -> bool:
         return token.is_good_for(self._options.margin, self._tokens.now())
 
-    def _after(self, newest: dict[str, Any] | None) -> list[dict[str, Any]]:
-        """Return the tokens after the task; the times of a new one are not known yet."""
-        gone = self._revoked()
-        stay = [token.shown() for token in self._held if token not in gone]
-        return [newest, *stay] if newest and newest["id"] is None else stay
-
-    def _revoked(self) -> list[Token]:
+    def _revoked(self, held: list[Token], newest: Token | None) -> list[Token]:
         """Return the tokens that the task revokes: never the one that it is logged in with."""
-        return [token for token in self._unwanted() if not self._logs_in(token)]
-
-    def _unwanted(self) -> list[Token]:
         if self._options.state == "present" and not self._options.revoke_older:
             return []
         used = set(self._options.in_use or ())
-        return [token for token in self._held if token != self._kept and token.id not in used]
+        older = [token for token in held if token != newest and token.id not in used]
+        for token in older:
+            if self._logs_in(token):
+                self._task.warn(
+                    f"the token {token.id} stays, because the task is logged in with it:"
+                    " revoke it with another login"
+                )
+        return [token for token in older if not self._logs_in(token)]
 
     def _blank(self) -> dict[str, Any]:
         return {"id": None, "name": self._options.name, "created": None, "expires": None}
@@ -185,7 +182,7 @@ class TokenOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         made = self._made() if plan.action == "create" else None
-        self._revoke(made)
+        self._revoke(plan.data.revoked, made)
         if made is None:
             return {}
         if not self._is_good(made.token):
@@ -211,11 +208,11 @@ class TokenOperation:
             raise
         return made
 
-    def _revoke(self, made: NewToken | None) -> None:
-        """Revoke the tokens that the plan revokes. After a creation a failure is a warning, so that
-        the new secret is not lost with the result.
+    def _revoke(self, tokens: list[Token], made: NewToken | None) -> None:
+        """Revoke tokens. After a creation a failure is a warning, so that the result with the new
+        secret is not lost.
         """
-        for token in self._revoked():
+        for token in tokens:
             if made is not None and token.id == made.token.id:
                 continue
             try:

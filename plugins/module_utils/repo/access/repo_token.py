@@ -87,9 +87,9 @@ class RepoTokenOperation(TokenOperation):
                 " lives shorter than three hours; it is then not found again and cannot be revoked"
             )
         plan = super().plan()
-        if plan.action == "create" and self._held and not self._user:
+        if plan.action == "create" and plan.data.held and not self._user:
             own = self._api.own
-            self._require_owner(self._held, own.user if own else self._login)
+            self._require_owner(plan.data.held, own.user if own else self._login)
         return plan
 
     def _read(self) -> list[Token]:
