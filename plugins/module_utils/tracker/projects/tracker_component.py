@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from ...core.errors import ToolchainError, invalid
@@ -123,7 +123,6 @@ class ComponentKind(EntryKind[ComponentEntry]):
     def __init__(self, task: Task) -> None:
         self._task, self._client = task, TrackerClient(task)
         self._projects = ByProject(lambda key: ProjectComponents(self._client, key).all())
-        self._managed: dict[str, ManagedComponent] = {}
 
     def name(self, entry: ComponentEntry) -> str:
         entry.require_sense()
@@ -136,11 +135,7 @@ class ComponentKind(EntryKind[ComponentEntry]):
         self._projects.load(entry.project for entry in entries)
 
     def compare(self, entry: ComponentEntry) -> Plan:
-        known = self._projects.of(entry.project)
-        managed = self._managed[self.name(entry)] = ManagedComponent(
-            self._task, self._client, entry
-        )
-        return managed.plan(known)
+        return self._component(entry).plan(self._projects.of(entry.project))
 
     def foresee(self, entry: ComponentEntry, plan: Plan) -> None:
         what = f"the component '{entry.name}' of the project '{entry.project}'"
@@ -148,7 +143,23 @@ class ComponentKind(EntryKind[ComponentEntry]):
         permissions.require(self._client, what, needs, projectKey=entry.project)
 
     def write(self, entry: ComponentEntry, plan: Plan) -> Mapping[str, Any]:
-        return self._managed[self.name(entry)].apply(plan)
+        return self._component(entry).apply(plan)
+
+    def _component(self, entry: ComponentEntry) -> ManagedComponent:
+        return ManagedComponent(self._task, self._client, entry)
+
+
+@dataclass(frozen=True)
+class ComponentSnapshot:
+    """A component before the task, and the account of its new lead.
+
+    :param lead: the member of a request for the lead; empty if the lead stays
+    :param target: the component that gets the issues of a deleted one
+    """
+
+    current: Component | None
+    lead: Mapping[str, str] = field(default_factory=dict)
+    target: Component | None = None
 
 
 class ManagedComponent:
@@ -157,42 +168,41 @@ class ManagedComponent:
     def __init__(self, task: Task, client: TrackerClient, options: ComponentEntry) -> None:
         self._task, self._options, self._client = task, options, client
         self._components = ProjectComponents(client, options.project)
-        self._current: Component | None = None
-        self._target: Component | None = None
-        self._wanted: dict[str, Any] = {}
-        #: The member of a request for the lead.
-        self._lead: dict[str, str] = {}
 
     def plan(self, known: list[Component]) -> Plan:
         """Return the plan, given the components of the project."""
         if self._options.state == "absent":
             return self._removal(known)
-        self._current = self._components.managed(known, self._options.name, self._options.new_name)
-        self._wanted = self._desired()
-        before = None if self._current is None else self._current.settable()
-        comparisons = {"description": same_lines, "lead": self._same_lead}
-        found = plan(before, self._wanted, comparisons)
-        if self._current is None and self._options.lead:
-            found.after["lead"] = self._account(self._options.lead)
-        return found.with_result(component=self._predicted(found))
+        current = self._components.managed(known, self._options.name, self._options.new_name)
+        before = None if current is None else current.settable()
+        lead = self._lead(current)
+        desired = self._desired(current)
+        if before is not None and "lead" in desired:
+            desired["lead"] = next(iter(lead.values()), before["lead"])
+        found = plan(before, desired, {"description": same_lines})
+        if current is None and lead:
+            found.after["lead"] = next(iter(lead.values()))
+        predicted = self._predicted(found, current)
+        return found.with_result(component=predicted).with_data(ComponentSnapshot(current, lead))
 
     def _removal(self, known: list[Component]) -> Plan:
         options = self._options
-        self._current = named(known, options.name)
-        if self._current is None:
+        current, target = named(known, options.name), None
+        if current is None:
             refuse_pattern(options.name, "component")
             return unchanged({"component": None})
         if options.move_issues_to is not None:
-            self._target = named(known, options.move_issues_to)
-            if self._target is None:
+            target = named(known, options.move_issues_to)
+            if target is None:
                 raise ToolchainError(
                     "not_found",
                     f"move_issues_to: the project '{options.project}' has no component"
                     f" '{options.move_issues_to}'",
                 )
         elif not options.force:
-            self._require_no_issues(self._current)
-        return plan(self._current.settable(), None).with_result(component=None)
+            self._require_no_issues(current)
+        found = plan(current.settable(), None).with_result(component=None)
+        return found.with_data(ComponentSnapshot(current, target=target))
 
     def _require_no_issues(self, component: Component) -> None:
         count = self._components.issues(component)
@@ -205,8 +215,8 @@ class ManagedComponent:
                 " force",
             )
 
-    def _desired(self) -> dict[str, Any]:
-        options, current = self._options, self._current
+    def _desired(self, current: Component | None) -> dict[str, Any]:
+        options = self._options
         name = options.new_name or (options.name if current is None else current.name)
         return without_none(
             {
@@ -218,35 +228,33 @@ class ManagedComponent:
             }
         )
 
-    def _same_lead(self, current: Any, wanted: Any) -> tuple[bool, Any]:
-        if self._current is not None and self._current.is_led_by(wanted):
-            return True, current
-        account = self._account(wanted)
-        return account == current, account
-
-    def _account(self, name: str) -> str:
-        """Return the account of a lead, and prepare the member of the request."""
+    def _lead(self, current: Component | None) -> dict[str, str]:
+        """Return the member of a request with the account of the new lead."""
+        name = self._options.lead
+        if name is None or (not name if current is None else current.is_led_by(name)):
+            return {}
         site = Site(self._task, self._client, knows_cloud=True)
         account = next(iter(site.account(name, "lead").values())) if name else ""
-        self._lead = {"leadAccountId" if site.cloud else "leadUserName": account}
-        return account
+        return {"leadAccountId" if site.cloud else "leadUserName": account}
 
-    def _predicted(self, found: Plan) -> dict[str, Any]:
+    def _predicted(self, found: Plan, current: Component | None) -> dict[str, Any]:
         """Return the component after the task, as far as it can be predicted."""
         blank = Component("", "", "", (), "project_default", archived=False).settable()
-        number = None if self._current is None else self._current.id
+        number = None if current is None else current.id
         return {"id": number, **blank, **found.before, **found.after}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         """Carry out the plan."""
-        if plan.action == "delete" and self._current is not None:
-            self._components.delete(self._current, self._target)
+        there: ComponentSnapshot = plan.data
+        current = there.current
+        if plan.action == "delete" and current is not None:
+            self._components.delete(current, there.target)
             return {}
-        current = self._current
+        desired = self._desired(current)
         if current is None:
-            current = self._components.create(self._wanted, self._lead)
-        lead = {"lead": plan.after["lead"]} if "lead" in self._wanted else {}
-        left = current.differing({**self._wanted, **lead})
+            current = self._components.create(desired, there.lead)
+        lead = {"lead": plan.after["lead"]} if "lead" in desired else {}
+        left = current.differing({**desired, **lead})
         if left:
-            current = self._components.update(current, left, self._lead)
+            current = self._components.update(current, left, there.lead)
         return {"component": {"id": current.id, **current.settable()}}

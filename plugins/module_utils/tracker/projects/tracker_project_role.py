@@ -88,7 +88,6 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
     def __init__(self, task: Task) -> None:
         self._task, self._client = task, TrackerClient(task)
         self._projects = ByProject(lambda key: ProjectRoles(self._client, key).ids())
-        self._managed: dict[str, ManagedProjectRole] = {}
 
     def name(self, entry: ProjectRoleEntry) -> str:
         entry.require_sense()
@@ -101,10 +100,7 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
         self._projects.load(entry.project for entry in entries)
 
     def compare(self, entry: ProjectRoleEntry) -> Plan:
-        known = self._projects.of(entry.project)
-        managed = ManagedProjectRole(self._task, self._client, entry, known)
-        self._managed[self.name(entry)] = managed
-        return managed.plan()
+        return self._role(entry).plan(self._projects.of(entry.project))
 
     def foresee(self, entry: ProjectRoleEntry, plan: Plan) -> None:
         what = f"the role '{entry.role}' of the project '{entry.project}'"
@@ -112,28 +108,22 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
         permissions.require(self._client, what, needs, projectKey=entry.project)
 
     def write(self, entry: ProjectRoleEntry, plan: Plan) -> Mapping[str, Any]:
-        return self._managed[self.name(entry)].apply(plan)
+        return self._role(entry).apply(plan)
+
+    def _role(self, entry: ProjectRoleEntry) -> ManagedProjectRole:
+        return ManagedProjectRole(self._task, self._client, entry)
 
 
 class ManagedProjectRole:
-    """A role that is compared, and written.
+    """A role that is compared, and written."""
 
-    :param known: the roles of the project, name to id
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        client: TrackerClient,
-        options: ProjectRoleEntry,
-        known: Mapping[str, str],
-    ) -> None:
+    def __init__(self, task: Task, client: TrackerClient, options: ProjectRoleEntry) -> None:
         self._task, self._options, self._client = task, options, client
         self._roles = ProjectRoles(client, options.project)
-        self._current = self._roles.named(options.role, known)
 
-    def plan(self) -> Plan:
-        role = self._current
+    def plan(self, known: Mapping[str, str]) -> Plan:
+        """Return the plan, given the roles of the project, name to id."""
+        role = self._roles.named(self._options.role, known)
         before = role.actors()
         wanted = {
             kind: self._wanted(role, kind, names)
@@ -143,7 +133,7 @@ class ManagedProjectRole:
         found = plan(before, wanted)
         if not self._options.force and role.administers and _loses(before, found.after):
             self._require_own(before, found.after)
-        return found.with_result(role={"name": role.name, **found.after})
+        return found.with_result(role={"name": role.name, **found.after}).with_data(role)
 
     def _wanted(self, role: ProjectRole, kind: str, names: list[str]) -> list[str]:
         """Return the actors after the task, by the names of the server."""
@@ -195,7 +185,7 @@ class ManagedProjectRole:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         """Carry out the plan."""
-        role = self._current
+        role: ProjectRole = plan.data
         if self._options.mode == "exact":
             self._roles.replace(role, plan.after)
         for change in plan.changes if self._options.mode != "exact" else ():

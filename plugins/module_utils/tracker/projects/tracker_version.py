@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -95,6 +95,22 @@ def _require_day(option: str, value: str | None) -> None:
         raise invalid(f"{option} is '{value}': write a day as 2026-05-31, or {NO_DATE}") from None
 
 
+@dataclass(frozen=True)
+class VersionSnapshot:
+    """A version before the task, and its desired fields.
+
+    :param target: the version that gets the issues
+    """
+
+    current: Version | None
+    desired: Mapping[str, Any] = field(default_factory=dict)
+    target: Version | None = None
+
+    @property
+    def before(self) -> dict[str, Any] | None:
+        return None if self.current is None else self.current.settable()
+
+
 class TrackerVersionOperation:
     """A version of a project. Raises `invalid`."""
 
@@ -113,35 +129,36 @@ class TrackerVersionOperation:
         self._task, self._options = task, options
         self._client = TrackerClient(task)
         self._versions = ProjectVersions(self._client, options.project)
-        self._current: Version | None = None
-        self._target: Version | None = None
-        self._count: int | None = None
-        self._wanted: dict[str, Any] = {}
 
     def plan(self) -> Plan:
         known = self._versions.all()
         if self._options.state == "absent":
             return self._removal(known)
-        self._current = self._versions.managed(known, self._options.name, self._options.new_name)
-        if self._current is None:
+        current = self._versions.managed(known, self._options.name, self._options.new_name)
+        if current is None:
             refuse_pattern(self._options.new_name or self._options.name, "version")
+        count, target = None, None
         if self._options.state == "released":
-            self._judge_unresolved(known)
-        self._wanted = self._desired()
-        self._require_order()
-        found = plan(self._before(), self._wanted, _COMPARISONS)
-        found = self._with_moved_issues(found)
-        return found.with_result(version=self._predicted(found), unresolved_count=self._count)
+            count = 0 if current is None else self._versions.unresolved(current)
+            target = self._target(known, current, count)
+        there = VersionSnapshot(current, self._desired(current), target)
+        self._require_order(there)
+        found = plan(there.before, there.desired, _COMPARISONS)
+        if target is not None and current is not None:
+            found.before["unresolved_issues"] = {current.name: count}
+            found.after["unresolved_issues"] = {target.name: count}
+        predicted = self._predicted(found, there)
+        return found.with_result(version=predicted, unresolved_count=count).with_data(there)
 
     def _removal(self, known: list[Version]) -> Plan:
         options = self._options
-        self._current = named(known, options.name)
-        if self._current is None:
+        current, target = named(known, options.name), None
+        if current is None:
             refuse_pattern(options.name, "version")
             return unchanged({"version": None, "unresolved_count": None})
         if options.move_to is not None:
-            self._target = self._required(known, "move_to", options.move_to)
-        found = plan(self._current.settable(), None)
+            target = self._required(known, "move_to", options.move_to)
+        found = plan(current.settable(), None).with_data(VersionSnapshot(current, target=target))
         return found.with_result(version=None, unresolved_count=None)
 
     def _required(self, known: list[Version], option: str, name: str) -> Version:
@@ -153,61 +170,60 @@ class TrackerVersionOperation:
             )
         return found
 
-    @property
-    def _releases(self) -> bool:
-        released = self._current is not None and self._current.released
+    def _releases(self, current: Version | None) -> bool:
+        released = current is not None and current.released
         return self._options.state == "released" and not released
 
-    def _judge_unresolved(self, known: list[Version]) -> None:
-        """Count unresolved issues; warn, fail, or choose their target version, if this task
-        releases.
+    def _target(self, known: list[Version], current: Version | None, count: int) -> Version | None:
+        """Return the target version of unresolved issues, or warn or fail because of them, if this
+        task releases.
         """
-        mode, current = self._options.unresolved, self._current
-        self._count = 0 if current is None else self._versions.unresolved(current)
-        if not self._releases or mode == "ignore":
-            return
+        mode = self._options.unresolved
+        if not self._releases(current) or mode == "ignore":
+            return None
         if mode not in _MODES:
             target = self._required(known, "unresolved", mode)
             if target == current or same_name(mode, self._options.new_name or self._options.name):
                 raise invalid(f"unresolved is '{mode}', the version that is to be released")
-            self._target = target if self._count else None
-        elif self._count:
-            issues = "issue is" if self._count == 1 else "issues are"
-            message = f"{self._count} {issues} unresolved in the version '{self._options.name}'"
+            return target if count else None
+        if count:
+            issues = "issue is" if count == 1 else "issues are"
+            message = f"{count} {issues} unresolved in the version '{self._options.name}'"
             if mode == "fail" and current is not None:
-                raise self._unresolved(current, message)
+                raise self._unresolved(current, message, count)
             self._task.warn(message)
+        return None
 
-    def _unresolved(self, version: Version, said: str) -> ToolchainError:
+    def _unresolved(self, version: Version, message: str, count: int) -> ToolchainError:
         """Return the error for unresolved issues, which names the first ones."""
         keys: list[str] = []
         with suppress(ToolchainError):  # without a search the number has to do
             keys = VersionIssues(self._task, self._client).of(version, _MAX_KEYS)
-        more = (self._count or 0) - len(keys)
+        more = count - len(keys)
         if keys:
-            said += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")
-        result = {"unresolved_count": self._count, "unresolved_issues": keys}
-        return ToolchainError("failed", said, result=result)
+            message += f": {', '.join(keys)}" + (f" and {more} more" if more > 0 else "")
+        result = {"unresolved_count": count, "unresolved_issues": keys}
+        return ToolchainError("failed", message, result=result)
 
-    def _desired(self) -> dict[str, Any]:
-        options, current = self._options, self._current
+    def _desired(self, current: Version | None) -> dict[str, Any]:
+        options = self._options
         name = options.new_name or (options.name if current is None else current.name)
-        day = options.release_date
-        if day is None and self._releases and (current is None or current.release_date is None):
+        day, known = options.release_date, None if current is None else current.release_date
+        if day is None and known is None and self._releases(current):
             day = self._versions.today()
-        given = {
+        values = {
             "name": name.strip(),
             "description": options.description,
             "start_date": options.start_date,
             "release_date": day,
         }
         if current is None:  # a new version has no date to remove
-            given |= {name: None for name in DATES if given[name] == NO_DATE}
-        return without_none({**given, **_STATES[options.state]})
+            values |= {name: None for name in DATES if values[name] == NO_DATE}
+        return without_none({**values, **_STATES[options.state]})
 
-    def _require_order(self) -> None:
+    def _require_order(self, there: VersionSnapshot) -> None:
         """Raise in check mode too if the start is after the release, which the server rejects."""
-        after = {**(self._before() or {}), **self._wanted}
+        after = {**(there.before or {}), **there.desired}
         start, release = after.get("start_date"), after.get("release_date")
         if _is_late(start, release):
             raise ToolchainError(
@@ -216,21 +232,11 @@ class TrackerVersionOperation:
                 f" {release}",
             )
 
-    def _before(self) -> dict[str, Any] | None:
-        return None if self._current is None else self._current.settable()
-
-    def _with_moved_issues(self, found: Plan) -> Plan:
-        if self._target is None or self._current is None:
-            return found
-        found.before["unresolved_issues"] = {self._current.name: self._count}
-        found.after["unresolved_issues"] = {self._target.name: self._count}
-        return found
-
-    def _predicted(self, found: Plan) -> dict[str, Any]:
+    def _predicted(self, found: Plan, there: VersionSnapshot) -> dict[str, Any]:
         """Return the version after the task, as far as it can be predicted."""
         blank = Version("", "", "", "", False, False, None, None).settable()
-        after = {**blank, **(self._before() or {}), **found.after}
-        number = None if self._current is None else self._current.id
+        after = {**blank, **(there.before or {}), **found.after}
+        number = None if there.current is None else there.current.id
         return self._shown(number, after)
 
     def _shown(self, number: str | None, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,26 +262,27 @@ class TrackerVersionOperation:
     # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        if plan.action == "delete" and self._current is not None:
-            self._versions.delete(self._current, self._target)
+        there: VersionSnapshot = plan.data
+        if plan.action == "delete" and there.current is not None:
+            self._versions.delete(there.current, there.target)
             return {}
-        version = self._written()
+        version = self._written(there)
         return {"version": self._shown(version.id, version.settable())}
 
-    def _written(self) -> Version:
+    def _written(self, there: VersionSnapshot) -> Version:
         """Create the version, or change differences. Server fact [tracker-16]: older servers ignore
         the states of a new version.
         """
-        current = self._current
+        current = there.current
         if current is None:
-            sent = {name: value for name, value in self._wanted.items() if value is not False}
+            sent = {name: value for name, value in there.desired.items() if value is not False}
             current = self._versions.create(sent)
-        left = current.differing(self._wanted)
+        left = current.differing(there.desired)
         if not left:
             return current
-        if self._target is None:
+        if there.target is None:
             return self._versions.update(current, left)
-        return self._released(current, left, self._target)
+        return self._released(current, left, there.target)
 
     def _released(self, current: Version, left: Mapping[str, Any], target: Version) -> Version:
         """Release the version and move unresolved issues: by the server, or one by one if it does
