@@ -37,25 +37,24 @@ class Creation:
     ) -> None:
         self._site, self._options, self._fields = site, options, fields
         self._matching, self._sleep = matching, sleep
-        self._type: Mapping[str, str] = {}
 
     @property
     def _client(self) -> TrackerClient:
         return self._site.client
 
-    def plan(self) -> tuple[Change, ...]:
-        """Return the values of the new issue. Raises `not_found` for the project, `rejected` for
-        missing values.
+    def plan(self) -> tuple[str, tuple[Change, ...]]:
+        """Return the type and the values of the new issue. Raises `not_found` for the project,
+        `rejected` for missing values.
         """
         options = self._options
         project = self._project(str(options.project))
-        self._type = {"name": self._one_of(project, "issueTypes", "type", str(options.type))}
+        kind = self._one_of(project, "issueTypes", "type", str(options.type))
         for option, member in (("fix_versions", "versions"), ("components", "components")):
             for source in (options, options.add):
                 for name in getattr(source, option, None) or []:
                     self._one_of(project, member, option, name)
-        own = (Change("project", None, options.project), Change("type", None, options.type))
-        return (*own, *self._fields.expected())
+        place = (Change("project", None, options.project), Change("type", None, options.type))
+        return kind, (*place, *self._fields.expected())
 
     def _project(self, key: str) -> Mapping[str, Any]:
         what = f"reading the project '{key}'"
@@ -83,12 +82,12 @@ class Creation:
             )
         return str(shown(found))
 
-    def create(self) -> str:
-        """Create the issue and return its key; the request is sent once."""
+    def create(self, kind: str) -> str:
+        """Create an issue of a type and return its key; the request is sent once."""
         options = self._options
         members = {
             "project": {"key": options.project},
-            "issuetype": self._type,
+            "issuetype": {"name": kind},
             **self._fields.for_creation(),
         }
         try:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -60,12 +60,18 @@ class TrackerIssueOptions(IssueOptions):
 
 @dataclass
 class PlannedIssue:
-    """An issue, its planned edits and their outcome. A missing issue has the key `None`."""
+    """An issue, its planned edits and their outcome.
+
+    :param key: `None` for a missing issue, which `create` creates
+    :param needs: required permissions
+    """
 
     key: str | None
     action: str
     changes: tuple[Change, ...] = ()
     edits: Sequence[Edit] = ()
+    needs: Sequence[str] = ()
+    create: Callable[[PlannedIssue], None] | None = None
     done: list[Change] = field(default_factory=list)
     error: ToolchainError | None = None
 
@@ -107,106 +113,99 @@ class TrackerIssueOperation:
         self._task, self._options = task, options
         self._files = files_of(options.attachments or [])
         self._client = TrackerClient(task, connections=options.parallel)
-        self._planned: list[PlannedIssue] = []
-        self._creation: Creation | None = None
 
     def plan(self) -> Plan:
         options = self._options
         texts = (options.description, options.assignee, options.comment, options.comment_find)
         values = (options.fields, options.transition_fields, options.watchers, options.remove)
         knows_cloud = any(value is not None for value in (*texts, *values))
-        self._site = Site(self._task, self._client, knows_cloud=knows_cloud)
-        self._wanted = WantedParts(self._site, options, self._files)
-        self._planned = self._all_planned()
-        changed = [issue for issue in self._planned if issue.changes]
+        site = Site(self._task, self._client, knows_cloud=knows_cloud)
+        parts = WantedParts(site, options, self._files)
+        issues = self._issues(parts)
+        changed = [issue for issue in issues if issue.changes]
         created = any(issue.action == "created" for issue in changed)
         return Plan(
             {issue.key: _side(issue, "before") for issue in changed if issue.key is not None},
             {issue.key or _NEW: _side(issue, "after") for issue in changed},
             ("create" if created else "update") if changed else "none",
             result={
-                "issues": [issue.shown(issue.changes) for issue in self._planned],
-                "uncompared": sorted(self._wanted.compared.uncompared),
+                "issues": [issue.shown(issue.changes) for issue in issues],
+                "uncompared": sorted(parts.compared.uncompared),
             },
+            data=issues,
         )
 
-    def _all_planned(self) -> list[PlannedIssue]:
+    def _issues(self, parts: WantedParts) -> list[PlannedIssue]:
         """Plan the edits of all issues. The first error ends the task before any write."""
         options = self._options
         if options.issue is not None:
-            return [self._of_issue(self._site.issue(options.issue, self._wanted.names))]
+            return [_edited(parts.site.issue(options.issue, parts.names), parts)]
         if options.match is not None:
-            found = self._search(options.match, 2)
+            found = self._search(parts, options.match, 2)
             if len(found) > 1:
                 raise several([issue.key for issue in found])
-            return [self._of_found(found[0])] if found else [self._of_creation()]
-        found = self._search(str(options.jql), options.max_issues + 1)
+            return [_of_found(found[0], parts)] if found else [self._created(parts)]
+        found = self._search(parts, str(options.jql), options.max_issues + 1)
         if len(found) > options.max_issues:
             raise invalid(
                 f"jql finds more than max_issues ({options.max_issues}) issues: nothing was"
                 " changed; narrow the query, or raise max_issues"
             )
-        return list(first_alone(options.parallel, self._of_found, found))
+        return list(first_alone(options.parallel, lambda issue: _of_found(issue, parts), found))
 
-    def _search(self, jql: str, most: int) -> list[TrackerIssue]:
+    def _search(self, parts: WantedParts, jql: str, most: int) -> list[TrackerIssue]:
         """Return the issues of a search. The search index may be out of date."""
-        asked = JqlSearchOptions(jql, fields=self._searched, max_results=most)
+        # comments are large, and a search truncates them
+        fields = [name for name in parts.names if name != "comment"]
+        asked = JqlSearchOptions(jql, fields=fields, max_results=most)
         result = JqlSearchOperation(self._task, asked).search()
         found = [issue for issue in map(issue_of, result.issues) if issue is not None]
         if len(found) < len(result.issues) or (len(found) < most and not result.complete):
             raise ToolchainError("protocol", f"the search '{jql}' did not show every match")
         return found
 
-    @property
-    def _searched(self) -> list[str]:
-        """Return the fields to search for. Comments are left out: they are large, and a search
-        truncates them.
-        """
-        return [name for name in self._wanted.names if name != "comment"]
+    def _created(self, parts: WantedParts) -> PlannedIssue:
+        """Plan a new issue. Edits that need an existing issue are planned after the creation."""
 
-    def _of_found(self, issue: TrackerIssue) -> PlannedIssue:
-        """Plan the edits of an issue from a search. Read the issue again if it differs."""
-        if not any(part.differs(issue) for part in self._wanted.all):
-            return PlannedIssue(issue.key, "unchanged")
-        return self._of_issue(self._site.issue(issue.key, self._wanted.names))
+        def matching() -> list[str]:
+            return [issue.key for issue in self._search(parts, str(self._options.match), 2)]
 
-    def _of_issue(self, issue: TrackerIssue) -> PlannedIssue:
-        edits = [edit for part in self._wanted.all for edit in part.edits(issue)]
-        changes = tuple(change for edit in edits for change in edit.changes)
-        return PlannedIssue(issue.key, "updated" if edits else "unchanged", changes, edits)
+        creation = Creation(parts.site, self._options, parts.fields, matching)
+        kind, changes = creation.plan()
 
-    def _of_creation(self) -> PlannedIssue:
-        self._creation = Creation(self._site, self._options, self._wanted.fields, self._matching)
-        changes = [*self._creation.plan()]
-        for part in self._wanted.others:
-            changes += part.expected()
-        return PlannedIssue(None, "created", tuple(changes))
+        def create(planned: PlannedIssue) -> None:
+            planned.key = creation.create(kind)
+            planned.done += changes
+            if parts.others:
+                names = [name for part in parts.others for name in part.names]
+                issue = parts.site.issue(planned.key, names)
+                planned.edits = [edit for part in parts.others for edit in part.edits(issue)]
 
-    def _matching(self) -> list[str]:
-        return [issue.key for issue in self._search(str(self._options.match), 2)]
+        later = [change for part in parts.others for change in part.expected()]
+        needs = [name for part in parts.all for name in part.needs]
+        return PlannedIssue(None, "created", (*changes, *later), needs=needs, create=create)
 
     def preflight(self, plan: Plan) -> None:
         """Check the permissions for the planned edits of every issue.
 
         A workflow or a role may grant a permission for some issues of a project only.
         """
-        changed = [issue for issue in self._planned if issue.changes]
+        changed = [issue for issue in plan.data if issue.changes]
         spread(self._options.parallel, self._require_permissions, changed)
 
     def _require_permissions(self, one: PlannedIssue) -> None:
         if one.key is None:
-            what = f"creating an issue in the project '{self._options.project}'"
-            needs = [name for part in self._wanted.all for name in part.needs]
-            permissions.require(self._client, what, needs, projectKey=str(self._options.project))
+            what, place = "creating an issue in the project", str(self._options.project)
+            permissions.require(self._client, f"{what} '{place}'", one.needs, projectKey=place)
         else:
-            needs = [name for edit in one.edits for name in edit.needs]
             what = f"changing the issue '{one.key}'"
-            permissions.require(self._client, what, needs, issueKey=one.key)
+            permissions.require(self._client, what, one.needs, issueKey=one.key)
 
     # -- doing ---------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        todo = [issue for issue in self._planned if issue.changes]
+        issues: list[PlannedIssue] = plan.data
+        todo = [issue for issue in issues if issue.changes]
         stopped: list[ToolchainError] = []
 
         def attempt(one: PlannedIssue) -> None:
@@ -222,56 +221,52 @@ class TrackerIssueOperation:
                     stopped.append(error)
 
         spread(self._options.parallel, attempt, todo)
-        failure = self._failure(todo)
+        failure = _failure(issues)
         if failure is not None:
             raise failure
-        return {"issues": [issue.shown(issue.changes) for issue in self._planned]}
+        return {"issues": [issue.shown(issue.changes) for issue in issues]}
 
     def _write(self, one: PlannedIssue) -> None:
         """Write the edits of an issue in order."""
-        if one.key is None:
-            self._create(one)
+        if one.create is not None:
+            one.create(one)
         for edit in one.edits:
             edit.write()
             one.done += edit.changes
         self._task.progress(f"{one.key}: {one.action}")
 
-    def _create(self, one: PlannedIssue) -> None:
-        """Create an issue, and plan the edits that need an existing issue."""
-        creation = self._creation
-        if creation is None:
-            raise AssertionError("an issue without a key is to be created")
-        one.key = creation.create()
-        later = [change for part in self._wanted.others for change in part.expected()]
-        one.done += [change for change in one.changes if change not in later]
-        others = self._wanted.others
-        if others:
-            names = [name for part in others for name in part.names]
-            issue = self._site.issue(one.key, names)
-            one.edits = [edit for part in others for edit in part.edits(issue)]
 
-    def _failure(self, todo: Sequence[PlannedIssue]) -> ToolchainError | None:
-        """Return a single error for all failed issues. Its result contains the finished edits."""
-        failed = [issue for issue in todo if issue.error is not None]
-        errors = [issue.error for issue in failed if issue.error is not None]
-        if not errors:
-            return None
-        first = errors[0]
-        if len(self._planned) > 1:
-            error_message = "; ".join(dict.fromkeys(error.message for error in errors))
-            message = shorten(
-                f"{len(failed)} of {len(self._planned)} issues failed: {error_message}"
-            )
-            first = _with_message(first, message)
-        shown = [
-            issue.shown(issue.done if issue in todo else issue.changes) for issue in self._planned
-        ]
-        for one, entry in zip(self._planned, shown, strict=True):
-            if one.error is not None:
-                entry["error"] = one.error.as_dict()
-        changed = any(issue.done for issue in todo) or bool(first.result.get("changed"))
-        first.result.update(issues=shown, changed=changed)
-        return first
+def _of_found(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
+    """Plan the edits of an issue from a search. Read the issue again if it differs."""
+    if not any(part.differs(issue) for part in parts.all):
+        return PlannedIssue(issue.key, "unchanged")
+    return _edited(parts.site.issue(issue.key, parts.names), parts)
+
+
+def _edited(issue: TrackerIssue, parts: WantedParts) -> PlannedIssue:
+    edits = [edit for part in parts.all for edit in part.edits(issue)]
+    changes = tuple(change for edit in edits for change in edit.changes)
+    needs = [name for edit in edits for name in edit.needs]
+    return PlannedIssue(issue.key, "updated" if edits else "unchanged", changes, edits, needs)
+
+
+def _failure(issues: Sequence[PlannedIssue]) -> ToolchainError | None:
+    """Return a single error for all failed issues. Its result contains the finished edits."""
+    errors = [issue.error for issue in issues if issue.error is not None]
+    if not errors:
+        return None
+    first = errors[0]
+    if len(issues) > 1:
+        error_message = "; ".join(dict.fromkeys(error.message for error in errors))
+        message = shorten(f"{len(errors)} of {len(issues)} issues failed: {error_message}")
+        first = _with_message(first, message)
+    shown = [issue.shown(issue.done) for issue in issues]
+    for one, entry in zip(issues, shown, strict=True):
+        if one.error is not None:
+            entry["error"] = one.error.as_dict()
+    changed = any(issue.done for issue in issues) or bool(first.result.get("changed"))
+    first.result.update(issues=shown, changed=changed)
+    return first
 
 
 def _with_message(error: ToolchainError, message: str) -> ToolchainError:

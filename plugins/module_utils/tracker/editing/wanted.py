@@ -36,7 +36,7 @@ class WantedParts:
     """The parts in the order of writing: fields, links, attachments, comment, watchers, status."""
 
     def __init__(self, site: Site, options: IssueOptions, files: list[UploadFile]) -> None:
-        self._site, self._options = site, options
+        self.site, self._options = site, options
         self._names = FieldNames(site.client)
         self.compared = ComparedFiles(site, options.compare_max)
         self.fields = FieldsPart(site, self._distinct())
@@ -52,7 +52,7 @@ class WantedParts:
         return list(dict.fromkeys(name for part in self.all for name in part.names))
 
     def _others(self, files: list[UploadFile]) -> Iterator[Part]:
-        options, site = self._options, self._site
+        options, site = self._options, self.site
         if options.links:
             yield LinksPart(site, [(link.type, link.issue) for link in options.links])
         if files:
@@ -100,13 +100,13 @@ class WantedParts:
     def _text(self, text: str) -> Any:
         if not text.strip():
             return None
-        return to_document(text) if self._site.cloud else text
+        return to_document(text) if self.site.cloud else text
 
     def _assignee(self, name: str) -> WantedField:
         """Return the assignee. On a server the name can be compared before the account
         is searched.
         """
-        site = self._site
+        site = self.site
         if site.cloud:
             return WantedField("assignee", "assignee", site.account(name, "assignee"))
 
@@ -119,7 +119,7 @@ class WantedParts:
         for name, value in values.items():
             place = f"{option}.{name}"
             kind = self._names.find(str(name), place)
-            wanted = sent(value, kind.schema, Place(place), cloud=self._site.cloud)
+            wanted = sent(value, kind.schema, Place(place), cloud=self.site.cloud)
             if kind.id in _CHECKS:
                 _CHECKS[kind.id](place, wanted)
             yield WantedField(kind.id, str(name), wanted)

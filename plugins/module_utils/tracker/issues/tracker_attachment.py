@@ -98,7 +98,6 @@ class TrackerAttachmentOperation:
         self._check_options()
         self._client = TrackerClient(task, connections=options.parallel)
         self._contents = AttachmentContents(self._client, self._issue)
-        self._files: list[AttachmentFile] = []
 
     def _check_options(self) -> None:
         require_parallel(self._options.parallel)
@@ -112,24 +111,23 @@ class TrackerAttachmentOperation:
 
     def plan(self) -> Plan:
         found = self._found()
-        self._files = list(bounded(self._options.parallel, self._decide, found))
-        self._warn_of_files_that_stay()
-        coming = [entry for entry in self._files if entry.action == "downloaded"]
+        files = list(bounded(self._options.parallel, self._decide, found))
+        self._warn_of_files_that_stay(files)
+        coming = [entry for entry in files if entry.action == "downloaded"]
         current = {
             entry.path: {"size": entry.present.st_size}
             for entry in coming
             if entry.present is not None
         }
-        wanted = {
+        desired = {
             entry.path: {"size": entry.attachment.size, "id": entry.number} for entry in coming
         }
-        listed = [entry.as_dict({}) for entry in self._files]
+        listed = [entry.as_dict({}) for entry in files]
         uncompared = [
-            f"{self._issue}: {entry.attachment.filename}"
-            for entry in self._files
-            if entry.uncompared
+            f"{self._issue}: {entry.attachment.filename}" for entry in files if entry.uncompared
         ]
-        return plan(current, wanted).with_result(attachments=listed, uncompared=uncompared)
+        planned = plan(current, desired).with_data(files)
+        return planned.with_result(attachments=listed, uncompared=uncompared)
 
     def _found(self) -> list[AttachmentFile]:
         """Return the attachments that match the patterns.
@@ -145,20 +143,20 @@ class TrackerAttachmentOperation:
             )
         attachments = self._described(items or [])
         names = safe_names({number: one.filename for number, one in attachments.items()})
-        given, entries = self._options.patterns, []
-        patterns = Patterns("patterns", given)
+        options, entries = self._options, []
+        patterns = Patterns("patterns", options.patterns)
         for number, attachment in attachments.items():
-            if given is None or patterns.fits(attachment.filename):
-                path = os.path.join(self._options.dest, names[number])
+            if options.patterns is None or patterns.fits(attachment.filename):
+                path = os.path.join(options.dest, names[number])
                 entries.append(AttachmentFile(attachment, path, _present(path)))
-        if given == []:
+        if options.patterns == []:
             self._task.warn("patterns is empty, so that no attachment is named; omit means all")
         for warning in patterns.warnings(f"no attachment of the issue '{self._issue}'"):
             self._task.warn(warning)
         return entries
 
-    def _warn_of_files_that_stay(self) -> None:
-        for entry in self._files:
+    def _warn_of_files_that_stay(self, files: list[AttachmentFile]) -> None:
+        for entry in files:
             if entry.uncompared and entry.file is not None:
                 self._task.warn(
                     f"{entry.path} counts as unchanged by its name and size; its content was not"
@@ -231,8 +229,9 @@ class TrackerAttachmentOperation:
         return self._contents.read(entry.attachment, compare)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        files: list[AttachmentFile] = plan.data
         made = make_folders(self._options.dest)
-        coming = [entry for entry in self._files if entry.action == "downloaded"]
+        coming = [entry for entry in files if entry.action == "downloaded"]
         sizes: dict[str, int] = {}
 
         def download(entry: AttachmentFile) -> AttachmentFile:
@@ -247,12 +246,12 @@ class TrackerAttachmentOperation:
                 _remove(made)
             listed = [
                 entry.as_dict(sizes)
-                for entry in self._files
+                for entry in files
                 if entry.action != "downloaded" or entry.number in sizes
             ]
             error.result = {"changed": bool(sizes), "attachments": listed}
             raise
-        return {"attachments": [entry.as_dict(sizes) for entry in self._files]}
+        return {"attachments": [entry.as_dict(sizes) for entry in files]}
 
     def _download(self, entry: AttachmentFile) -> int:
         """Download an attachment and return its size in bytes.
