@@ -68,6 +68,33 @@ class FetchedFile:
         }
 
 
+@dataclass(frozen=True)
+class FetchPlan:
+    """The files of a task, and the console log if it is fetched."""
+
+    files: list[FetchedFile]
+    console: ConsoleFile | None
+
+    @property
+    def coming(self) -> list[FetchedFile | ConsoleFile]:
+        every: list[FetchedFile | ConsoleFile | None] = [*self.files, self.console]
+        return [each for each in every if each is not None and each.action == "downloaded"]
+
+    def result(self, done: Mapping[str, Fetched], *, planned: bool = False) -> dict[str, Any]:
+        """Return the return values after some files were fetched."""
+
+        def is_reported(each: FetchedFile | ConsoleFile) -> bool:
+            return planned or each.action == "unchanged" or each.place in done
+
+        files = [each.as_dict(done.get(each.place)) for each in self.files if is_reported(each)]
+        console = self.console if self.console and is_reported(self.console) else None
+        return {
+            "files": files,
+            "console": console and console.as_dict(done.get(console.place)),
+            "downloaded_bytes": sum(each.size for each in done.values()),
+        }
+
+
 class CiArtifactOperation:
     """Fetch the files that are missing or differ from the build."""
 
@@ -89,9 +116,6 @@ class CiArtifactOperation:
         self._segment = build_segment(options.build)
         self._server = server_of(task, connections=options.parallel)
         self._patterns = Patterns("patterns", options.patterns)
-        self._files: list[FetchedFile] = []
-        self._console: ConsoleFile | None = None
-        self._console_action = "unchanged"
 
     def plan(self) -> Plan:
         shown, number = self._read()
@@ -99,17 +123,20 @@ class CiArtifactOperation:
         what = f"build #{number} of the job '{self._job.name}'"
         source = ArtifactSource(self._server, path, what)
         targets = {} if self._options.dest is None else self._targets(shown, what)
-        if self._options.console is not None:
-            self._plan_console(self._options.console, path, what, targets)
+        place, console = self._options.console, None
+        if place is not None:
+            if os.path.abspath(place) in map(os.path.abspath, targets.values()):
+                raise invalid(f"console and an artifact would be the same file {place}")
+            console = ConsoleFile(self._server, path, what, place)
         decided = partial(_decided, source)
-        files = list(targets.items())
-        self._files = spread(self._options.parallel, decided, files)
+        files = spread(self._options.parallel, decided, list(targets.items()))
+        fetches = FetchPlan(files, console)
         build = records.shown(shown, self._job, self._task.connection.url)
-        result = {"build": build, **self._result({}, planned=True)}
-        before, after = self._sides()
+        result = {"build": build, **fetches.result({}, planned=True)}
+        before, after = self._sides(fetches)
         if before == after:
             return Plan({}, {}, result=result)
-        return Plan(before, after, "update" if before else "create", result=result)
+        return Plan(before, after, "update" if before else "create", result=result, data=fetches)
 
     def _read(self) -> tuple[Mapping[str, Any], int]:
         """Return the build with its artifacts, and its number: a permalink may point to another
@@ -150,62 +177,34 @@ class CiArtifactOperation:
         found = places(self._options.dest or "", paths, flat=self._options.flat)
         return {artifact: found[artifact.path] for artifact in chosen}
 
-    def _plan_console(
-        self, place: str, path: str, what: str, targets: Mapping[Artifact, str]
-    ) -> None:
-        if os.path.abspath(place) in map(os.path.abspath, targets.values()):
-            raise invalid(f"console and an artifact would be the same file {place}")
-        self._console = ConsoleFile(self._server, path, what, place)
-        if self._console.differs():
-            self._console_action = "downloaded"
-
-    def _sides(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _sides(self, fetches: FetchPlan) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the fetched files by path, before and after the task."""
-        coming = [(each.place, each.present) for each in self._files if each.action != "unchanged"]
-        if self._console is not None and self._console_action != "unchanged":
-            coming.append((self._console.place, self._console.present))
         build = {"job": self._job.name, "build": self._segment}
         before = {
-            place: {"size": file.size, "sha256": file.sha256}
-            for place, file in coming
-            if file is not None
+            each.place: {"size": each.present.size, "sha256": each.present.sha256}
+            for each in fetches.coming
+            if each.present is not None
         }
-        return before, {place: {"from": build} for place, _file in coming}
+        return before, {each.place: {"from": build} for each in fetches.coming}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        fetches: FetchPlan = plan.data
         done: dict[str, Fetched] = {}
 
         def save(file: FetchedFile) -> None:
             done[file.place] = file.source.save(file.artifact, file.place)
             self._task.progress(f"{len(done)} of {len(coming)} artifacts: {file.place}")
 
-        coming = [each for each in self._files if each.action == "downloaded"]
+        coming = [each for each in fetches.files if each.action == "downloaded"]
+        console = fetches.console
         try:
             spread(self._options.parallel, save, coming)
-            if self._console is not None and self._console_action == "downloaded":
-                done[self._console.place] = self._console.save()
+            if console is not None and console.action == "downloaded":
+                done[console.place] = console.save()
         except ToolchainError as error:
-            error.result.update(self._result(done), changed=bool(done))
+            error.result.update(fetches.result(done), changed=bool(done))
             raise
-        return self._result(done)
-
-    def _result(self, done: Mapping[str, Fetched], *, planned: bool = False) -> dict[str, Any]:
-        files = [
-            each.as_dict(done.get(each.place))
-            for each in self._files
-            if planned or each.action == "unchanged" or each.place in done
-        ]
-        console = self._console
-        fetched = None if console is None else done.get(console.place)
-        action = self._console_action
-        is_reported = console is not None and (
-            planned or action == "unchanged" or fetched is not None
-        )
-        return {
-            "files": files,
-            "console": console.as_dict(action, fetched) if console and is_reported else None,
-            "downloaded_bytes": sum(each.size for each in done.values()),
-        }
+        return fetches.result(done)
 
 
 def _decided(source: ArtifactSource, target: tuple[Artifact, str]) -> FetchedFile:

@@ -58,8 +58,9 @@ class ConsoleFile:
         self._server, self._address, self.place = server, f"{path}/consoleText", place
         self._what = f"reading the console log of {what}"
         self.present = local_file(place)
+        self.action = "downloaded" if self._differs() else "unchanged"
 
-    def differs(self) -> bool:
+    def _differs(self) -> bool:
         """Return whether the file is missing or has other bytes; read up to the first
         difference.
         """
@@ -85,14 +86,14 @@ class ConsoleFile:
             validate=_validate,
         )
 
-    def as_dict(self, action: str, fetched: Fetched | None = None) -> dict[str, Any]:
+    def as_dict(self, fetched: Fetched | None = None) -> dict[str, Any]:
         """Return the return value `console`."""
-        known = fetched or (self.present if action == "unchanged" else None)
+        known = fetched or (self.present if self.action == "unchanged" else None)
         return {
             "dest": self.place,
             "size": None if known is None else known.size,
             "sha256": None if known is None else known.sha256,
-            "action": action,
+            "action": self.action,
         }
 
 

@@ -62,11 +62,9 @@ class CiConfigurationOperation:
         self._wanted = _parsed(options)
         for secret in secrets_in("", self._wanted):
             task.hide(secret)
-        self._sent = ""
-        self._live: Mapping[str, Any] = {}
 
     def plan(self) -> Plan:
-        live = self._live = live_configuration(self._server)
+        live = live_configuration(self._server)
         found = compared(self._wanted, live)
         if found.unclear:
             raise invalid("; ".join(found.unclear[:_MAX_NAMED]))
@@ -87,13 +85,14 @@ class CiConfigurationOperation:
             self._task.warn(f"the server cannot export {named}, and may reset it: give its value")
         for secret in secrets_in("", sent):
             self._task.hide(secret)
-        self._sent = str(yaml_dump(sent, allow_unicode=True, sort_keys=False))
-        self._check()
+        body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
+        self._check(body)
         before = {change["path"]: change["before"] for change in found.changes}
         after = {change["path"]: change["after"] for change in found.changes}
-        return Plan(before, after, "update", result=result)
+        return Plan(before, after, "update", result=result, data=(body, live))
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        body, before = plan.data
         # server fact [ci-43]: releases before 2025 have `apply` only
         for action in ("configure", "apply"):
             response = self._server.write(
@@ -104,7 +103,7 @@ class CiConfigurationOperation:
                 validate=refuse_page,
                 verify=lambda: not compared(self._wanted, live_configuration(self._server)).changes,
                 headers=_YAML,
-                body=self._sent.encode(),
+                body=body,
             )
             if response.status == 400:
                 raise response.error("rejected", _messages(response))
@@ -112,10 +111,10 @@ class CiConfigurationOperation:
                 break
         else:
             raise response.error("not_found", "the server has neither configure nor apply")
-        self._verify()
+        self._verify(before)
         return {}
 
-    def _verify(self) -> None:
+    def _verify(self, before: Mapping[str, Any]) -> None:
         """Raise `rejected` for paths that the server did not take over."""
         live = live_configuration(self._server)
         left = compared(self._wanted, live).changes
@@ -124,7 +123,7 @@ class CiConfigurationOperation:
             raise ToolchainError(
                 "rejected",
                 f"configuring the server: it accepted the configuration, but does not keep {named}",
-                result={"changed": live != self._live},
+                result={"changed": live != before},
             )
 
     def _require_losses(self, found: ConfigurationComparison) -> None:
@@ -142,7 +141,7 @@ class CiConfigurationOperation:
                 f" ({self._options.max_deletions})"
             )
 
-    def _check(self) -> None:
+    def _check(self, body: bytes) -> None:
         """Let the server check what would be sent."""
         response = self._server.read(
             "checking the configuration",
@@ -150,7 +149,7 @@ class CiConfigurationOperation:
             method="POST",
             expect=(200, 400),
             headers=_YAML,
-            body=self._sent.encode(),
+            body=body,
         )
         if response.status == 400:
             raise response.error("rejected", _messages(response))

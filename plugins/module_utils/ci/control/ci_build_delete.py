@@ -90,11 +90,9 @@ class CiBuildDeleteOperation:
         self._job = job_of(options.job, task.connection.url)
         self._what = f"deleting builds of the job '{self._job.name}'"
         self._server = server_of(task)
-        self._known: dict[int, dict[str, Any]] = {}
 
     def plan(self) -> Plan:
         known, successful, now = self._read()
-        self._known = {build["number"]: build for build in known}
         rows = [self._row(build, successful) for build in self._selected(known, now)]
         deleted = [row["number"] for row in rows if row["action"] == "deleted"]
         if len(deleted) > self._options.max_deletions:
@@ -112,21 +110,23 @@ class CiBuildDeleteOperation:
             return unchanged({"builds": rows})
         after = [build["number"] for build in known if build["number"] not in deleted]
         before = {"builds": [build["number"] for build in known]}
-        return Plan(before, {"builds": after}, "delete", result={"builds": rows})
+        builds = {build["number"]: build for build in known}
+        return Plan(before, {"builds": after}, "delete", result={"builds": rows}, data=builds)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        builds: Mapping[int, Mapping[str, Any]] = plan.data
         rows = [dict(row) for row in plan.result["builds"]]
         for place, row in enumerate(rows):
             if row["action"] != "deleted":
                 continue
             row["action"] = "kept"
             try:
-                self._delete(self._known[row["number"]], row)
+                self._delete(builds[row["number"]], row)
             except ToolchainError as error:
                 done = rows[: place + (row["action"] != "kept")]
                 error.result = {**error.result, "changed": _is_changed(done), "builds": done}
                 raise
-        self._verify(rows)
+        self._verify(rows, builds)
         return {"builds": rows}
 
     def _read(self) -> tuple[list[dict[str, Any]], int | None, float]:
@@ -223,12 +223,12 @@ class CiBuildDeleteOperation:
     def _is_released(self, path: str) -> bool:
         return (self._shown(path) or {}).get("keepLog") is not True
 
-    def _verify(self, rows: list[dict[str, Any]]) -> None:
+    def _verify(self, rows: list[dict[str, Any]], builds: Mapping[int, Mapping[str, Any]]) -> None:
         """Raise `rejected` for builds that still exist."""
         there = {build["number"] for build in self._read()[0]}
         left = [row for row in rows if row["action"] == "deleted" and row["number"] in there]
         for row in left:
-            row["action"] = self._step_before(row["number"])
+            row["action"] = self._step_before(builds[row["number"]])
         if left:
             raise ToolchainError(
                 "rejected",
@@ -236,9 +236,8 @@ class CiBuildDeleteOperation:
                 result={"changed": _is_changed(rows), "builds": rows},
             )
 
-    def _step_before(self, number: int) -> str:
+    def _step_before(self, build: Mapping[str, Any]) -> str:
         """Return what was done before the deletion of a build."""
-        build = self._known[number]
         if self._options.force and build.get("keepLog") is True:
             return "released"
         return "stopped" if self._options.force and not records.is_over(build) else "kept"

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
-from ...core.plan import Plan, unchanged
+from ...core.plan import Plan, unchanged, without_none
 from ..builds import records
 from ..builds.parameters import Parameters, text
 from ..client import object_of, require_confirmation, server_of
@@ -56,9 +56,8 @@ class CiBuildInputOperation:
 
     def __init__(self, task: Task, options: CiBuildInputOptions) -> None:
         self._options = options
-        given = options.parameters or {}
-        self._given = {name: value for name, value in given.items() if value is not None}
-        if options.action == "abort" and self._given:
+        self._parameters = without_none(options.parameters or {})
+        if options.action == "abort" and self._parameters:
             raise invalid("parameters are for the action proceed: leave them out to abort")
         self._job = job_of(options.job, task.connection.url)
         self._segment = build_segment(options.build)
@@ -71,21 +70,20 @@ class CiBuildInputOperation:
         asked = self._find(pending_inputs(build))
         if asked is None:
             return unchanged({"input": None})
-        if self._options.action == "proceed":
-            self._require_parameters(asked)
+        parameters = self._typed_parameters(asked) if self._options.action == "proceed" else {}
         shown = {"build": records.number_of(build.get("number")), "id": asked["id"]}
         values = {"id": asked["id"], "message": asked["message"], "action": self._options.action}
         plan = Plan({"input": shown}, {"input": {**shown, "action": values["action"]}}, "run")
-        return plan.with_result(input=values)
+        return plan.with_result(input=values).with_data(parameters)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         number, input_id = plan.before["input"]["build"], plan.before["input"]["id"]
         request: str = self._options.action
         form = {}
-        if request == "proceed" and not self._given:
+        if request == "proceed" and not plan.data:
             request = "proceedEmpty"
         elif request == "proceed":
-            values = [{"name": name, "value": self._given[name]} for name in self._given]
+            values = [{"name": name, "value": value} for name, value in plan.data.items()]
             form = {"json": json.dumps({"parameter": values})}
         self._server.write(
             self._what,
@@ -105,10 +103,10 @@ class CiBuildInputOperation:
         fact [ci-6]: 302 is the response to a success, and to a redirect of another program.
         """
         for _attempt in range(_ATTEMPTS):
-            given = self._is_given(number, input_id)
-            if given:
+            done = self._is_given(number, input_id)
+            if done:
                 return
-            if given is None:
+            if done is None:
                 raise ToolchainError(
                     "failed",
                     f"{self._what}: the build was aborted meanwhile, and whether the input was"
@@ -152,19 +150,20 @@ class CiBuildInputOperation:
             + (f", but for {known}" if known else ""),
         )
 
-    def _require_parameters(self, asked: Mapping[str, Any]) -> None:
-        """Raise `invalid` unless the task has a value for each parameter of the input, and no
-        other. The server would continue the pipeline without a missing parameter.
+    def _typed_parameters(self, asked: Mapping[str, Any]) -> dict[str, object]:
+        """Return the values of the parameters. Raises `invalid` unless the task has a value for
+        each parameter of the input, and no other: the server would continue without one.
         """
+        values = self._parameters
         types = {entry["name"]: entry["type"] for entry in asked["parameters"]}
         for wrong, words in (
-            (sorted(set(self._given) - set(types)), "has no parameter"),
-            (sorted(set(types) - set(self._given)), "needs the parameter"),
+            (sorted(set(values) - set(types)), "has no parameter"),
+            (sorted(set(types) - set(values)), "needs the parameter"),
         ):
             if wrong:
                 has = f"it has {', '.join(types)}" if types else "it has none"
                 raise invalid(f"parameters: {described(asked)} {words} {', '.join(wrong)}: {has}")
-        self._given = {name: _value(name, self._given[name], kind) for name, kind in types.items()}
+        return {name: _value(name, values[name], kind) for name, kind in types.items()}
 
     def _is_given(self, number: str, input_id: str) -> bool | None:
         """Return whether the input was given, after a lost response; `None` if someone else may

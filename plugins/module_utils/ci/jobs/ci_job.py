@@ -76,8 +76,6 @@ class CiJobOperation:
         creates = options.folder or source is not None or self._text is not None
         if creates and options.state == "present" and "://" not in str(options.job):
             self._store.check_name()
-        #: Steps of `apply()`, in order.
-        self._steps: list[Callable[[], None]] = []
         #: Someone else created the job meanwhile, exactly as wanted.
         self._made_by_others = False
 
@@ -86,7 +84,7 @@ class CiJobOperation:
         return plan.with_result(job={"name": self._store.job.name, "url": self._store.url})
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        for number, step in enumerate(self._steps):
+        for number, step in enumerate(plan.data):
             try:
                 step()
             except ToolchainError as error:
@@ -162,8 +160,9 @@ class CiJobOperation:
         self._store.check_name()
         self._store.require_folder()
         self._reject_marks(marked(text), "there is no such job")
-        self._steps = [lambda: self._create(text), lambda: self._verify(text)]
-        return Plan("", configuration.normalized(text), "create").with_result(differences=[])
+        steps = [lambda: self._create(text), lambda: self._verify(text)]
+        after = configuration.normalized(text)
+        return Plan("", after, "create", result={"differences": []}, data=steps)
 
     @property
     def _makes_folder(self) -> bool:
@@ -197,9 +196,9 @@ class CiJobOperation:
         self._refuse_stars(text, f"the job '{source.name}'")
         self._check_kind(configuration.kind_of(text) == computed_folders.FOLDER)
         enabled = self._options.enabled
-        self._steps = [lambda: self._store.copy(source), lambda: self._release(enabled)]
+        steps = [lambda: self._store.copy(source), lambda: self._release(enabled)]
         after = configuration.normalized(configuration.with_enabled(text, enabled))
-        return Plan("", after, "create").with_result(differences=[])
+        return Plan("", after, "create", data=steps).with_result(differences=[])
 
     def _release(self, enabled: bool | None) -> None:
         held = self._store.release(enabled)
@@ -224,10 +223,10 @@ class CiJobOperation:
         if not found.found:
             return unchanged({"differences": []}, state=found.before)
         self._refuse_stars(live, "it")
-        paths = [difference.path for difference in found.differences]
         sent = wanted if always else with_kept_secrets(live, wanted)
-        self._steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
-        return Plan(found.before, found.after, "update").with_result(differences=paths)
+        steps = [lambda: self._save(sent, live), lambda: self._verify(sent, found.before)]
+        result = {"differences": [difference.path for difference in found.differences]}
+        return Plan(found.before, found.after, "update", result=result, data=steps)
 
     def _save(self, wanted: str, before: str) -> None:
         """Save a configuration. Server fact [ci-15]: its secrets change with each save, which
@@ -286,20 +285,21 @@ class CiJobOperation:
         self._check_kind("jobs" in shown, computed_folders.is_computed(shown))
         disabled, enabled = is_disabled(shown), self._options.enabled
         before = {"job": self._store.job.name, "enabled": not disabled}
-        differences = []
+        differences: list[str] = []
+        steps: list[Callable[[], None]] = []
         held = shown.get("buildable") is False and not disabled and "jobs" not in shown
         if held and self._source is not None:
             differences.append(_NOT_SAVED)
-            self._steps = [lambda: self._release(enabled)]
+            steps = [lambda: self._release(enabled)]
         if enabled is not None and enabled is disabled:
             differences.append("disabled")
-            self._steps = self._steps or [lambda: self._store.switch(enabled)]
+            steps = steps or [lambda: self._store.switch(enabled)]
         if not differences:
             return unchanged({"differences": []}, state=before)
         after = {**before, "enabled": not disabled if enabled is None else enabled}
         if held:
             before, after = {**before, "saved": False}, {**after, "saved": True}
-        return Plan(before, after, "update").with_result(differences=differences)
+        return Plan(before, after, "update", data=steps).with_result(differences=differences)
 
     def _deletion(self) -> Plan:
         shown = self._store.state()
@@ -314,8 +314,8 @@ class CiJobOperation:
                 f"{self._store.what}: it has {held[0]}, which would be deleted with it; force: true"
                 " allows it"
             )
-        self._steps = [self._store.delete]
-        return Plan(self._normalized_or_name(), "", "delete").with_result(differences=[])
+        live, steps = self._normalized_or_name(), [self._store.delete]
+        return Plan(live, "", "delete", result={"differences": []}, data=steps)
 
     def _normalized_or_name(self) -> str:
         """Return the configuration for the diff; the name if the account must not read it."""

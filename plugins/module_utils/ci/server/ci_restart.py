@@ -76,27 +76,27 @@ class CiRestartOperation:
         self._server = server_of(task)
         self._polling = polling
         self._probe = _PROBES[0]
-        self._before = ServerState(None, None, None)
         self._last_line = ""
         self._reports_builds = True
 
     def plan(self) -> Plan:
-        self._before = self._first_state()
-        values = {"version": self._before.version, "downtime": None}
+        before = self._first_state()
+        values = {"version": before.version, "downtime": None}
         if not self._options.when_plugins_pending:
-            return Plan({}, {"restart": "safe"}, "run", result=values)
+            return Plan({}, {"restart": "safe"}, "run", result=values, data=before)
         pending = self._pending()
         if not pending:
             return unchanged(values)
-        return Plan({}, {"restart": "safe", "pending": pending}, "run", result=values)
+        after = {"restart": "safe", "pending": pending}
+        return Plan({}, after, "run", result=values, data=before)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         polling = self._polling(self._options.wait_timeout, self._options.poll_interval)
-        lost = self._ask(polling)
+        lost = self._ask(polling, plan.data)
         if not self._options.wait:
             return {}
         try:
-            values = self._watched(polling)
+            values = self._watched(polling, plan.data)
         except PollTimeout as error:
             raise lost or _unfinished(error) from None
         except ToolchainError as error:
@@ -133,7 +133,7 @@ class CiRestartOperation:
             found.append("installed updates")
         return found
 
-    def _ask(self, polling: PollInterval) -> ToolchainError | None:
+    def _ask(self, polling: PollInterval, before: ServerState) -> ToolchainError | None:
         """Request the restart once; return the error of a lost response if it is unknown whether
         the server acts.
         """
@@ -144,7 +144,7 @@ class CiRestartOperation:
                 "safeRestart",
                 expect=(200, 201, 202, 204, 302, 303),
                 validate=self._validate,
-                verify=lambda: self._acted(polling),
+                verify=lambda: self._acted(polling, before),
             )
         except ToolchainError as error:
             if error.status == 500:
@@ -169,26 +169,26 @@ class CiRestartOperation:
         if path not in ("", path_of(self._server.connection.url).rstrip("/")):
             raise self._server.failure(response)
 
-    def _acted(self, polling: PollInterval) -> bool | None:
+    def _acted(self, polling: PollInterval, before: ServerState) -> bool | None:
         """Return whether the server acts on a request whose response was lost; `None` if it is
         unknown.
         """
         state = self._verify(polling)
-        if state is None or self._before.quieting is not False:
+        if state is None or before.quieting is not False:
             return None
-        return state.quieting is True or self._is_new(state, was_down=False)
+        return state.quieting is True or _is_new(state, before, was_down=False)
 
-    def _watched(self, polling: PollInterval) -> dict[str, Any]:
+    def _watched(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
         """Wait, interruptible by the user."""
         with interruptible() as say:
             try:
-                return self._waited(polling)
+                return self._waited(polling, before)
             except KeyboardInterrupt:
                 message = f"{_WHAT}: interrupted; the restart continues"
                 say(message)
                 raise ToolchainError("failed", message) from None
 
-    def _waited(self, polling: PollInterval) -> dict[str, Any]:
+    def _waited(self, polling: PollInterval, before: ServerState) -> dict[str, Any]:
         """Wait until the server is up again; return the return values."""
         down_since: float | None = None
         quieting = False
@@ -197,7 +197,7 @@ class CiRestartOperation:
             if state is None:
                 down_since = polling.now() if down_since is None else down_since
                 self._report("the server is down")
-            elif self._is_new(state, was_down=down_since is not None):
+            elif _is_new(state, before, was_down=down_since is not None):
                 downtime = 0.0 if down_since is None else polling.now() - down_since
                 self._server.forget_login()
                 self._report(f"the server is up again, release {state.version}")
@@ -222,12 +222,6 @@ class CiRestartOperation:
             if error.status in (401, 403):
                 raise
             return None
-
-    def _is_new(self, state: ServerState, *, was_down: bool) -> bool:
-        """Return whether the server has restarted; without a session id, whether it was down."""
-        if state.mark is None or self._before.mark is None:
-            return was_down
-        return state.mark != self._before.mark
 
     def _draining(self) -> str:
         """Return the work that a responding server waits for."""
@@ -276,6 +270,13 @@ def _state(response: Response) -> ServerState:
         quieting = None
     version = response.headers.get("X-Jenkins")
     return ServerState(mark, version, quieting if isinstance(quieting, bool) else None)
+
+
+def _is_new(state: ServerState, before: ServerState, *, was_down: bool) -> bool:
+    """Return whether the server has restarted; without a session id, whether it was down."""
+    if state.mark is None or before.mark is None:
+        return was_down
+    return state.mark != before.mark
 
 
 def _unfinished(error: ToolchainError) -> ToolchainError:
