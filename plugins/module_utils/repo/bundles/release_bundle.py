@@ -60,16 +60,13 @@ class ReleaseBundleOperation:
                 options.sources or BundleSourcesOptions(),
                 skips_manifests=options.skip_docker_manifest_resolution,
             )
-        self._content = BundleContent()
-        self._replaces = False
 
     def plan(self) -> Plan:
         found = self._bundle.state()
         if self._sources is None:
             return self._removal(found)
         if found is None:
-            self._content = self._sources.content()
-            return self._creation({})
+            return self._creation({}, self._sources.content())
         if found.running:
             return Plan({}, {}, result={"bundle": self._bundle.shown(found.status)}, waits=True)
         if found.status == COMPLETED:
@@ -80,14 +77,13 @@ class ReleaseBundleOperation:
         """Compare the content of a completed bundle."""
         record = self._bundle.record()
         recorded = objects(record.get("artifacts"))
-        self._content = sources.content(recorded)
-        differences = self._content.differences(recorded)
+        differences = sources.content(recorded).differences(recorded)
         if not differences:
             return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED, record)})
         if not self._options.replace:
             raise self._conflict(differences)
-        self._content = sources.content()
-        return self._creation({"artifacts": [str(one.get("path")) for one in recorded]})
+        paths = [str(one.get("path")) for one in recorded]
+        return self._creation({"artifacts": paths}, sources.content())
 
     def _conflict(self, differences: Sequence[str]) -> ToolchainError:
         return ToolchainError(
@@ -110,25 +106,23 @@ class ReleaseBundleOperation:
                 f"{self._bundle.label} is not complete, the server reports {found.said};"
                 " replace: true deletes and creates it",
             )
-        self._content = sources.content()
-        return self._creation({"status": found.status})
+        return self._creation({"status": found.status}, sources.content())
 
-    def _creation(self, before: Mapping[str, Any]) -> Plan:
-        self._replaces = bool(before)
-        wanted = without_none(
+    def _creation(self, before: Mapping[str, Any], content: BundleContent) -> Plan:
+        desired = without_none(
             {
                 "name": self._bundle.name,
                 "version": self._bundle.version,
                 "project": self._bundle.project,
-                "artifacts": sorted(self._content.wanted.values()) or None,
+                "artifacts": sorted(content.wanted.values()) or None,
                 "query": None if self._options.sources is None else self._options.sources.aql,
             }
         )
-        known = {name: wanted[name] for name in ("name", "version", "project") if name in wanted}
+        known = {name: desired[name] for name in ("name", "version", "project") if name in desired}
         result = {"bundle": self._bundle.shown(None)}
-        if self._replaces:
-            return Plan({**known, **before}, wanted, "update", result=result)
-        return Plan({}, wanted, "create", result=result)
+        if before:
+            return Plan({**known, **before}, desired, "update", result=result, data=content)
+        return Plan({}, desired, "create", result=result, data=content)
 
     def _removal(self, found: Progress | None) -> Plan:
         result = {"bundle": self._bundle.shown(None)}
@@ -153,10 +147,10 @@ class ReleaseBundleOperation:
             self._delete(plan, wait=self._options.wait)
             return {}
         if plan.changed:
-            if self._replaces:
+            if plan.action == "update":
                 self._delete(plan, wait=True)
             self._create(self._sources)
-        return {"bundle": self._finished(self._sources, created=plan.changed)}
+        return {"bundle": self._finished(self._sources, plan.data)}
 
     def _delete(self, plan: Plan, *, wait: bool) -> None:
         bundle, doing = self._bundle, f"deleting {self._bundle.label}"
@@ -197,8 +191,11 @@ class ReleaseBundleOperation:
         """Return the status of a bundle, which may appear with a delay."""
         return self._bundle.status() or Progress("PENDING")
 
-    def _finished(self, sources: Sources, *, created: bool) -> dict[str, Any]:
-        """Wait for the end of the creation, by whomever, and compare the content."""
+    def _finished(self, sources: Sources, created: BundleContent | None) -> dict[str, Any]:
+        """Wait for the end of the creation, by whomever, and compare the content.
+
+        :param created: the content if this task has created the bundle
+        """
         bundle = self._bundle
         if not self._options.wait:
             found = bundle.status()
@@ -206,17 +203,17 @@ class ReleaseBundleOperation:
         try:
             found = bundle.follow(f"creating {bundle.label}", self._status, self._options.polling())
         except ToolchainError as error:
-            error.result.setdefault("changed", created)
+            error.result.setdefault("changed", created is not None)
             raise
         if found is None or found.status != COMPLETED:
             status = "" if found is None else found.status
             raise ToolchainError("failed", f"creating {bundle.label}: it has the status {status}")
         record = bundle.record()
         recorded = objects(record.get("artifacts"))
-        content = self._content if created else sources.content(recorded)
+        content = sources.content(recorded) if created is None else created
         differences = content.differences(recorded)
         if differences:
             conflict = self._conflict(differences)
-            conflict.result["changed"] = created
+            conflict.result["changed"] = created is not None
             raise conflict
         return bundle.shown(COMPLETED, record)

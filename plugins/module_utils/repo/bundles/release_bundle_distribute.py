@@ -70,8 +70,6 @@ class ReleaseBundleDistributeOperation:
             raise invalid("mappings and create_repositories require state=present")
         verb = "deleting on its sites" if self._deletes else "distributing"
         self._doing = f"{verb} {self._bundle.label}"
-        self._known: frozenset[str] = frozenset()
-        self._id: str | None = None
 
     def plan(self) -> Plan:
         if self._bundle.is_predicted:
@@ -82,8 +80,8 @@ class ReleaseBundleDistributeOperation:
         if newest is not None and newest.deletes == self._deletes and newest.progress.running:
             wanted = reach.has_any(self._rules) if self._deletes else not reach.has_all(self._rules)
             if not wanted:
-                self._id = newest.id
-                return Plan({}, {}, result={"distribution": newest.as_dict()}, waits=True)
+                result = {"distribution": newest.as_dict()}
+                return Plan({}, {}, result=result, waits=True, data=trackers)
         if self._deletes:
             if not reach.has_any(self._rules):
                 return self._nothing(newest)
@@ -91,18 +89,16 @@ class ReleaseBundleDistributeOperation:
             return self._nothing([tracker for tracker in trackers if not tracker.deletes][-1])
         else:
             self._bundle.require_completed()
-        return self._planned(sorted(reach.reached))
+        return self._planned(sorted(reach.reached)).with_data(trackers)
 
     def _read(self) -> list[Tracker]:
-        """Return the trackers, and remember their ids; none if a bundle to delete is absent."""
+        """Return the trackers; none if a bundle to delete is absent."""
         try:
-            found = read_trackers(self._bundle)
+            return read_trackers(self._bundle)
         except ToolchainError as error:
             if error.status != 404 or not self._deletes or isinstance(error, InterfaceMissing):
                 raise
-            found = []
-        self._known = frozenset(tracker.id for tracker in found)
-        return found
+            return []
 
     def _nothing(self, tracker: Tracker | None) -> Plan:
         return Plan(
@@ -119,18 +115,21 @@ class ReleaseBundleDistributeOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         bundle, options = self._bundle, self._options
+        known: list[Tracker] = plan.data
+        tracker = None if plan.changed else known[-1].id
         try:
-            if plan.changed:
+            if tracker is None:
                 if options.wait and not self._deletes:
                     bundle.follow(f"creating {bundle.label}", bundle.status, options.polling())
-                self._send()
-            return {"distribution": self._finished()}
+                tracker = self._send({each.id for each in known})
+            return {"distribution": self._finished(tracker)}
         except ToolchainError as error:
-            if self._id is not None:
+            if tracker is not None:
                 error.result.setdefault("changed", plan.changed)
             raise
 
-    def _send(self) -> None:
+    def _send(self, known: set[str]) -> str:
+        """Send the request, and return the id of its tracker."""
         options = self._options
         body: dict[str, Any] = {
             "dry_run": False,
@@ -143,36 +142,39 @@ class ReleaseBundleDistributeOperation:
                 {"input": mapping.input, "output": mapping.output} for mapping in options.mappings
             ]
             body["modifications"] = {"mappings": mappings}
+        new: list[str] = []
+
+        def was_sent() -> bool:
+            new[:] = [
+                tracker.id
+                for tracker in read_trackers(self._bundle)
+                if tracker.id not in known and tracker.deletes == self._deletes
+            ]
+            return bool(new)
+
         kind = "remote_delete" if self._deletes else "distribute"
         response = self._bundle.write(
             self._doing,
             "POST",
             self._bundle.path(f"distribution/{kind}"),
-            verify=self._was_sent,
+            verify=was_sent,
             json=body,
         )
-        self._id = _id_in(response) or self._id
-        if self._id is None and not self._was_sent():
+        tracker = _id_in(response)
+        if tracker is not None:
+            return tracker
+        if not new and not was_sent():
             raise ToolchainError(
                 "failed", f"{self._doing}: the server reported success, but has no tracker of it"
             )
+        return new[-1]
 
-    def _was_sent(self) -> bool:
-        """Return whether there is a new tracker of this kind; remember it."""
-        new = [
-            tracker.id
-            for tracker in read_trackers(self._bundle)
-            if tracker.id not in self._known and tracker.deletes == self._deletes
-        ]
-        self._id = new[-1] if new else None
-        return bool(new)
-
-    def _finished(self) -> dict[str, Any]:
+    def _finished(self, tracker: str) -> dict[str, Any]:
         """Wait for the end of the tracker, by whomever it was started."""
         last: list[Tracker] = []
 
         def status() -> Progress:
-            last[:] = [read_tracker(self._bundle, str(self._id))]
+            last[:] = [read_tracker(self._bundle, tracker)]
             return last[0].progress
 
         if not self._options.wait:

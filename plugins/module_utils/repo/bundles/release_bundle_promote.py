@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -59,29 +59,26 @@ class ReleaseBundlePromoteOperation:
                 repository_key(name, key)
         self._options, self._bundle = options, Bundle(task, options)
         self._doing = f"promoting {self._bundle.label} to {options.environment}"
-        self._known: Sequence[int] = ()
-        self._millis: int | None = None
 
     def plan(self) -> Plan:
         if self._bundle.is_predicted:
             return self._planned(None)
-        newest = self._newest()
+        found = self._promotions()
+        known = [promotion.millis for promotion in found]
+        newest = max(found, key=lambda one: one.millis, default=None)
         if newest is not None and newest.counts and self._is_wanted(newest):
-            self._millis = newest.millis
             shown = {"promotion": newest.as_dict()}
-            return Plan({}, {}, result=shown, waits=newest.progress.running)
+            return Plan({}, {}, result=shown, waits=newest.progress.running, data=known)
         self._bundle.require_completed()
-        return self._planned(newest)
+        return self._planned(newest).with_data(known)
 
-    def _newest(self) -> BundlePromotion | None:
-        """Return the newest promotion to the environment, and remember all of them."""
-        found = [
+    def _promotions(self) -> list[BundlePromotion]:
+        """Return the promotions to the environment."""
+        return [
             promotion
             for promotion in read_promotions(self._bundle)
             if promotion.environment == self._options.environment
         ]
-        self._known = [promotion.millis for promotion in found]
-        return max(found, key=lambda one: one.millis, default=None)
 
     def _is_wanted(self, newest: BundlePromotion) -> bool:
         """Return whether a promotion has the given repositories; those that are not given are not
@@ -122,18 +119,21 @@ class ReleaseBundlePromoteOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         bundle, options = self._bundle, self._options
+        known: list[int] = plan.data
+        millis = None if plan.changed else max(known)
         try:
-            if plan.changed:
+            if millis is None:
                 if options.wait:
                     bundle.follow(f"creating {bundle.label}", bundle.status, options.polling())
-                self._send()
-            return {"promotion": self._finished()}
+                millis = self._send(known)
+            return {"promotion": self._finished(millis)}
         except ToolchainError as error:
-            if self._millis is not None:
+            if millis is not None:
                 error.result.setdefault("changed", plan.changed)
             raise
 
-    def _send(self) -> None:
+    def _send(self, known: list[int]) -> int:
+        """Promote the bundle, and return the identity of the promotion."""
         options = self._options
         body = without_none(
             {
@@ -148,29 +148,25 @@ class ReleaseBundlePromoteOperation:
             self._bundle.path("promotion/records"),
             query={"operation": options.operation},
             signing_key=options.signing_key,
-            verify=self._was_sent,
+            verify=lambda: self._new(known) is not None,
             json=body,
         )
-        self._millis = _millis_in(response)
-        if self._millis is None and not self._was_sent():
+        millis = _millis_in(response)
+        millis = self._new(known) if millis is None else millis
+        if millis is None:
             raise ToolchainError(
                 "failed", f"{self._doing}: the server reported success, but records no promotion"
             )
+        return millis
 
-    def _was_sent(self) -> bool:
-        """Return whether there is a new promotion to the environment; remember it."""
-        known = set(self._known)
-        new = [
-            promotion.millis
-            for promotion in read_promotions(self._bundle)
-            if promotion.environment == self._options.environment and promotion.millis not in known
-        ]
-        self._millis = max(new, default=None)
-        return bool(new)
+    def _new(self, known: list[int]) -> int | None:
+        """Return the newest promotion to the environment if it is not among the known ones."""
+        found = [promotion.millis for promotion in self._promotions()]
+        return max(set(found) - set(known), default=None)
 
-    def _finished(self) -> dict[str, Any]:
+    def _finished(self, number: int) -> dict[str, Any]:
         """Wait for the end of the promotion, by whomever, and return it."""
-        path = self._bundle.path("promotion/statuses", str(self._millis))
+        path = self._bundle.path("promotion/statuses", str(number))
 
         def status() -> Progress:
             return progress_of(self._bundle.read("reading a promotion", path))
@@ -179,11 +175,8 @@ class ReleaseBundlePromoteOperation:
             found = self._bundle.follow(self._doing, status, self._options.polling())
             if found is not None and found.status != COMPLETED:
                 raise ToolchainError("failed", f"{self._doing}: it has the status {found.said}")
-        return self._shown()
-
-    def _shown(self) -> dict[str, Any]:
         for promotion in read_promotions(self._bundle):
-            if promotion.millis == self._millis:
+            if promotion.millis == number:
                 included = self._options.included_repositories
                 return {
                     **promotion.as_dict(),
