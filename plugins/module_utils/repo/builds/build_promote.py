@@ -14,7 +14,7 @@ from ...core.http.messages import Response
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
-from ...core.plan import Plan, without_none
+from ...core.plan import Action, Plan, without_none
 from .. import aql
 from ..client import RepoClient, refuse_page, repository_key
 from ..error_text import errors_in
@@ -93,18 +93,17 @@ class BuildPromoteOperation:
         )
         self._client = RepoClient(task)
         self._build = self._client, self._name, self._number, options.project
-        self._current = BuildSnapshot({})
         self._resolve = functools.cache(self._read_target)  # also warns once for each target
 
     def plan(self) -> Plan:
         options = self._options
-        current = self._current = self._read()
+        current = self._read(BuildSnapshot({}, options.target_repo))
         newest = current.newest
         if newest is not None and not options.force and self._is_passed(current):
             return nothing_to_do(newest)
         if options.target_repo and not (newest and newest.repository == options.target_repo):
             target, error = self._resolve(options.target_repo)
-            current = self._current = replace(current, target=target, target_error=error)
+            current = replace(current, target=target, target_error=error)
         missing: Sequence[str] = ()
         if not options.force and self._is_promoted(current):
             # files that were found by their properties are in the target
@@ -113,7 +112,7 @@ class BuildPromoteOperation:
                 return nothing_to_do(newest or Promotion(None, current.target))
             self._require_copy(current, missing)
         if options.gate and records.predicted_record(*self._build) is None:
-            self._validate(self._rehearse())
+            self._validate(self._rehearse(current))
         return self._planned(current, missing)
 
     def _planned(self, current: BuildSnapshot, missing: Sequence[str]) -> Plan:
@@ -123,13 +122,12 @@ class BuildPromoteOperation:
         if missing:
             before["missing_files"], after["missing_files"] = list(missing), []
         result = result_of(wanted, promoted=False, missing=missing)
-        return Plan(before, after, "update" if before else "create", result=result)
+        action: Action = "update" if before else "create"
+        return Plan(before, after, action, result=result, data=current)
 
-    def _read(self) -> BuildSnapshot:
+    def _read(self, known: BuildSnapshot) -> BuildSnapshot:
         """Read the record; keep the known target repository."""
-        record = records.expected_record(*self._build)
-        known = self._current
-        return replace(known, record=record, target=known.target or self._options.target_repo)
+        return replace(known, record=records.expected_record(*self._build))
 
     def _read_target(self, target: str) -> tuple[str, ToolchainError | None]:
         """Return the repository that receives the files for this target, and why it is not known.
@@ -266,16 +264,15 @@ class BuildPromoteOperation:
         if self._options.gate or records.predicted_record(*self._build) is not None:
             return
         if self._client.rehearses_promotions():
-            self._validate(self._rehearse())
-        elif self._current.target_error is not None:
-            raise self._current.target_error
+            self._validate(self._rehearse(plan.data))
+        elif plan.data.target_error is not None:
+            raise plan.data.target_error
 
-    def _rehearse(self) -> Response:
+    def _rehearse(self, known: BuildSnapshot) -> Response:
         """Send the promotion with `dryRun`, which is a read [W2.1].
 
         Raises `failed` if the server ignored `dryRun` and promoted the build.
         """
-        known = len(self._current.history)
         response = self._client.transport.read(
             f"rehearsing the promotion of {self._label}",
             self._path,
@@ -285,7 +282,7 @@ class BuildPromoteOperation:
             expect=(200, 201, 202, 204, 400),
             validate=refuse_page,
         )
-        if not self._client.rehearses_promotions() and len(self._read().history) > known:
+        if not self._client.rehearses_promotions() and self._read(known).is_newer_than(known):
             error = response.error("failed", "the server ignored the dry run and has promoted")
             error.result["changed"] = True
             raise error
@@ -300,10 +297,10 @@ class BuildPromoteOperation:
             json=self._body(),
             expect=(200, 201, 202, 204, 400),
             validate=refuse_page,
-            verify=self._was_done,
+            verify=lambda: self._was_done(plan.data),
         )
         messages = self._validate(response)
-        current = self._read()
+        current = self._read(plan.data)
         self._require_promoted(response, current, messages)
         if plan.result["missing_files"]:
             self._require_files(response, current, messages)
@@ -312,17 +309,17 @@ class BuildPromoteOperation:
             recorded = current.newest.as_dict()
         return {"messages": messages, "promotion": recorded}
 
-    def _was_done(self) -> bool | None:
+    def _was_done(self, known: BuildSnapshot) -> bool | None:
         """Return whether the server promoted the build although its response was lost.
 
         `None`: unknown, for instance if the record has another new promotion.
         """
-        current, known = self._read(), len(self._current.history)
-        added = len(current.history) > known
+        current = self._read(known)
+        added = current.is_newer_than(known)
         if added or self._options.status is None:
             done = self._is_promoted(current)
             return None if not done and (added or self._has_begun(current)) else done
-        conclusive = known or self._client.dialect.record_shows_promotions
+        conclusive = known.history or self._client.dialect.record_shows_promotions
         return False if conclusive and not self._has_begun(current) else None
 
     def _has_begun(self, current: BuildSnapshot) -> bool:

@@ -13,7 +13,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.paths.globs import has_wildcards, matcher
-from ...core.plan import Plan, without_none
+from ...core.plan import Action, Plan, without_none
 from ...core.secret import (
     clean_url,
     hidden,
@@ -28,7 +28,7 @@ from . import records
 from .build_info import NO_BUILDS
 from .build_properties import BuildProperties, Place
 from .promotions import promotions
-from .publication import Publication, milliseconds
+from .publication import Publication, PublicationPlan, milliseconds
 from .published_files import PublishedFile, PublishedFileOptions, files_of, with_digests
 from .published_modules import BuildModule, modules_of
 
@@ -99,11 +99,8 @@ class BuildPublishOperation:
         self._name, self._number = options.build_name, options.build_number
         self._label = f"the build '{self._name}' #{self._number}"
         self._modules = self._named()
-        self._wanted = _publication(options)
+        self._publication = _publication(options)
         self._client = RepoClient(task, connections=options.parallel)
-        self._record: dict[str, Any] = {}
-        self._is_to_be_sent = False
-        self._unmarked: dict[Place, Any] = {}
 
     def plan(self) -> Plan:
         if not self._client.dialect.publishes_builds:
@@ -114,14 +111,14 @@ class BuildPublishOperation:
         ]
         known = {file.place: file for file in with_digests(self._client, files)}
         modules = [module.as_dict(known) for module in self._modules]
-        self._wanted = replace(self._wanted, modules=modules)
-        differences = [] if there is None else self._wanted.differences(there)
+        publication = replace(self._publication, modules=modules)
+        differences = [] if there is None else publication.differences(there)
         if there is not None and differences:
             self._require_replaceable(there, differences)
-        self._is_to_be_sent = there is None or bool(differences)
-        self._record = self._wanted.record(there) if self._is_to_be_sent else dict(there or {})
-        self._unmarked = self._lacking(known)
-        return self._planned(there)
+        sends = there is None or bool(differences)
+        record = publication.record(there) if sends else dict(there or {})
+        unmarked = self._lacking(known, record)
+        return self._planned(PublicationPlan(publication, there, record, sends, unmarked))
 
     def _named(self) -> list[BuildModule]:
         options = self._options
@@ -173,72 +170,62 @@ class BuildPublishOperation:
                 " replaced: promote it again, so that the target gets the new files"
             )
 
-    def _lacking(self, known: Mapping[str, PublishedFile]) -> dict[Place, Any]:
+    def _lacking(
+        self, known: Mapping[str, PublishedFile], record: Mapping[str, Any]
+    ) -> dict[Place, Any]:
         if not self._options.mark_artifacts:
             return {}
         files = [known[file.place] for module in self._modules for file in module.artifacts]
-        return dict(self._build_properties.missing(files))
+        return dict(self._build_properties(record).missing(files))
 
-    @property
-    def _build_properties(self) -> BuildProperties:
-        timestamp = milliseconds(self._record.get("started"))
+    def _build_properties(self, record: Mapping[str, Any]) -> BuildProperties:
+        timestamp = milliseconds(record.get("started"))
         return BuildProperties(self._client, self._name, self._number, timestamp)
 
-    def _planned(self, there: Mapping[str, Any] | None) -> Plan:
-        marked = [f"{repo}/{path}" for repo, path in self._unmarked]
-        result = {"build": _shown(self._record), "marked": marked}
-        if not self._is_to_be_sent and not marked:
+    def _planned(self, data: PublicationPlan) -> Plan:
+        marked = [f"{repo}/{path}" for repo, path in data.unmarked]
+        result = {"build": _shown(data.record), "marked": marked}
+        if not data.sends and not marked:
             return Plan({}, {}, result=result)
-        before, after = self._sides(there)
+        before, after = data.sides()
         if marked:
-            before["marks"], after["marks"] = self._mark_sides(there)
-        return Plan(before, after, "create" if there is None else "update", result=result)
+            before["marks"], after["marks"] = self._mark_sides(data)
+        action: Action = "create" if data.there is None else "update"
+        return Plan(before, after, action, result=result, data=data)
 
-    def _mark_sides(self, there: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _mark_sides(self, data: PublicationPlan) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return both sides of the diff of the marks, without the timestamp if the task
         chooses it.
         """
-        wanted = dict(self._build_properties.wanted)
-        if there is None and self._wanted.started is None:
+        wanted = dict(self._build_properties(data.record).wanted)
+        if data.there is None and data.publication.started is None:
             del wanted["build.timestamp"]
         before = {
             "/".join(place): {
                 name: values for name, values in build_properties.items() if name in wanted
             }
-            for place, build_properties in self._unmarked.items()
+            for place, build_properties in data.unmarked.items()
         }
-        return before, {"/".join(place): wanted for place in self._unmarked}
-
-    def _sides(self, there: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both sides of the diff: the managed parts of the record."""
-        if not self._is_to_be_sent:
-            return {}, {}
-        names = [*self._wanted.managed(), "properties"]
-        if self._wanted.started is not None:
-            names.append("started")
-        after = {name: self._record[name] for name in names if self._record.get(name)}
-        if there is None:
-            return {}, {"name": self._name, "number": self._number, **after}
-        return {name: there[name] for name in names if there.get(name)}, after
+        return before, {"/".join(place): wanted for place in data.unmarked}
 
     def predict(self, plan: Plan) -> None:
         project = self._options.project
-        records.predict_record(self._client, self._name, self._number, project, self._record)
+        records.predict_record(self._client, self._name, self._number, project, plan.data.record)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        if self._is_to_be_sent:
-            self._send()
+        data: PublicationPlan = plan.data
+        record = self._send(data) if data.sends else data.record
         try:
-            self._build_properties.write(list(self._unmarked))
+            self._build_properties(record).write(list(data.unmarked))
         except ToolchainError as error:
-            error.result.setdefault("build", _shown(self._record))
-            if self._is_to_be_sent:
+            error.result.setdefault("build", _shown(record))
+            if data.sends:
                 error.with_hint("the build record is published")
             raise
-        return {"build": _shown(self._record)}
+        return {"build": _shown(record)}
 
-    def _send(self) -> None:
-        """Publish the record, and verify the stored record."""
+    def _send(self, data: PublicationPlan) -> Mapping[str, Any]:
+        """Publish the record; verify and return the stored record."""
         what = f"publishing {self._label}"
         try:
             self._client.write(
@@ -246,8 +233,8 @@ class BuildPublishOperation:
                 "PUT",
                 "api/build",
                 query={"project": self._options.project},
-                json={name: value for name, value in self._record.items() if value is not None},
-                verify=self._is_there,
+                json=without_none(data.record),
+                verify=lambda: self._is_there(data.publication),
             )
         except ToolchainError as error:
             if error.status == 403 and self._options.replace:
@@ -260,8 +247,8 @@ class BuildPublishOperation:
                 raise
             # server fact [repo-29]: the record may appear with a delay
             self._task.warn(f"{what}: the server took it, but does not show it yet")
-            return
-        lost = self._wanted.differences(found)
+            return data.record
+        lost = data.publication.differences(found)
         if lost:
             raise ToolchainError(
                 "failed",
@@ -269,16 +256,16 @@ class BuildPublishOperation:
                 f" {shorten(', '.join(lost), 400)}",
                 result={"build": _shown(found)},
             )
-        self._record = dict(found)
+        return found
 
-    def _is_there(self) -> bool:
+    def _is_there(self, publication: Publication) -> bool:
         try:
             found = self._read_record()
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
             return False
-        return not self._wanted.differences(found)
+        return not publication.differences(found)
 
 
 def _shown(record: Mapping[str, Any]) -> dict[str, Any]:

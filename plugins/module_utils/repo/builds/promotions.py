@@ -79,6 +79,10 @@ class BuildSnapshot:
     def history(self) -> list[Promotion]:
         return promotions(self.record)
 
+    def is_newer_than(self, earlier: BuildSnapshot) -> bool:
+        """Return whether the record got a promotion since the earlier snapshot."""
+        return len(self.history) > len(earlier.history)
+
     @property
     def newest(self) -> Promotion | None:
         return self.history[-1] if self.history else None

@@ -131,6 +131,35 @@ class Publication:
         return {**kept, **self._properties()}
 
 
+@dataclass(frozen=True)
+class PublicationPlan:
+    """A publication, the record on the server before the task, and the record after it.
+
+    :param sends: whether the record is missing or differs
+    :param unmarked: repository and path of files without the properties of the build, with their
+        current properties
+    """
+
+    publication: Publication
+    there: Mapping[str, Any] | None
+    record: Mapping[str, Any]
+    sends: bool
+    unmarked: Mapping[tuple[str, str], Any]
+
+    def sides(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return both sides of the diff: the managed parts of the record."""
+        if not self.sends:
+            return {}, {}
+        wanted, there = self.publication, self.there
+        names = [*wanted.managed(), "properties"]
+        if wanted.started is not None:
+            names.append("started")
+        after = {name: self.record[name] for name in names if self.record.get(name)}
+        if there is None:
+            return {}, {"name": wanted.name, "number": wanted.number, **after}
+        return {name: there[name] for name in names if there.get(name)}, after
+
+
 def _has(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(there.get(name) == value for name, value in wanted.items())
 
