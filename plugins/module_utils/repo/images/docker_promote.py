@@ -75,22 +75,18 @@ class DockerPromoteOperation:
         ):
             raise invalid(f"'{self._source}' would be promoted to where it is")
         self._client = RepoClient(task)
-        self._states: list[TagState] = []
-        self._requests: list[PromotionRequest] = []
 
     def plan(self) -> Plan:
-        self._states = self._read(self._names)
-        self._refuse_missing()
-        self._require_digest()
-        pending = [state for state in self._states if self._is_pending(state)]
+        states = self._read(self._names)
+        self._refuse_missing(states)
+        self._require_digest(states)
+        pending = [state for state in states if self._is_pending(state)]
+        if not pending:
+            return Plan({}, {}, result=self._result(states, {}))
+        requests = [PromotionRequest(state.tag, [state]) for state in pending]
         if self._names is None:
             # the server is asked for the image, and promotes all of its tags
-            pending = self._states if pending else []
-            self._requests = [PromotionRequest(None, pending)] if pending else []
-        else:
-            self._requests = [PromotionRequest(state.tag, [state]) for state in pending]
-        if not pending:
-            return Plan({}, {}, result=self._result({}))
+            pending, requests = states, [PromotionRequest(None, states)]
         if not any(state.target for state in pending):
             repositories.require_shown(self._client, self._target.repo)
         for state in pending:
@@ -107,8 +103,8 @@ class DockerPromoteOperation:
             self._target, {tag_state.target_tag: tag_state.source for tag_state in pending}
         )
         action: Action = "update" if before else "create"
-        result = self._result({tag_state.tag: tag_state.promoted for tag_state in pending})
-        return Plan(before, after, action, result=result)
+        result = self._result(states, {tag_state.tag: tag_state.promoted for tag_state in pending})
+        return Plan(before, after, action, result=result, data=(states, requests))
 
     def _read(self, names: Mapping[str, str] | None) -> list[TagState]:
         """Return the state of the tags on both sides. Without names: all tags of the source, or if
@@ -132,17 +128,15 @@ class DockerPromoteOperation:
             return False
         return self._options.force or not state.is_done(copy=self._copy)
 
-    def _refuse_missing(self) -> None:
+    def _refuse_missing(self, states: Sequence[TagState]) -> None:
         """Raise `not_found` before anything is promoted if a tag is neither in the source nor
         promoted.
         """
-        if self._names is None and not self._states:
+        if self._names is None and not states:
             message = f"promoting '{self._source}': it does not exist, or has no tags"
             raise ToolchainError("not_found", message, status=404)
         missing = [
-            state
-            for state in self._states
-            if state.source is None and not state.is_done(copy=self._copy)
+            state for state in states if state.source is None and not state.is_done(copy=self._copy)
         ]
         if not missing:
             return
@@ -156,14 +150,14 @@ class DockerPromoteOperation:
             f"promoting {what}: the server returned 404, it does not exist, and its target"
             f" {targets} {how}",
             status=404,
-            result={"tags": [self._shown(tag_state, {}, tags) for tag_state in self._states]},
+            result={"tags": [_shown_tag(tag_state, {}, tags) for tag_state in states]},
         )
 
-    def _require_digest(self) -> None:
+    def _require_digest(self, states: Sequence[TagState]) -> None:
         """Raise `conflict` if the tag is not the image that its digest names."""
         if self._digest is None:
             return
-        (state,) = self._states
+        (state,) = states
         found = state.source if state.source is not None else state.target
         if found == registry.PRESENT:
             message = f"whether '{self._source}:{state.tag}' has {self._digest} is unknown"
@@ -178,8 +172,10 @@ class DockerPromoteOperation:
             name = f"{self._target}:{state.target_tag}"
             self._task.warn(f"the promotion overwrites '{name}'{held}")
 
-    def _result(self, promoted: Mapping[str, TagState], message: str = "") -> dict[str, Any]:
-        tags = [self._shown(state, promoted, {}) for state in self._states]
+    def _result(
+        self, states: Sequence[TagState], promoted: Mapping[str, TagState], message: str = ""
+    ) -> dict[str, Any]:
+        tags = [_shown_tag(state, promoted, {}) for state in states]
         one = tags[0] if self._options.tags is None and self._names is not None else {}
         return {
             "source_digest": one.get("source_digest"),
@@ -188,16 +184,9 @@ class DockerPromoteOperation:
             "message": message,
         }
 
-    def _shown(
-        self, state: TagState, promoted: Mapping[str, TagState], failed: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        if state.tag in failed:
-            return state.shown("failed")
-        if state.tag in promoted:
-            return promoted[state.tag].shown("promoted")
-        return state.shown("unchanged")
-
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        states: list[TagState]
+        states, requests = plan.data
         done: dict[str, TagState] = {}
         words: dict[str, None] = {}
         failed: dict[str, ToolchainError] = {}
@@ -211,29 +200,11 @@ class DockerPromoteOperation:
                 words[message] = None
                 done.update((state.tag, state) for state in after)
 
-        spread(self._client.connections, work, self._requests)
+        spread(self._client.connections, work, requests)
         if failed:
-            raise self._failure(failed, done)
-        return self._result(done, "; ".join(words))
-
-    def _failure(
-        self, failed: Mapping[str, ToolchainError], done: Mapping[str, TagState]
-    ) -> ToolchainError:
-        """Return the first error with the names of the other failed tags; their errors are in
-        `tags`.
-        """
-        tags = [self._shown(state, done, failed) for state in self._states]
-        for shown in tags:
-            if shown["tag"] in failed:
-                shown["error"] = failed[shown["tag"]].message
-        names = [shown["tag"] for shown in tags if shown["tag"] in failed]
-        error = failed[names[0]]
-        if len(self._requests) > 1:
-            error.with_hint(
-                f"{len(names)} of {len(self._requests)} tags were not promoted: {', '.join(names)}"
-            )
-        error.result.setdefault("tags", tags)
-        return error
+            tags = [_shown_tag(state, done, failed) for state in states]
+            raise _failure(failed, tags, len(requests))
+        return self._result(states, done, "; ".join(words))
 
     def _promote(self, request: PromotionRequest) -> tuple[str, list[TagState]]:
         """Send a request and read its effect; return the server's message, and the tags
@@ -310,6 +281,35 @@ class DockerPromoteOperation:
             f"promoting '{self._source}': the server reported success, but {reason}{error_message}",
             detail=message or None,
         )
+
+
+def _shown_tag(
+    state: TagState, promoted: Mapping[str, TagState], failed: Mapping[str, Any]
+) -> dict[str, Any]:
+    if state.tag in failed:
+        return state.shown("failed")
+    if state.tag in promoted:
+        return promoted[state.tag].shown("promoted")
+    return state.shown("unchanged")
+
+
+def _failure(
+    failed: Mapping[str, ToolchainError], tags: list[dict[str, Any]], count: int
+) -> ToolchainError:
+    """Return the first error with the names of the other failed tags; their errors are in
+    `tags`.
+
+    :param count: number of requests
+    """
+    for shown in tags:
+        if shown["tag"] in failed:
+            shown["error"] = failed[shown["tag"]].message
+    names = [shown["tag"] for shown in tags if shown["tag"] in failed]
+    error = failed[names[0]]
+    if count > 1:
+        error.with_hint(f"{len(names)} of {count} tags were not promoted: {', '.join(names)}")
+    error.result.setdefault("tags", tags)
+    return error
 
 
 def _names(

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid, shorten
 from ...core.module.task import Task
-from ...core.plan import Plan
+from ...core.plan import Action, Plan
 from .. import properties
 from ..client import RepoClient, item_path, join
 from ..progress import TransferProgress
@@ -38,6 +38,10 @@ class FileAction:
     def wanted(self) -> WantedFile:
         return self.found.wanted
 
+    @property
+    def name(self) -> str:
+        return f"{self.repo}/{self.wanted.path}"
+
 
 class FileDeployment:
     """Deploy the files whose content or properties differ."""
@@ -59,7 +63,6 @@ class FileDeployment:
         self._checksum_deploy = checksum_deploy
         if checksum_deploy:
             self._by_checksum()
-        self._actions: list[FileAction] = []
 
     def _by_checksum(self) -> bool | None:
         """Return whether content that the server already has is sent as a checksum only; `None`: if
@@ -78,31 +81,32 @@ class FileDeployment:
         return read_all(sources, self._client.connections)
 
     def plan(self) -> Plan:
-        self._repo, found = read_states(self._client, self._repo, self._wanted_files())
+        repo, found = read_states(self._client, self._repo, self._wanted_files())
         if not self._overwrite:
-            found = with_known_content(self._client, self._repo, found)
-        moved = read_moved(self._client, self._repo, self._moved_to, found)
-        self._actions = self._decide(
+            found = with_known_content(self._client, repo, found)
+        moved = read_moved(self._client, repo, self._moved_to, found)
+        actions = self._decide(
             [
-                FileAction(one, _action_for(one), repo)
-                for one, repo in (moved.get(one.wanted.path, (one, self._repo)) for one in found)
-            ]
+                FileAction(one, _action_for(one), place)
+                for one, place in (moved.get(one.wanted.path, (one, repo)) for one in found)
+            ],
+            repo,
         )
         if not self._overwrite:
-            self._require_free_paths()
-        artifacts = [self._artifact(file, file.action) for file in self._actions]
-        result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send()}
-        differing = [file for file in self._actions if file.action != "unchanged"]
+            _require_free_paths(actions)
+        artifacts = [self._artifact(file, file.action) for file in actions]
+        result = {"artifacts": artifacts, "uploaded_bytes": self._bytes_to_send(actions)}
+        differing = [file for file in actions if file.action != "unchanged"]
         if not differing:
             return Plan({}, {}, result=result)
-        before = {
-            self._name(file): _before(file) for file in differing if file.found.stored is not None
-        }
-        after = {self._name(file): _after(file) for file in differing}
-        return Plan(before, after, "update" if before else "create", result=result)
+        before = {file.name: _before(file) for file in differing if file.found.stored is not None}
+        after = {file.name: _after(file) for file in differing}
+        action: Action = "update" if before else "create"
+        return Plan(before, after, action, result=result, data=(repo, actions))
 
     def predict(self, plan: Plan) -> None:
-        for file in self._actions:
+        _repo, actions = plan.data
+        for file in actions:
             digests = file.wanted.digests
             item = listing.StoredItem(digests.size, digests.sha256, digests.sha1)
             listing.predict(self._client, file.repo, file.wanted.path, item)
@@ -111,49 +115,34 @@ class FileDeployment:
                     self._client, file.repo, file.wanted.path, file.wanted.properties
                 )
 
-    def _decide(self, actions: list[FileAction]) -> list[FileAction]:
+    def _decide(self, actions: list[FileAction], repo: str) -> list[FileAction]:
         return actions
 
-    def _require_free_paths(self) -> None:
-        """Raise `conflict` if a file would replace other content."""
-        taken = [
-            self._name(file)
-            for file in self._actions
-            if file.found.stored is not None and not file.found.has_content
-        ]
-        if taken:
-            raise ToolchainError(
-                "conflict",
-                f"{len(taken)} of {len(self._actions)} paths have other content, and overwrite is"
-                f" false: {shorten(', '.join(taken), 400)}; deploy to other paths, or set"
-                " overwrite: true",
-            )
-
-    def _bytes_to_send(self) -> int:
-        uploads = [action for action in self._actions if action.action == "uploaded"]
-        return sum(upload.wanted.digests.size for upload in uploads)
+    def _bytes_to_send(self, actions: list[FileAction]) -> int:
+        return sum(file.wanted.digests.size for file in actions if file.action == "uploaded")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         done: Done = {}
-        progress = TransferProgress(self._task, "deploying", "sent", len(self._actions))
-        uploader = Uploader(self._client, self._repo, self._by_checksum())
+        repo, actions = plan.data
+        progress = TransferProgress(self._task, "deploying", "sent", len(actions))
+        uploader = Uploader(self._client, repo, self._by_checksum())
 
         def work(file: FileAction) -> None:
             self._carry_out(uploader, file, done)
             progress.show(lambda: [size for _action, size in list(done.values())])
 
         try:
-            sent = self._send_together(uploader, done)
-            spread(self._client.connections, work, self._actions)
+            sent = self._send_together(uploader, actions, done)
+            spread(self._client.connections, work, actions)
         except ToolchainError as error:
-            error.result.setdefault("artifacts", self._artifacts(done))
+            error.result.setdefault("artifacts", self._artifacts(actions, done))
             raise
         return {
-            "artifacts": self._artifacts(done),
+            "artifacts": self._artifacts(actions, done),
             "uploaded_bytes": sent + sum(size for _action, size in done.values()),
         }
 
-    def _send_together(self, uploader: Uploader, done: Done) -> int:
+    def _send_together(self, uploader: Uploader, actions: list[FileAction], done: Done) -> int:
         """Send all files in a single request; return the number of bytes."""
         return 0
 
@@ -170,14 +159,14 @@ class FileDeployment:
                 properties.write(self._client, file.repo, path, wanted)
             except ToolchainError as error:
                 if path in done:
-                    error.with_hint(f"the content of '{self._repo}/{path}' is deployed")
+                    error.with_hint(f"the content of '{file.name}' is deployed")
                 raise
         done.setdefault(path, (action, 0))
 
-    def _artifacts(self, done: Done) -> list[dict[str, Any]]:
+    def _artifacts(self, actions: list[FileAction], done: Done) -> list[dict[str, Any]]:
         return [
             self._artifact(file, done[file.wanted.path][0])
-            for file in self._actions
+            for file in actions
             if file.wanted.path in done
         ]
 
@@ -191,9 +180,6 @@ class FileDeployment:
             "action": action,
             "url": self._client.transport.url(item_path(file.repo, file.wanted.path)),
         }
-
-    def _name(self, file: FileAction) -> str:
-        return f"{file.repo}/{file.wanted.path}"
 
 
 class ArchiveDeployment(FileDeployment):
@@ -222,25 +208,40 @@ class ArchiveDeployment(FileDeployment):
             for name, digests in entries_of(self._archive.path).items()
         ]
 
-    def _decide(self, actions: list[FileAction]) -> list[FileAction]:
+    def _decide(self, actions: list[FileAction], repo: str) -> list[FileAction]:
         if not any(file.action == "uploaded" for file in actions):
             return actions
-        return [FileAction(file.found, "exploded", self._repo) for file in actions]
+        return [FileAction(file.found, "exploded", repo) for file in actions]
 
-    @property
-    def _is_sent(self) -> bool:
-        return any(file.action == "exploded" for file in self._actions)
+    def _bytes_to_send(self, actions: list[FileAction]) -> int:
+        return os.path.getsize(self._archive.path) if _is_exploded(actions) else 0
 
-    def _bytes_to_send(self) -> int:
-        return os.path.getsize(self._archive.path) if self._is_sent else 0
-
-    def _send_together(self, uploader: Uploader, done: Done) -> int:
-        if not self._is_sent:
+    def _send_together(self, uploader: Uploader, actions: list[FileAction], done: Done) -> int:
+        if not _is_exploded(actions):
             return 0
-        files = [file.wanted for file in self._actions]
+        files = [file.wanted for file in actions]
         sent = uploader.explode(self._archive, self._folder, files)
         done.update({file.path: ("exploded", 0) for file in files})
         return sent
+
+
+def _is_exploded(actions: list[FileAction]) -> bool:
+    return any(file.action == "exploded" for file in actions)
+
+
+def _require_free_paths(actions: list[FileAction]) -> None:
+    """Raise `conflict` if a file would replace other content."""
+    taken = [
+        file.name
+        for file in actions
+        if file.found.stored is not None and not file.found.has_content
+    ]
+    if taken:
+        raise ToolchainError(
+            "conflict",
+            f"{len(taken)} of {len(actions)} paths have other content, and overwrite is false:"
+            f" {shorten(', '.join(taken), 400)}; deploy to other paths, or set overwrite: true",
+        )
 
 
 def _action_for(found: FileState) -> str:

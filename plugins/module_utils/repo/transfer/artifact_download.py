@@ -14,7 +14,7 @@ from ...core.module.descriptor import Descriptor, reads
 from ...core.module.task import Task
 from ...core.module.typed_options import Option, PathText
 from ...core.paths.globs import Patterns
-from ...core.plan import Plan
+from ...core.plan import Action, Plan
 from ..client import RepoClient, join, repository_key, segments
 from ..items.listing import UNKNOWN_ITEM
 from ..progress import TransferProgress
@@ -140,9 +140,6 @@ class ArtifactDownloadOperation:
         self._client = RepoClient(task, connections=options.parallel)
         self._fetcher = Fetcher(self._client)
         self._folders = TargetFolders()
-        self._fetches: list[Fetch] = []
-        #: Local files that `sync` deletes, with their sizes.
-        self._surplus: dict[str, int] = {}
 
     def plan(self) -> Plan:
         targets = [
@@ -155,22 +152,24 @@ class ArtifactDownloadOperation:
         targets = refuse_clashes(targets)
         for target in targets:
             self._folders.check(target)
-        self._fetches = spread(self._options.parallel, self._decided, targets)
-        files = [fetch.as_dict() for fetch in self._fetches]
-        coming = [fetch.size or 0 for fetch in self._fetches if fetch.action == "downloaded"]
+        fetches = spread(self._options.parallel, self._decided, targets)
+        files = [fetch.as_dict() for fetch in fetches]
+        coming = [fetch.size or 0 for fetch in fetches if fetch.action == "downloaded"]
         result: dict[str, Any] = {"files": files, "downloaded_bytes": sum(coming)}
+        surplus: dict[str, int] = {}  # local files that `sync` deletes, with their sizes
         if self._options.sync:
             folders = [wish.dest for wish in self._wishes]
-            kept = [target.path for target in targets]
-            self._surplus = surplus_files(folders, kept, self._options.max_deletions)
-            result["deleted"] = sorted(self._surplus)
-        differing = [fetch for fetch in self._fetches if fetch.action != "unchanged"]
-        if not differing and not self._surplus:
+            paths = [target.path for target in targets]
+            surplus = surplus_files(folders, paths, self._options.max_deletions)
+            result["deleted"] = sorted(surplus)
+        differing = [fetch for fetch in fetches if fetch.action != "unchanged"]
+        if not differing and not surplus:
             return Plan({}, {}, result=result)
-        before: dict[str, Any] = {path: {"size": size} for path, size in self._surplus.items()}
+        before: dict[str, Any] = {path: {"size": size} for path, size in surplus.items()}
         before |= {each.target.path: each.before for each in differing if each.before is not None}
         after = {each.target.path: self._after(each) for each in differing}
-        return Plan(before, after, "update" if before else "create", result=result)
+        action: Action = "update" if before else "create"
+        return Plan(before, after, action, result=result, data=(fetches, surplus))
 
     def _found(self, wish: Wish) -> list[TargetFile]:
         """Return the requested files and their destinations."""
@@ -235,26 +234,25 @@ class ArtifactDownloadOperation:
         return shown if self._options.mode is None else {**shown, "mode": self._options.mode}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
+        fetches: list[Fetch]
+        fetches, surplus = plan.data
         done: dict[str, Fetched] = {}
-        progress = TransferProgress(self._task, "downloading", "received", len(self._fetches))
+        progress = TransferProgress(self._task, "downloading", "received", len(fetches))
 
         def work(fetch: Fetch) -> None:
             done[fetch.target.path] = self._carry_out(fetch)
             progress.show(lambda: [one.size for one in list(done.values())])
 
         try:
-            spread(self._client.connections, work, self._coming)
-            delete_files(self._surplus)  # only after all downloads have succeeded
+            differing = [fetch for fetch in fetches if fetch.action != "unchanged"]
+            spread(self._client.connections, work, differing)
+            delete_files(surplus)  # only after all downloads have succeeded
         except ToolchainError as error:
             self._folders.remove_empty()
             changed = bool(done) or bool(error.result.get("changed"))
-            error.result.update(self._result(done), changed=changed)
+            error.result.update(_result(fetches, done), changed=changed)
             raise
-        return self._result(done)
-
-    @property
-    def _coming(self) -> list[Fetch]:
-        return [fetch for fetch in self._fetches if fetch.action != "unchanged"]
+        return _result(fetches, done)
 
     def _carry_out(self, fetch: Fetch) -> Fetched:
         path = fetch.target.path
@@ -264,14 +262,15 @@ class ArtifactDownloadOperation:
         self._folders.make(fetch.target)
         return self._fetcher.save(fetch.target.remote, path, self._mode)
 
-    def _result(self, done: Mapping[str, Fetched]) -> dict[str, Any]:
-        files = [
-            fetch.as_dict(done.get(fetch.target.path))
-            for fetch in self._fetches
-            if fetch.action == "unchanged" or fetch.target.path in done
-        ]
-        received = [file["size"] for file in files if file["action"] == "downloaded"]
-        return {"files": files, "downloaded_bytes": sum(received)}
+
+def _result(fetches: list[Fetch], done: Mapping[str, Fetched]) -> dict[str, Any]:
+    files = [
+        fetch.as_dict(done.get(fetch.target.path))
+        for fetch in fetches
+        if fetch.action == "unchanged" or fetch.target.path in done
+    ]
+    received = [file["size"] for file in files if file["action"] == "downloaded"]
+    return {"files": files, "downloaded_bytes": sum(received)}
 
 
 def _refuse_named_clashes(options: ArtifactDownloadOptions, wishes: Sequence[Wish]) -> None:

@@ -72,7 +72,6 @@ class MarkedFiles:
     ) -> None:
         self._task, self._client = task, client
         self._selection, self._wanted = selection, wanted
-        self._files: list[MarkedFile] = []
 
     def plan(self) -> Plan:
         if not self._client.dialect.full_properties:
@@ -80,19 +79,14 @@ class MarkedFiles:
         found = {file.name: file for _path, file in self._selection.files(self._is_settled)}
         for warning in self._selection.wanted.exclude.warnings("no file that is meant"):
             self._task.warn(warning)
-        self._files = [self._marked(*each) for each in self._read(sorted(found.items()))]
-        result = {"artifacts": [one.shown(_action(one)) for one in self._files]}
-        differing = self._differing
+        files = [self._marked(*each) for each in self._read(sorted(found.items()))]
+        result = {"artifacts": [one.shown(_action(one)) for one in files]}
+        differing = _differing(files)
         if not differing:
             return Plan({}, {}, result=result)
         before = {one.file.name: one.before for one in differing}
-        return Plan(
-            before, {one.file.name: one.after for one in differing}, "update", result=result
-        )
-
-    @property
-    def _differing(self) -> list[MarkedFile]:
-        return [file for file in self._files if not file.is_done]
+        after = {one.file.name: one.after for one in differing}
+        return Plan(before, after, "update", result=result, data=files)
 
     def _is_settled(self, path: ChosenPath) -> bool:
         """Return whether an earlier run changed the files of a path, so that they are no longer
@@ -136,11 +130,11 @@ class MarkedFiles:
         return MarkedFile(file, has, self._wanted.after(has or {}), done)
 
     def predict(self, plan: Plan) -> None:
-        for one in self._differing:
+        for one in _differing(plan.data):
             properties.predict(self._client, one.file.repo, one.file.path, one.after)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        differing = self._differing
+        differing = _differing(plan.data)
         done: set[str] = set()
         count = ProgressCounter(self._task.progress, "changing properties", len(differing))
 
@@ -152,10 +146,14 @@ class MarkedFiles:
         try:
             spread(self._client.connections, work, differing)
         except ToolchainError as error:
-            reached = [file for file in self._files if file.is_done or file.file.name in done]
+            reached = [file for file in plan.data if file.is_done or file.file.name in done]
             error.result.setdefault("artifacts", [one.shown(_action(one)) for one in reached])
             raise
         return {}
+
+
+def _differing(files: list[MarkedFile]) -> list[MarkedFile]:
+    return [file for file in files if not file.is_done]
 
 
 def _action(one: MarkedFile) -> str:
