@@ -179,16 +179,12 @@ def escape_controls(value: Any) -> Any:
     For diffs: removing the characters would hide a difference.
     """
     if isinstance(value, str):
-        return _STEERING.sub(_escaped, value)
+        return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
     if isinstance(value, Mapping):
         return {escape_controls(name): escape_controls(one) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [escape_controls(one) for one in value]
     return value
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
 
 
 def _bare(text: str) -> str:

@@ -206,8 +206,9 @@ class ManyBuilds:
             watcher.follow()
         except PollTimeout:
             late = [entry for entry, build in watched.items() if build.open]
-            for _done in bounded(self._parallel, self._out_of_time, late):
-                pass
+            errors = bounded(self._parallel, lambda entry: entry.request.out_of_time(), late)
+            for entry, error in zip(late, errors, strict=True):
+                entry.error = error
         for entry, build in watched.items():
             entry.error = entry.error or build.error
         self._validate([entry for entry, build in watched.items() if build.over])
@@ -219,9 +220,6 @@ class ManyBuilds:
         for entry in ended:
             if entry.error is None:
                 entry.attempt(entry.request.validate)
-
-    def _out_of_time(self, entry: _ListedBuild) -> None:
-        entry.error = entry.request.out_of_time()
 
     def _interrupted(self, say: Callable[[str], None]) -> None:
         """Report the fate of all builds that continue."""

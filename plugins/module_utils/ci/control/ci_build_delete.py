@@ -177,8 +177,10 @@ class CiBuildDeleteOperation:
         if self._options.force and not records.is_over(build):
             self._stop(number, path, row)
         if self._options.force and build.get("keepLog") is True:
-            released = partial(self._is_released, path)
-            self._write(f"{path}/toggleLogKeep", released)
+            self._write(
+                f"{path}/toggleLogKeep",
+                lambda: (self._shown(path) or {}).get("keepLog") is not True,
+            )
             row["action"] = "released"
         self._write(f"{path}/doDelete", lambda: self._shown(path) is None)
         row["action"] = "deleted"
@@ -219,9 +221,6 @@ class CiBuildDeleteOperation:
         query = {"tree": "number,keepLog"}
         response = self._server.read(self._what, f"{path}/api/json", query=query, expect=(200, 404))
         return None if response.status == 404 else object_of(response)
-
-    def _is_released(self, path: str) -> bool:
-        return (self._shown(path) or {}).get("keepLog") is not True
 
     def _verify(self, rows: list[dict[str, Any]], builds: Mapping[int, Mapping[str, Any]]) -> None:
         """Raise `rejected` for builds that still exist."""

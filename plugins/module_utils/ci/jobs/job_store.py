@@ -160,10 +160,7 @@ class JobStore:
 
     def _make(self, query: Mapping[str, str], **parts: Any) -> None:
         path = f"{self._above}createItem"
-        self._write(path, self._is_there, query=query, **parts)
-
-    def _is_there(self) -> bool:
-        return self.state() is not None
+        self._write(path, lambda: self.state() is not None, query=query, **parts)
 
     def save(self, text: str, verify: Verify) -> None:
         """Replace the configuration; `verify` checks whether that was done."""

@@ -83,7 +83,9 @@ def _taken_out(root: XmlElement) -> int:
         if is_secret(element, holder):
             element.text, found = KEPT, 1
         else:
-            element.text, found = _WITHIN.subn(_mark, element.text)
+            element.text, found = _WITHIN.subn(
+                lambda secret: f"{secret['before'] or ''}{KEPT}", element.text
+            )
         count += found
     return count
 
@@ -92,10 +94,6 @@ def is_secret(element: XmlElement, holder: XmlElement | None) -> bool:
     """Return whether the whole text of an element is a secret."""
     text = element.text.strip()
     return bool(text) and list(secret_texts(element, holder)) == [text]
-
-
-def _mark(found: re.Match[str]) -> str:
-    return f"{found['before'] or ''}{KEPT}"
 
 
 def _fill(

@@ -109,7 +109,8 @@ class TokenOperation:
         # the valid token that stays; `None` if a new one is needed
         used = self._usable(held) if present else None
         revoked = self._revoked(held, used)
-        newest = used.shown() if used else self._blank() if present else None
+        blank = {"id": None, "name": self._options.name, "created": None, "expires": None}
+        newest = used.shown() if used else blank if present else None
         stay = [token.shown() for token in held if token not in revoked]
         # the times of a new token are not known yet
         after = {"tokens": [newest, *stay] if present and used is None else stay}
@@ -174,9 +175,6 @@ class TokenOperation:
                     " revoke it with another login"
                 )
         return [token for token in older if not self._logs_in(token)]
-
-    def _blank(self) -> dict[str, Any]:
-        return {"id": None, "name": self._options.name, "created": None, "expires": None}
 
     # -- apply ------------------------------------------------------------------------------------
 

@@ -303,21 +303,17 @@ def _publication(options: BuildPublishOptions) -> Publication:
         (),
         started,
         url,
-        None if options.vcs is None else _sources(options.vcs),
+        None
+        if options.vcs is None
+        else [_source(f"vcs[{number}]", one) for number, one in enumerate(options.vcs)],
         None if options.issues is None else [without_none(vars(issue)) for issue in options.issues],
         None if options.environment is None else _environment(options),
         properties,
     )
 
 
-def _sources(given: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Validate the entries of `vcs`. Ansible allows no suboption named `message`, so this is done
-    here.
-    """
-    return [_source(f"vcs[{number}]", one) for number, one in enumerate(given)]
-
-
 def _source(place: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate an entry of `vcs`: Ansible does not, because it allows no suboption `message`."""
     unknown = sorted(str(name) for name in given if name not in _OF_SOURCE)
     if unknown:
         raise invalid(f"{place}.{unknown[0]} is not known: an entry has {', '.join(_OF_SOURCE)}")

@@ -78,12 +78,11 @@ class Publication:
                         yield f"{part} {wanted[name]} of the module {module['id']}"
 
     def _properties(self) -> dict[str, str]:
-        variables = {f"{ENVIRONMENT}{name}": value for name, value in self._variables}
-        return {**(self.properties or {}), **variables}
-
-    @property
-    def _variables(self) -> list[tuple[str, str]]:
-        return list((self.environment or {}).items())
+        variables = (self.environment or {}).items()
+        return {
+            **(self.properties or {}),
+            **{f"{ENVIRONMENT}{name}": value for name, value in variables},
+        }
 
     def managed(self) -> dict[str, Any]:
         """Return the managed parts of a record with their wanted values."""

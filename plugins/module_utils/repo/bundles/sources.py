@@ -171,7 +171,8 @@ class Sources:
         for bundle in self._bundles:
             for artifact in objects(bundle.record().get("artifacts")):
                 found.wanted[digest_of(artifact)] = str(artifact.get("path"))
-        if not self._skips_manifests and any(map(_is_manifest, found.wanted.values())):
+        names = {path.rpartition("/")[2] for path in found.wanted.values()}
+        if not self._skips_manifests and not names.isdisjoint(_MANIFESTS):
             found.exact = False  # the server adds the layers
         return found
 
@@ -300,10 +301,6 @@ def _recorded(one: BundledArtifactOptions, recorded: Sequence[Mapping[str, Any]]
         if there in (path, f"{one.repo}/{path}"):
             return digest_of(artifact) or None
     return None
-
-
-def _is_manifest(label: str) -> bool:
-    return label.rpartition("/")[2] in _MANIFESTS
 
 
 def _files_of(record: Mapping[str, Any], *, dependencies: bool) -> Iterable[Mapping[str, Any]]:

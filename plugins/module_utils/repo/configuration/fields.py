@@ -148,14 +148,14 @@ def _of_server(name: str, value: Any) -> Any:
     if name == "project":
         return project_of({"projectKey": value})
     if name == "members" and isinstance(value, list):
-        return [_member(each) for each in value if isinstance(each, Mapping)]
+        return [
+            {"url": str(each.get("url")), "enabled": each.get("enabled") is not False}
+            for each in value
+            if isinstance(each, Mapping)
+        ]
     if value is None and name in ("description", "notes", "username", "default_deployment_repo"):
         return ""
     return [] if value is None and name in ("environments", "repositories") else value
-
-
-def _member(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {"url": str(entry.get("url")), "enabled": entry.get("enabled") is not False}
 
 
 def _for_server(name: str, value: Any) -> Any:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
@@ -127,11 +126,11 @@ class NameList:
         It calls `last` a position, which is a name on some servers and a count on others. After a
         short page the request may fail; after a full one it `required`.
         """
-        spellings: tuple[Callable[[], str], ...] = (self._last_name, self._count)
-        for spell in spellings:
+        for by_count in (False, True):
             while self._found and not self._is_enough:
+                last = str(len(self._found)) if by_count else next(reversed(self._found))
                 try:
-                    response = self._ask([("n", str(self.page)), ("last", spell())], 400, 404)
+                    response = self._ask([("n", str(self.page)), ("last", last)], 400, 404)
                 except ToolchainError:
                     if required:
                         raise
@@ -141,12 +140,6 @@ class NameList:
                 if not self._add(response):
                     break
         return self._is_enough
-
-    def _last_name(self) -> str:
-        return next(reversed(self._found))
-
-    def _count(self) -> str:
-        return str(len(self._found))
 
 
 def _next_query(response: Response) -> _Pairs | None:

@@ -61,7 +61,8 @@ def read_states(
     if any(file.properties for file in wanted):
         refuse_properties(client)
     if len(wanted) == 1:
-        return repo, [_one(client, repo, wanted[0])]
+        state = FileState(wanted[0], listing.head(client, repo, wanted[0].path))
+        return repo, [_with_properties(client, repo, state)]
     return repo, _many(client, repo, wanted)
 
 
@@ -120,12 +121,6 @@ def with_known_content(
         return _with_properties(client, repo, FileState(state.wanted, stored))
 
     return list(first_alone(client.connections, known, found))
-
-
-def _one(client: RepoClient, repo: str, wanted: WantedFile) -> FileState:
-    return _with_properties(
-        client, repo, FileState(wanted, listing.head(client, repo, wanted.path))
-    )
 
 
 def _with_properties(client: RepoClient, repo: str, found: FileState) -> FileState:

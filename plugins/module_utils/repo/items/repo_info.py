@@ -106,16 +106,13 @@ def summary(raw: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for part in _SUMMARIES:
-        found.update(_numbers(_mapping(raw.get(part))))
+        summary = raw.get(part)
+        found.update(_numbers(summary if isinstance(summary, Mapping) else {}))
     used, total = found.get("used_space_bytes"), found.get("total_space_bytes")
     if used is not None and total and "used_percent" not in found:
         found["used_percent"] = round(100 * used / total, 2)
     found["repositories"] = [_numbers(row) for row in objects(raw.get(_REPOSITORIES))]
     return {**found, "raw": dict(raw)}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _numbers(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,9 @@ class ArtifactCopyOperation:
         self._relocations = relocations
         needed = [relocation for relocation in self._relocations if relocation.is_needed]
         # the server cannot rehearse with a file that an earlier task in check mode would deploy
-        known = [one for one in needed if not self._is_predicted(one)]
+        known = [
+            one for one in needed if listing.predicted(self._client, one.repo, one.source) is None
+        ]
         spread(self._options.parallel, self._rehearse, known)
         return self._planned(needed)
 
@@ -298,9 +300,6 @@ class ArtifactCopyOperation:
     def _what(self, one: Relocation) -> str:
         verb = "moving" if self._options.move else "copying"
         return f"{verb} '{one.repo}/{one.source}' to '{self._target_repo}/{one.target}'"
-
-    def _is_predicted(self, one: Relocation) -> bool:
-        return listing.predicted(self._client, one.repo, one.source) is not None
 
     def _rehearse(self, one: Relocation) -> None:
         """Let the server check the operation before anything is changed."""

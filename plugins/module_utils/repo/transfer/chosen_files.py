@@ -134,7 +134,9 @@ class Choice:
         """
         found: dict[str, Chosen] = {}
         chosen = self._selection.files(
-            lambda path: move and self._is_moved(path, target_repo, folder)
+            lambda path: (
+                move and bool(find_files(self._client, target_repo, path.moved(folder), Filter()))
+            )
         )
         for path, file in chosen:
             self._add(found, Chosen(file, path.target(file, folder)), path, target_repo)
@@ -160,9 +162,6 @@ class Choice:
                 f"target_path: '{target_repo}/{one.target}' is the item itself, or is meant by"
                 f" {path.place}, too"
             )
-
-    def _is_moved(self, path: ChosenPath, target_repo: str, folder: str | None) -> bool:
-        return bool(find_files(self._client, target_repo, path.moved(folder), Filter()))
 
 
 @dataclass(frozen=True)

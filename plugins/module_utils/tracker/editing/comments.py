@@ -73,9 +73,6 @@ class CommentPart:
             if _identity(comment.get("author")) == own
         }
 
-    def _is_there(self, key: str) -> bool:
-        return self._wanted in self._own(None, key).values()
-
     def _comments(self, shown: Any, key: str) -> Iterator[Mapping[str, Any]]:
         shown = shown if isinstance(shown, Mapping) else {}
         found = shown.get("comments") or []
@@ -134,7 +131,7 @@ class CommentPart:
                 f"{what} the issue '{issue.key}'",
                 method,
                 self._site.place(issue.key, "comment", *below),
-                **{"verify": lambda: self._is_there(issue.key), **parts},
+                **{"verify": lambda: self._wanted in self._own(None, issue.key).values(), **parts},
             )
         except ToolchainError as error:
             raise self._site.judged(error, *needs, issueKey=issue.key) from None

@@ -46,7 +46,8 @@ def split_front_matter(source: str) -> FrontMatter:
     if not isinstance(values, Mapping):
         return FrontMatter(source)
     text = "\n" * found[0].count("\n") + source[found.end() :]
-    return FrontMatter(text, _title(values), _labels(values), _attachments(values))
+    title = _text("title", values["title"]) if "title" in values else None
+    return FrontMatter(text, title, _labels(values), _attachments(values))
 
 
 def _loaded(text: str) -> Any:
@@ -57,10 +58,6 @@ def _loaded(text: str) -> Any:
         line = 2 if mark is None else mark.line + 2
         problem = getattr(error, "problem", None) or "it is not YAML"
     raise invalid(f"line {line}: the front matter cannot be read: {problem}")
-
-
-def _title(values: Mapping[Any, Any]) -> str | None:
-    return _text("title", values["title"]) if "title" in values else None
 
 
 def _labels(values: Mapping[Any, Any]) -> list[str] | None:

@@ -228,7 +228,8 @@ class ListedPages:
         def attempt(item: _ListedPage) -> None:
             try:
                 if found:
-                    raise _not_tried(item, found[0])
+                    message = f"{item.name} was not attempted after this error"
+                    raise ToolchainError(found[0].kind, message, detail=found[0].detail)
                 work(item)
             except ToolchainError as error:
                 item.error = error
@@ -264,9 +265,3 @@ class ListedPages:
             detail=found[0].detail,
             result={"pages": pages, "changed": any(page["changed"] for page in pages)},
         )
-
-
-def _not_tried(item: _ListedPage, cause: ToolchainError) -> ToolchainError:
-    return ToolchainError(
-        cause.kind, f"{item.name} was not attempted after this error", detail=cause.detail
-    )
