@@ -208,10 +208,10 @@ class Directory:
         self, what: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any
     ) -> Response:
         """Send a write to an object by the interface that served the reads."""
-        given = {**parts, **({} if body is None else {"json": body})}
+        sent = {**parts, **({} if body is None else {"json": body})}
         if self.is_old:
-            return self._repo.write(what, method, f"{self._kind.old}{path}", verify=verify, **given)
-        return self._access.write(what, method, f"{self._kind.new}{path}", verify=verify, **given)
+            return self._repo.write(what, method, f"{self._kind.old}{path}", verify=verify, **sent)
+        return self._access.write(what, method, f"{self._kind.new}{path}", verify=verify, **sent)
 
     def create(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
         """Create an object. In the older interface the address names it."""

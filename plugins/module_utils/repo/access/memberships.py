@@ -11,14 +11,14 @@ from ...core.errors import invalid
 Mode: TypeAlias = Literal["exact", "add", "remove"]
 
 
-def merged(held: Iterable[str], given: Iterable[str], mode: str) -> list[str]:
+def merged(held: Iterable[str], names: Iterable[str], mode: str) -> list[str]:
     """Return the sorted members after the change."""
-    before, named = set(held), set(given)
+    before, named = set(held), set(names)
     after = {"exact": named, "add": before | named, "remove": before - named}[mode]
     return sorted(after)
 
 
-def require_mode(option: str, given: Any, mode: str) -> None:
+def require_mode(option: str, value: Any, mode: str) -> None:
     """Raise `invalid` for a mode without a list."""
-    if given is None and mode != "exact":
+    if value is None and mode != "exact":
         raise invalid(f"{option}_mode is '{mode}', but {option} is missing: name them")

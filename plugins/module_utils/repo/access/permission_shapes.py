@@ -124,33 +124,33 @@ def _held(rows: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: sorted(every[name]) for name in sorted(every) if every[name]}
 
 
-def changed(current: Part | None, given: Mapping[str, Any], mode: str) -> Part | None:
+def changed(current: Part | None, options: Mapping[str, Any], mode: str) -> Part | None:
     """Return a resource after the change; `None` if it has no members left.
 
-    :param given: `targets` (entries with `repo`, `includes`, `excludes`), `users` and `groups`;
+    :param options: `targets` (entries with `repo`, `includes`, `excludes`), `users` and `groups`;
         a member that is `None` is not changed
     :param mode: `exact`, `add` or `remove`
     """
     before = current or {"targets": [], "users": {}, "groups": {}}
     after = dict(before)
-    if given.get("users") is not None:  # the server writes their names in lower case
-        given = {**given, "users": {who.lower(): one for who, one in given["users"].items()}}
-    if given.get("targets") is not None:
-        after["targets"] = _changed_targets(before["targets"], given["targets"], mode)
+    if options.get("users") is not None:  # the server writes their names in lower case
+        options = {**options, "users": {who.lower(): one for who, one in options["users"].items()}}
+    if options.get("targets") is not None:
+        after["targets"] = _changed_targets(before["targets"], options["targets"], mode)
     for kind in ("users", "groups"):
-        if given.get(kind) is not None:
+        if options.get(kind) is not None:
             named = {
-                name.lower() if kind == "users" else name: v for name, v in given[kind].items()
+                name.lower() if kind == "users" else name: v for name, v in options[kind].items()
             }
             after[kind] = _changed_principals(before[kind], named, mode)
     return after if after["targets"] or after["users"] or after["groups"] else None
 
 
 def _changed_targets(
-    before: list[dict[str, Any]], given: Iterable[Mapping[str, Any]], mode: str
+    before: list[dict[str, Any]], options: Iterable[Mapping[str, Any]], mode: str
 ) -> list[dict[str, Any]]:
     held = {} if mode == "exact" else {record["repo"]: record for record in before}
-    for record in given:
+    for record in options:
         repo = record["repo"]
         if mode == "remove":
             held.pop(repo, None)
@@ -167,12 +167,12 @@ def _changed_targets(
 
 
 def _changed_principals(
-    before: Mapping[str, list[str]], given: Mapping[str, Any], mode: str
+    before: Mapping[str, list[str]], options: Mapping[str, Any], mode: str
 ) -> dict[str, list[str]]:
     if mode == "exact":
-        return _held(given)
+        return _held(options)
     after = {name: set(held) for name, held in before.items()}
-    for name, actions in _held(given).items():
+    for name, actions in _held(options).items():
         held = after.get(name, set())
         after[name] = held | set(actions) if mode == "add" else held - set(actions)
     return _held(after)

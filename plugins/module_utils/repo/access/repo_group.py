@@ -70,9 +70,9 @@ class Groups(EntryKind[RepoGroupEntry]):
             raise invalid("name is missing: give the name of the group")
         require_mode("members", entry.members, entry.members_mode)
         if entry.state == "absent":
-            given = without_none(vars(entry), _OLD)
-            if given:
-                raise invalid(f"{next(iter(given))} cannot be combined with state 'absent'")
+            options = without_none(vars(entry), _OLD)
+            if options:
+                raise invalid(f"{next(iter(options))} cannot be combined with state 'absent'")
         if entry.auto_join and entry.admin_privileges:
             raise invalid(_both(entry.name))
         return entry.name
@@ -130,22 +130,22 @@ class Groups(EntryKind[RepoGroupEntry]):
         if plan.action == "delete":
             self._groups.delete(name)
             return plan.result
-        given = {change.field: change.after for change in plan.changes if change.field != "name"}
-        verify = partial(self._has, name, given)
+        fields = {change.field: change.after for change in plan.changes if change.field != "name"}
+        verify = partial(self._has, name, fields)
         if plan.action == "create":
-            self._groups.create(name, {"name": name, **self._sent(given)}, verify)
+            self._groups.create(name, {"name": name, **self._sent(fields)}, verify)
         else:
-            self._update(name, plan, given)
-        self._verify(name, given)
+            self._update(name, plan, fields)
+        self._verify(name, fields)
         return {"group": self._shown(self._current(name))}
 
-    def _sent(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return fields by the names of the interface in use."""
-        return {_OLD[k] if self._groups.is_old else k: value for k, value in given.items()}
+        return {_OLD[k] if self._groups.is_old else k: value for k, value in fields.items()}
 
-    def _update(self, name: str, plan: Plan, given: Mapping[str, Any]) -> None:
+    def _update(self, name: str, plan: Plan, desired: Mapping[str, Any]) -> None:
         """Change fields. Access has an address of its own for the members [repo-41]."""
-        fields = dict(given)
+        fields = dict(desired)
         members = None if self._groups.is_old else fields.pop("members", None)
         if fields:
             self._groups.update(name, self._sent(fields), partial(self._has, name, fields))
@@ -155,19 +155,19 @@ class Groups(EntryKind[RepoGroupEntry]):
         change = {"add": sorted(after - before), "remove": sorted(before - after)}
         self._groups.members(name, change, partial(self._has, name, {"members": members}))
 
-    def _has(self, name: str, given: Mapping[str, Any]) -> bool:
+    def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
         """Read the group again; return whether it has these fields."""
         row = self._groups.read(name)
-        self._found[name] = self._with_members(name, row) if "members" in given else row
+        self._found[name] = self._with_members(name, row) if "members" in fields else row
         current = self._current(name)
-        return current is not None and not plan(current, given, _COMPARISONS).changed
+        return current is not None and not plan(current, fields, _COMPARISONS).changed
 
-    def _verify(self, name: str, given: Mapping[str, Any]) -> None:
+    def _verify(self, name: str, fields: Mapping[str, Any]) -> None:
         """Raise `rejected` for fields that the server did not keep."""
-        if self._has(name, given):
+        if self._has(name, fields):
             return
         kept = self._current(name) or {}
-        lost = [change.field for change in plan(kept, given, _COMPARISONS).changes]
+        lost = [change.field for change in plan(kept, fields, _COMPARISONS).changes]
         raise ToolchainError(
             "rejected",
             f"the group '{name}': the server does not keep {', '.join(lost)}",

@@ -59,7 +59,7 @@ class RepoPermissionEntry:
     mode: Literal["exact", "add", "remove"] = "exact"
     state: Literal["present", "absent"] = "present"
 
-    def given(self) -> dict[str, Any]:
+    def managed(self) -> dict[str, Any]:
         """Return the resources that are managed."""
         found = {} if self.resources is None else asdict(self.resources)
         return {name: one for name, one in found.items() if one is not None}
@@ -70,9 +70,9 @@ class RepoPermissionEntry:
             raise invalid("name is missing: give the name of the permission")
         if self.state == "absent" and self.resources is not None:
             raise invalid("resources have no meaning with state 'absent': leave them out")
-        if self.mode != "exact" and not self.given():
+        if self.mode != "exact" and not self.managed():
             raise invalid(f"mode is '{self.mode}', but resources are missing: name them")
-        for name, one in self.given().items():
+        for name, one in self.managed().items():
             for kind in ("users", "groups"):
                 for who, actions in (one[kind] or {}).items():
                     _require_actions(f"resources.{name}.{kind}.{who}", actions, self.mode)
@@ -145,9 +145,9 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
     ) -> dict[str, Part]:
         """Return all resources after the task."""
         wanted = dict(current)
-        for resource, given in entry.given().items():
+        for resource, options in entry.managed().items():
             before = wanted.pop(resource, None)
-            after = changed(before, given, entry.mode)
+            after = changed(before, options, entry.mode)
             if after is None:
                 continue
             if not after["targets"]:

@@ -58,9 +58,9 @@ class RepoUserEntry:
             raise invalid("name is missing: give the name of the user")
         require_mode("groups", self.groups, self.groups_mode)
         if self.state == "absent":
-            given = without_none(vars(self), ("password", *_OLD))
-            if given:
-                raise invalid(f"{next(iter(given))} cannot be combined with state 'absent'")
+            options = without_none(vars(self), ("password", *_OLD))
+            if options:
+                raise invalid(f"{next(iter(options))} cannot be combined with state 'absent'")
         for flag in ("admin", "profile_updatable"):
             if self.disable_ui_access and getattr(self, flag):
                 raise invalid(f"disable_ui_access and {flag} exclude each other: give one of them")
@@ -162,29 +162,29 @@ class _Users(EntryKind[RepoUserEntry]):
             self._users.delete(name)
             return plan.result
         skipped = ("name", "password")
-        given = {
+        desired = {
             change.field: change.after for change in plan.changes if change.field not in skipped
         }
         secret = any(change.field == "password" for change in plan.changes)
         password = {"password": entry.password} if secret else {}
         if plan.action == "create":
             key = "name" if self._users.is_old else "username"
-            body = {key: name, **self._sent(given), **password}
+            body = {key: name, **self._sent(desired), **password}
             # automatic groups come in addition, so that a lost response is compared without them
-            fields = {field: value for field, value in given.items() if field != "groups"}
+            fields = {field: value for field, value in desired.items() if field != "groups"}
             self._users.create(name, body, partial(self._has, name, fields))
         else:
-            self._update(name, given, password)
-        self._set_groups(name, given)
-        self._verify(name, given)
+            self._update(name, desired, password)
+        self._set_groups(name, desired)
+        self._verify(name, desired)
         return {"user": self._current(name)}
 
-    def _sent(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return fields by the names of the interface in use."""
-        return {_OLD[k] if self._users.is_old else k: value for k, value in given.items()}
+        return {_OLD[k] if self._users.is_old else k: value for k, value in fields.items()}
 
-    def _update(self, name: str, given: Mapping[str, Any], password: Mapping[str, Any]) -> None:
-        fields = dict(given)
+    def _update(self, name: str, desired: Mapping[str, Any], password: Mapping[str, Any]) -> None:
+        fields = dict(desired)
         if not self._users.is_old:
             fields.pop("groups", None)  # Access has an address of its own for them [repo-42]
         if fields or password:
@@ -192,30 +192,30 @@ class _Users(EntryKind[RepoUserEntry]):
             verify = (lambda: None) if password else partial(self._has, name, fields)
             self._users.update(name, {**self._sent(fields), **password}, verify)
 
-    def _set_groups(self, name: str, given: Mapping[str, Any]) -> None:
+    def _set_groups(self, name: str, fields: Mapping[str, Any]) -> None:
         """Bring the groups into the wanted state; a new user has automatic groups, too."""
-        if "groups" not in given or self._has(name, {"groups": given["groups"]}):
+        if "groups" not in fields or self._has(name, {"groups": fields["groups"]}):
             return
-        before, after = set((self._current(name) or {}).get("groups", [])), set(given["groups"])
-        verify = partial(self._has, name, {"groups": given["groups"]})
+        before, after = set((self._current(name) or {}).get("groups", [])), set(fields["groups"])
+        verify = partial(self._has, name, {"groups": fields["groups"]})
         if self._users.is_old:
             self._users.update(name, {"groups": sorted(after)}, verify)
             return
         change = {"add": sorted(after - before), "remove": sorted(before - after)}
         self._users.members(name, change, verify)
 
-    def _has(self, name: str, given: Mapping[str, Any]) -> bool:
+    def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
         """Read the user again; return whether it has these fields."""
         self._found[name] = self._users.read(name)
         current = self._current(name)
-        return current is not None and not plan(current, given, _COMPARISONS).changed
+        return current is not None and not plan(current, fields, _COMPARISONS).changed
 
-    def _verify(self, name: str, given: Mapping[str, Any]) -> None:
+    def _verify(self, name: str, fields: Mapping[str, Any]) -> None:
         """Raise `rejected` for fields that the server did not keep."""
-        if self._has(name, given):
+        if self._has(name, fields):
             return
         kept = self._current(name) or {}
-        lost = [change.field for change in plan(kept, given, _COMPARISONS).changes]
+        lost = [change.field for change in plan(kept, fields, _COMPARISONS).changes]
         raise ToolchainError(
             "rejected",
             f"the user '{name}': the server does not keep {', '.join(lost)}",

@@ -238,7 +238,7 @@ class BuildPromoteOperation:
     def _body(self) -> dict[str, Any]:
         """Return the request body, without options that are not given [W2.1]."""
         options = self._options
-        given = {
+        values = {
             "status": options.status,
             "comment": options.comment,
             "ciUser": options.ci_user,
@@ -250,9 +250,9 @@ class BuildPromoteOperation:
             "scopes": options.scopes,
             "failFast": options.fail_fast,
         }
-        if given["failFast"] and not self._client.dialect.takes_fail_fast:
-            del given["failFast"]
-        body = without_none(given)
+        if values["failFast"] and not self._client.dialect.takes_fail_fast:
+            del values["failFast"]
+        body = without_none(values)
         return {**body, "properties": self._properties} if self._properties else body
 
     @property

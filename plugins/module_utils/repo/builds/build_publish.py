@@ -278,11 +278,11 @@ def _check_names(options: BuildPublishOptions) -> None:
     can contain.
     """
     for option in ("build_name", "build_number"):
-        given = getattr(options, option)
-        if given != given.strip() or given in (".", ".."):
-            raise invalid(f"{option} is '{given}': write it without blanks around it, and no '..'")
-        if has_wildcards(given):
-            raise invalid(f"{option} is '{given}', which has wildcards, but names one build")
+        value = getattr(options, option)
+        if value != value.strip() or value in (".", ".."):
+            raise invalid(f"{option} is '{value}': write it without blanks around it, and no '..'")
+        if has_wildcards(value):
+            raise invalid(f"{option} is '{value}', which has wildcards, but names one build")
 
 
 def _publication(options: BuildPublishOptions) -> Publication:
@@ -312,17 +312,17 @@ def _publication(options: BuildPublishOptions) -> Publication:
     )
 
 
-def _source(place: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _source(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Validate an entry of `vcs`: Ansible does not, because it allows no suboption `message`."""
-    unknown = sorted(str(name) for name in given if name not in _OF_SOURCE)
+    unknown = sorted(str(name) for name in entry if name not in _OF_SOURCE)
     if unknown:
         raise invalid(f"{place}.{unknown[0]} is not known: an entry has {', '.join(_OF_SOURCE)}")
-    wrong = next((name for name, value in given.items() if isinstance(value, (dict, list))), None)
+    wrong = next((name for name, value in entry.items() if isinstance(value, (dict, list))), None)
     if wrong is not None:
         raise invalid(f"{place}.{wrong} is not a string: write a string")
-    if not given.get("url"):
+    if not entry.get("url"):
         raise invalid(f"{place}.url is missing: give the address of the sources")
-    texts = {name: str(value) for name, value in given.items() if value is not None}
+    texts = {name: str(value) for name, value in entry.items() if value is not None}
     return {**texts, "url": _public(f"{place}.url", texts["url"])}
 
 
@@ -341,7 +341,7 @@ def _public(place: str, url: str) -> str:
 
 def _environment(options: BuildPublishOptions) -> dict[str, str]:
     """Return the variables that may be published: neither name nor value is a secret."""
-    given = _texts("environment", options.environment or {})
+    variables = _texts("environment", options.environment or {})
     excluded = options.environment_exclude or ()
     wrong = next((pattern for pattern in excluded if "[" in pattern), None)
     if wrong is not None:
@@ -353,7 +353,7 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
     secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
     return {
         name: _ADDRESS.sub(lambda found: without_user_info(found[0]), value)
-        for name, value in given.items()
+        for name, value in variables.items()
         if not is_secret_name(name)
         and not _LOGIN_NAME.search(name)
         and not any(fits(name.lower()) for fits in left_out)
@@ -361,14 +361,14 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
     }
 
 
-def _texts(option: str, given: Mapping[str, Any]) -> dict[str, str]:
+def _texts(option: str, values: Mapping[str, Any]) -> dict[str, str]:
     """Return names and strings. A list is joined by commas, because a record has a single string
     per name.
     """
-    if any(not str(name).strip() for name in given):
+    if any(not str(name).strip() for name in values):
         raise invalid(f"{option} has an empty name: give one, or leave the entry out")
     return {
         str(name): ",".join(value) if isinstance(value, list) else str(value)
-        for name, value in given.items()
+        for name, value in values.items()
         if value is not None
     }

@@ -110,14 +110,14 @@ class LaterPromotionOptions:
 
 
 def stages_of(
-    given: Sequence[LaterPromotionOptions], build: tuple[str, str, str | None], own: Promotion
+    later: Sequence[LaterPromotionOptions], build: tuple[str, str, str | None], own: Promotion
 ) -> list[Promotion]:
     """Return the later promotions of a build (name, number and project) that its record will show.
 
     Raises `invalid` for two that the record cannot distinguish.
     """
     stages = [own]
-    for place, entry in enumerate(given):
+    for place, entry in enumerate(later):
         stage = Promotion(entry.status or None, entry.target_repo or None)
         named = (entry.build_name, entry.build_number, entry.project or None)
         if named != build or stage.status is None:

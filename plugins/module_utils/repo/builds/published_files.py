@@ -84,24 +84,24 @@ class PublishedFile:
         return f"{self.repo}/{self.path}"
 
 
-def files_of(place: str, given: Sequence[PublishedFileOptions]) -> list[PublishedFile]:
+def files_of(place: str, entries: Sequence[PublishedFileOptions]) -> list[PublishedFile]:
     """Return the files of a list of options. Raises `invalid` for an entry without a file."""
-    return [_file(f"{place}[{number}]", entry) for number, entry in enumerate(given)]
+    return [_file(f"{place}[{number}]", entry) for number, entry in enumerate(entries)]
 
 
 def known_keys(
-    place: str, options: type[Keys], given: Mapping[str, Any]
+    place: str, options: type[Keys], values: Mapping[str, Any]
 ) -> tuple[Keys, dict[str, Any]]:
     """Return the known keys of an entry of a record, and the others. Raises `invalid` for a key
     that looks misspelt.
     """
     spec = argument_spec(options)
-    further = {str(name): value for name, value in given.items() if name not in spec}
+    further = {str(name): value for name, value in values.items() if name not in spec}
     for name in further:
         near = difflib.get_close_matches(name.lower(), spec, 1, cutoff=_LIKE)
         if near:
             raise invalid(f"{place}.{name} is unknown: did you mean {near[0]}?")
-    known = {name: value for name, value in given.items() if name in spec}
+    known = {name: value for name, value in values.items() if name in spec}
     checked = check_options(spec, known, Place(place))
     for name, option in spec.items():
         if option.get("required") and checked.get(name) is None:
@@ -110,13 +110,13 @@ def known_keys(
 
 
 def recorded_files(
-    place: str, options: type[PublishedFileOptions], given: Sequence[Mapping[str, Any]]
+    place: str, options: type[PublishedFileOptions], entries: Sequence[Mapping[str, Any]]
 ) -> list[PublishedFile]:
     """Return the files of entries that may come from a record: a dependency has an `id`, and an
     artifact a `path` without its repository, which need not exist on this server.
     """
     found = []
-    for number, entry in enumerate(given):
+    for number, entry in enumerate(entries):
         at = f"{place}[{number}]"
         known = dict(entry)
         if options is UsedFileOptions and "id" in known:
@@ -129,24 +129,24 @@ def recorded_files(
     return found
 
 
-def _file(place: str, given: PublishedFileOptions) -> PublishedFile:
+def _file(place: str, entry: PublishedFileOptions) -> PublishedFile:
     digests = {
         name: _digest(f"{place}.{name}", value)
-        for name, value in without_none({digit: getattr(given, digit) for digit in _DIGITS}).items()
+        for name, value in without_none({digit: getattr(entry, digit) for digit in _DIGITS}).items()
     }
-    scopes = (given.scopes or ()) if isinstance(given, UsedFileOptions) else ()
-    if given.action in _GONE:
-        raise invalid(f"{place}.action is '{given.action}': a build has no files that are gone")
-    if given.repo is not None and given.path is not None:
-        path = join(*segments(given.path))
-        name = given.name or path.rpartition("/")[2]
-        repo = repository_key(f"{place}.repo", given.repo)
-        return PublishedFile(place, name, given.type, digests, repo, path, scopes)
-    if given.repo is not None or given.path is not None:
+    scopes = (entry.scopes or ()) if isinstance(entry, UsedFileOptions) else ()
+    if entry.action in _GONE:
+        raise invalid(f"{place}.action is '{entry.action}': a build has no files that are gone")
+    if entry.repo is not None and entry.path is not None:
+        path = join(*segments(entry.path))
+        name = entry.name or path.rpartition("/")[2]
+        repo = repository_key(f"{place}.repo", entry.repo)
+        return PublishedFile(place, name, entry.type, digests, repo, path, scopes)
+    if entry.repo is not None or entry.path is not None:
         raise invalid(f"{place} has only one of repo and path: give both")
-    if given.name is None or not digests:
+    if entry.name is None or not digests:
         raise invalid(f"{place} names no file: give repo and path, or name with sha1 or sha256")
-    return PublishedFile(place, given.name, given.type, digests, scopes=scopes)
+    return PublishedFile(place, entry.name, entry.type, digests, scopes=scopes)
 
 
 def _digest(place: str, value: str) -> str:

@@ -53,12 +53,12 @@ class BuildModule:
         return named | {k: v for k, v in parts.items() if v}
 
 
-def modules_of(given: Sequence[Mapping[str, Any]], task: Task) -> list[BuildModule]:
+def modules_of(entries: Sequence[Mapping[str, Any]], task: Task) -> list[BuildModule]:
     """Return the modules of the options, which may be those of a record. Raises `invalid` if a
     module is named twice, or no module has files.
     """
     found: dict[str, BuildModule] = {}
-    for number, entry in enumerate(given):
+    for number, entry in enumerate(entries):
         place = f"modules[{number}]"
         module, further = known_keys(place, PublishedModuleOptions, entry)
         if module.id in found:

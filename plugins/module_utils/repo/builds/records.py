@@ -69,9 +69,9 @@ def read_record(
 
     :param started: start of one of several builds of the number, as the server writes it
     """
-    for option, given in (("build_name", name), ("build_number", number)):
-        if given in (".", ".."):
-            raise invalid(f"{option} is '{given}', which is not a build")
+    for option, value in (("build_name", name), ("build_number", number)):
+        if value in (".", ".."):
+            raise invalid(f"{option} is '{value}', which is not a build")
     what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
     query = {"project": project, "started": started}
     try:

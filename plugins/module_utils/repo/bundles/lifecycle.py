@@ -104,15 +104,15 @@ def check_names(options: BundleOptions) -> None:
     for option, longest in _LONGEST.items():
         require_name(option, getattr(options, option), longest)
     for option in ("project", "repository_key"):
-        given = getattr(options, option)
-        if given is not None:
-            repository_key(option, given)
+        value = getattr(options, option)
+        if value is not None:
+            repository_key(option, value)
 
 
-def require_name(option: str, given: str, longest: int) -> None:
-    if _NAME.fullmatch(given) is None or len(given) > longest:
+def require_name(option: str, value: str, longest: int) -> None:
+    if _NAME.fullmatch(value) is None or len(value) > longest:
         raise invalid(
-            f"{option} is '{given}': write at most {longest} letters, digits, '_', '.' and '-',"
+            f"{option} is '{value}': write at most {longest} letters, digits, '_', '.' and '-',"
             " not beginning with '.' or '-'"
         )
 
@@ -121,9 +121,9 @@ def check_wait(options: BundleWaitOptions) -> None:
     """Raise `invalid` for a name, or a timeout or interval of zero."""
     check_names(options)
     for option in ("wait_timeout", "poll_interval"):
-        given = getattr(options, option)
-        if given <= 0:
-            raise invalid(f"{option} must be greater than 0, not {given:g}")
+        value = getattr(options, option)
+        if value <= 0:
+            raise invalid(f"{option} must be greater than 0, not {value:g}")
 
 
 class Bundle:

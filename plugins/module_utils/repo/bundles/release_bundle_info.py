@@ -41,11 +41,11 @@ class ReleaseBundleInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: ReleaseBundleInfoOptions) -> None:
         for option, longest in (("name", 128), ("version", 32)):
-            if (given := getattr(options, option)) is not None:
-                require_name(option, given, longest)
+            if (value := getattr(options, option)) is not None:
+                require_name(option, value, longest)
         for option in ("project", "repository_key"):
-            if (given := getattr(options, option)) is not None:
-                repository_key(option, given)
+            if (value := getattr(options, option)) is not None:
+                repository_key(option, value)
         self._task, self._options = task, options
         self._client = PlatformClient(task, LIFECYCLE)
         self._query = without_none(

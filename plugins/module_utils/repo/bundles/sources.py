@@ -120,21 +120,21 @@ class Sources:
         """Return the part of the request that names the sources. The form for several kinds of
         sources is newer than the form for a single kind.
         """
-        given = self._given()
-        if len(given) == 1:
-            ((kind, source),) = given.items()
+        named = self._named_sources()
+        if len(named) == 1:
+            ((kind, source),) = named.items()
             return {"source_type": kind, "source": {kind: source}}
-        return {"sources": [{"source_type": kind, kind: source} for kind, source in given.items()]}
+        return {"sources": [{"source_type": kind, kind: source} for kind, source in named.items()]}
 
-    def _given(self) -> dict[str, Any]:
+    def _named_sources(self) -> dict[str, Any]:
         options = self._options
-        given = {
+        sources = {
             "builds": [self._build(build) for build in options.builds or ()],
             "artifacts": [_artifact(artifact) for artifact in options.artifacts or ()],
             "release_bundles": [_of_bundle(bundle) for bundle in self._bundles],
             "aql": options.aql,
         }
-        return {kind: source for kind, source in given.items() if source}
+        return {kind: source for kind, source in sources.items() if source}
 
     def _project(self, project: str | None) -> str | None:
         return self._bundle.project if project is None else project
@@ -185,14 +185,14 @@ class Sources:
         )
         missing, wrong = [], []
         for one, item in zip(wanted, stored, strict=True):
-            given, label = (one.sha256 or "").lower(), f"{one.repo}/{one.path.strip('/')}"
+            sha256, label = (one.sha256 or "").lower(), f"{one.repo}/{one.path.strip('/')}"
             digest = _recorded(one, recorded or ()) if item is None else item.sha256
             if item is None and digest is None:
                 missing.append(label)
-            elif given and digest and digest != given:
-                wrong.append(f"'{label}' has the sha256 {digest}, not {given}")
-            elif digest or given:
-                found.wanted[digest or given] = label
+            elif sha256 and digest and digest != sha256:
+                wrong.append(f"'{label}' has the sha256 {digest}, not {sha256}")
+            elif digest or sha256:
+                found.wanted[digest or sha256] = label
             else:
                 found.exact = False  # the server returns no digest
         if missing:
@@ -267,8 +267,8 @@ def _check(options: BundleSourcesOptions) -> None:
             raise invalid(f"{place}.path is '{one.path}': name a file")
     for number, build in enumerate(options.builds or ()):
         for name in ("project", "build_repository"):
-            if (given := getattr(build, name)) is not None:
-                repository_key(f"sources.builds[{number}].{name}", given)
+            if (value := getattr(build, name)) is not None:
+                repository_key(f"sources.builds[{number}].{name}", value)
 
 
 def _of_bundle(bundle: Bundle) -> dict[str, Any]:

@@ -55,12 +55,12 @@ class ArtifactCleanupOperation:
     )
 
     def __init__(self, task: Task, options: ArtifactCleanupOptions) -> None:
-        for name, given, least in (
+        for name, number, least in (
             ("max_deletions", options.max_deletions, 0),
             ("parallel", options.parallel, 1),
         ):
-            if given < least:
-                raise invalid(f"{name} is {given}, but must be at least {least}")
+            if number < least:
+                raise invalid(f"{name} is {number}, but must be at least {least}")
         self._rules = rules_of(options.rules, force=options.force)
         self._most = options.max_deletions
         self._client = RepoClient(task, connections=options.parallel)

@@ -80,8 +80,8 @@ def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
             raise invalid("project requires state=builds_clean")
     if options.state == "clean":
         return TrashCleaning(client, *_item(options))
-    for name, given in (("repo", options.repo), ("path", options.path)):
-        if given:
+    for name, value in (("repo", options.repo), ("path", options.path)):
+        if value:
             raise invalid(f"{name} requires state=clean")
     if options.state == "builds_clean":
         return TrashCleaning(client, client.builds_key(options.project), "", of_builds=True)

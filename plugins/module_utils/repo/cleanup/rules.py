@@ -189,9 +189,9 @@ def _check(number: int, options: RuleOptions) -> None:
     """Raise `invalid` for contradictions in a rule."""
     if has_wildcards(options.repo):
         raise invalid(f"rule {number}: repo is the key of one repository, without wildcards")
-    for name, given in (("keep_last", options.keep_last), ("depth", options.depth)):
-        if given is not None and given < 1:
-            raise invalid(f"rule {number}: {name} is {given}: give at least 1, or leave it out")
+    for name, value in (("keep_last", options.keep_last), ("depth", options.depth)):
+        if value is not None and value < 1:
+            raise invalid(f"rule {number}: {name} is {value}: give at least 1, or leave it out")
     if options.keep_last_by == "image" and options.type_ not in (None, "folder"):
         raise invalid(
             f"rule {number}: type {options.type_} cannot be combined with keep_last_by=image"

@@ -74,7 +74,7 @@ class RepositoryEntry:
                 f' {_LONGEST_KEY} characters, without blanks and /\\:|?*"<>'
             )
         if self.state == "absent":
-            for option in self.given():
+            for option in self.options():
                 if option not in _OF_ABSENT:
                     raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
         if self.update_password == "always" and self.password is None:
@@ -83,8 +83,8 @@ class RepositoryEntry:
             self.require_class(self.rclass)
         self.settings_of_server()
 
-    def given(self) -> list[str]:
-        """Return the names of the options that are given."""
+    def options(self) -> list[str]:
+        """Return the names of the options that are set."""
         names = [field_.name for field_ in fields(self)]
         return [name for name in names if getattr(self, name) not in (None, False)]
 

@@ -328,10 +328,10 @@ def _names(
         )
     if target.digest is not None:
         raise invalid("target_image names the image to create: leave the digest out")
-    given = [tag is not None, tags is not None, options.all_tags]
-    if not any(given):
+    selections = [tag is not None, tags is not None, options.all_tags]
+    if not any(selections):
         raise invalid("without tag the whole image would be promoted: all_tags allows it")
-    if given.count(True) > 1:
+    if selections.count(True) > 1:
         raise invalid(f"only one of {', '.join(_WAYS)} can be given")
     if target_tag is not None and tag is None:
         raise invalid("target_tag requires tag")

@@ -156,9 +156,9 @@ class PlatformClient:
 
 def platform_url(connection: Connection) -> str:
     """Return the base address of the platform [C1.2]."""
-    given = connection.settings.get("platform_url")
-    if given is not None:
-        return str(given).strip().rstrip("/")
+    url = connection.settings.get("platform_url")
+    if url is not None:
+        return str(url).strip().rstrip("/")
     return connection.url.removesuffix("/artifactory")
 
 

@@ -106,8 +106,8 @@ class ArtifactCopyOperation:
         self._is_folder = False
 
     def _target_path(self) -> str:
-        given = self._options.target_path
-        return self._path if given is None else join(*segments(given))
+        path = self._options.target_path
+        return self._path if path is None else join(*segments(path))
 
     def plan(self) -> Plan:
         if not self._client.dialect.relocates_items:
@@ -183,9 +183,9 @@ class ArtifactCopyOperation:
 
     def _refuse_overlap(self) -> None:
         """Raise `invalid` if the item would be copied onto or into itself, again on every run."""
-        given = self._options.target_path or ""
-        if not self._is_folder and given.endswith("/"):
-            self._target = join(given, self._path.rpartition("/")[2])
+        path = self._options.target_path or ""
+        if not self._is_folder and path.endswith("/"):
+            self._target = join(path, self._path.rpartition("/")[2])
         if self._repo != self._target_repo:
             return
         if self._target == self._path or f"{self._target}/".startswith(f"{self._path}/"):
@@ -381,11 +381,11 @@ def _require_sense(options: ArtifactCopyOptions) -> None:
     if options.repo is not None:
         repository_key("repo", options.repo)
     repository_key("target_repo", options.target_repo)
-    given = options.target_path or ""
-    refuse_path("target_path", given)
-    if has_wildcards(given):
-        raise invalid(f"target_path: '{given}' has wildcards, but names one file or folder")
-    require_new_path("target_path", given)
+    path = options.target_path or ""
+    refuse_path("target_path", path)
+    if has_wildcards(path):
+        raise invalid(f"target_path: '{path}' has wildcards, but names one file or folder")
+    require_new_path("target_path", path)
     for name in ("parallel", "max_items"):
         if getattr(options, name) < 1:
             raise invalid(f"{name} must be at least 1, not {getattr(options, name)}")

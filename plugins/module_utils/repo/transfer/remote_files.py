@@ -268,11 +268,11 @@ def refuse_path(place: str, path: str) -> None:
         raise invalid(f"{place}: {error.message}") from None
 
 
-def wanted_properties(given: Mapping[str, Any] | None, option: str = "properties") -> Properties:
+def wanted_properties(values: Mapping[str, Any] | None, option: str = "properties") -> Properties:
     """Return the properties of a condition. Raises `invalid` for a property without a value, which
     would not restrict anything.
     """
-    for name, value in (given or {}).items():
+    for name, value in (values or {}).items():
         if value is None:
             raise invalid(f"{option}.{name} is null: give a value, or leave the property out")
-    return properties.properties_of(given)
+    return properties.properties_of(values)
