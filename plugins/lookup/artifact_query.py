@@ -74,12 +74,12 @@ class LookupModule(LookupBase):
         ]
 
     def _rows(self, term: str) -> list[dict[str, Any]]:
-        given = {option_of(term): term}
-        options = typed_options.parse(ArtifactQueryOptions, given)
+        values = {option_of(term): term}
+        options = typed_options.parse(ArtifactQueryOptions, values)
         rows: list[dict[str, Any]] = lookups.ask(
             "repo",
             self.get_option,
-            given,
+            values,
             lambda task: ArtifactQueryOperation(task, options).rows(),
         )
         return rows

@@ -77,8 +77,8 @@ class LookupModule(LookupBase):
     def _builds(self, term: Any) -> list[dict[str, Any]]:
         kind = ci_job_info.BuildListOptions
         names = typed_options.argument_spec(kind).keys() - {"job"}
-        given = {name: self.get_option(name) for name in names}
-        options = typed_options.parse(kind, {**given, "job": term})
+        values = {name: self.get_option(name) for name in names}
+        options = typed_options.parse(kind, {**values, "job": term})
         found: list[dict[str, Any]] = lookups.ask(
             "ci", self.get_option, {"job": term}, lambda task: ci_job_info.build_list(task, options)
         )

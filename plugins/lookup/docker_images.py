@@ -69,8 +69,8 @@ class LookupModule(LookupBase):
 
     def _images(self, term: str) -> list[dict[str, Any]]:
         named = {"image": term} if "/" in term else {"repo": term}
-        given = {**self.get_options(), **named}
-        options = typed_options.parse(DockerImageInfoOptions, given)
+        values = {**self.get_options(), **named}
+        options = typed_options.parse(DockerImageInfoOptions, values)
         images: list[dict[str, Any]] = lookups.ask(
             "repo",
             self.get_option,

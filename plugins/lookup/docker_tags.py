@@ -71,8 +71,8 @@ class LookupModule(LookupBase):
         ]
 
     def _tags(self, image: str) -> list[str]:
-        given = {**self.get_options(), "image": image}
-        options = typed_options.parse(DockerImageInfoOptions, given)
+        values = {**self.get_options(), "image": image}
+        options = typed_options.parse(DockerImageInfoOptions, values)
         tags: list[str] = lookups.ask(
             "repo",
             self.get_option,

@@ -84,11 +84,11 @@ class LookupModule(LookupBase):
         return {**found, "sentence": tickets.counted(found)}
 
 
-def _report(given: Any, variables: dict[str, Any]) -> Any:
-    if not isinstance(given, str):
-        return given
+def _report(report: Any, variables: dict[str, Any]) -> Any:
+    if not isinstance(report, str):
+        return report
     try:
-        return json.loads((writing.resolved(given, variables) / "report.json").read_text("utf-8"))
+        return json.loads((writing.resolved(report, variables) / "report.json").read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         failure = AnsibleError(_UNUSABLE)
     raise failure

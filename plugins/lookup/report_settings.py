@@ -57,11 +57,11 @@ class LookupModule(LookupBase):
         return [_problem(term, self.get_option("output")) for term in terms]
 
 
-def _problem(given: Any, output: str) -> str:
+def _problem(entries: Any, output: str) -> str:
     if output not in terminal.OUTPUTS:
         return f"drift_output is one of {', '.join(terminal.OUTPUTS)}, not '{output}'."
     try:
-        ignored.parse(given)
+        ignored.parse(entries)
     except ignored.IgnoreError as error:
         return f"{error}."
     return ""

@@ -251,8 +251,8 @@ def _overridden(base: list[_Entry], differences: list[_Entry], key: _Key) -> lis
 
 def _identity(entry: Mapping[str, Any], key: _Key) -> tuple[Any, ...]:
     """Return what identifies an entry. An empty option, or its default, is as a missing one."""
-    given = {name: entry.get(name) or None for name in key}
-    return tuple(None if given[name] == key[name] else given[name] for name in key)
+    values = {name: entry.get(name) or None for name in key}
+    return tuple(None if values[name] == key[name] else values[name] for name in key)
 
 
 def _name(entry: Mapping[str, Any], key: _Key) -> str:

@@ -43,7 +43,7 @@ _PLAY = ("ansible_play_name", "ansible_play_hosts_all")
 
 
 def set_options(
-    lookup: LookupBase, service: str, variables: Mapping[str, Any] | None, given: Mapping[str, Any]
+    lookup: LookupBase, service: str, variables: Mapping[str, Any] | None, values: Mapping[str, Any]
 ) -> None:
     """Set the options of a lookup, with the input checks of modules.
 
@@ -51,14 +51,14 @@ def set_options(
     variable, also of the environment, is not set, as for modules: Ansible would read an empty
     `validate_certs` as false.
     """
-    _refuse_unknown(lookup, given)
+    _refuse_unknown(lookup, values)
     template = ansible_internals.template_of(lookup)
-    given = {
-        name: value for name, value in given.items() if not ansible_internals.is_omitted(value)
+    values = {
+        name: value for name, value in values.items() if not ansible_internals.is_omitted(value)
     }
-    given = {**from_variables(service, given, variables or {}, template), **given}
+    values = {**from_variables(service, values, variables or {}, template), **values}
     try:
-        given = input_check.check_options(lookup.option_definitions, given)
+        values = input_check.check_options(lookup.option_definitions, values)
     except ToolchainError as error:
         raise AnsibleError(error.message) from None
     empty = [
@@ -67,21 +67,21 @@ def set_options(
     for name in empty:
         del os.environ[name]
     try:
-        lookup.set_options(direct=given)
+        lookup.set_options(direct=values)
     finally:
         os.environ.update(dict.fromkeys(empty, ""))
     play = {name: (variables or {}).get(name) for name in _PLAY}
     lookup.asks = service, play
 
 
-def _refuse_unknown(lookup: LookupBase, given: Mapping[str, Any]) -> None:
+def _refuse_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
     """Raise AnsibleError for unknown options. Ansible ignores them, so that a search would run
     without its limit or with another login.
     """
     options: Mapping[str, Mapping[str, Any]] = lookup.option_definitions
     aliases = [alias for option in options.values() for alias in option.get("aliases") or ()]
     known = [name for name in (*options, *aliases) if name != "_terms"]
-    for name in given:
+    for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             meant = f"is {near[0]} meant?" if near else f"it takes {', '.join(known)}"
@@ -92,13 +92,13 @@ def further_service(
     lookup: LookupBase,
     service: str,
     variables: Mapping[str, Any] | None,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
 ) -> Callable[[str], Any] | None:
-    """Return the connection options of an additional service, from `given`, variables and the
+    """Return the connection options of an additional service, from `values`, variables and the
     environment; `None` if none of them contains an address.
     """
     template = ansible_internals.template_of(lookup)
-    named = {**from_variables(service, given, variables or {}, template), **given}
+    named = {**from_variables(service, values, variables or {}, template), **values}
     spec = argument_spec(service)
     try:
         checked = ArgumentSpecValidator(spec).validate(input_check.check_options(spec, named))
@@ -161,14 +161,14 @@ def texts(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
 def ask(
     service: str,
     get: Callable[[str], Any],
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     question: Callable[[Task], Any],
 ) -> Any:
     """Return the result of a query with a read-only task; failures become AnsibleError."""
     if REQUESTS_MISSING is not None:
         raise AnsibleError(missing_required_lib("requests"))
     hidden.clear()  # secrets of the previous lookup in this process
-    hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", given))
+    hidden.add(*secrets_in_addresses("url", get("url")), *secrets_in_addresses("", values))
     try:
         warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731
         task = Task(resolve(service, get), warn, read_only=True)

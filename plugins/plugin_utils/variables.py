@@ -25,16 +25,16 @@ _ALIASES = {"user": "username"}
 
 def from_variables(
     service: str,
-    given: Mapping[str, Any],
+    explicit: Mapping[str, Any],
     variables: Mapping[str, Any],
     template: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """Return the connection options that variables set and `given` does not.
+    """Return the connection options that variables set and `explicit` does not.
 
-    Credentials are taken from one source: if `given` contains one, also in its address, those of
+    Credentials are taken from one source: if `explicit` contains one, also in its address, those of
     variables and of their address are ignored. An empty variable counts as not set.
     """
-    named = {_ALIASES.get(name, name) for name, value in given.items() if value is not None}
+    named = {_ALIASES.get(name, name) for name, value in explicit.items() if value is not None}
 
     def values(options: tuple[str, ...]) -> dict[str, Any]:
         found = {
@@ -50,7 +50,7 @@ def from_variables(
 
     options = values(tuple(settings_options(service)))
     credentials = named.intersection(credential_options(service))
-    if is_credential(service, credentials) or _has_user_info(given.get("url")):
+    if is_credential(service, credentials) or _has_user_info(explicit.get("url")):
         if "url" in options:
             options["url"] = without_user_info(str(options["url"]))
         return options

@@ -83,8 +83,8 @@ class Call:
     def form(self, *, with_optional: bool) -> dict[str, Any]:
         """Return the form fields of the request, without the login."""
         more = self.optional if with_optional else self.otherwise or {}
-        given = {**self.parameters, **more}
-        return {"action": self.action, **{name: _plain(value) for name, value in given.items()}}
+        values = {**self.parameters, **more}
+        return {"action": self.action, **{name: _plain(value) for name, value in values.items()}}
 
 
 def comma_list(values: Iterable[str]) -> str:

@@ -41,18 +41,18 @@ class Job:
         return Job(f"{self.path}/job/{address.path(stored)}", f"{self.name}/{unquote(stored)}")
 
 
-def job_of(given: object, base_url: str) -> Job:
+def job_of(value: object, base_url: str) -> Job:
     """Return the job of the option `job`. Raises `invalid` if it names none.
 
-    :param given: `folder/job`, a list of names (one per level), or an address on the server
+    :param value: `folder/job`, a list of names (one per level), or an address on the server
     :param base_url: base address of the server, without a trailing slash
     """
-    names = list(given) if isinstance(given, (list, tuple)) else [given]
+    names = list(value) if isinstance(value, (list, tuple)) else [value]
     if any(isinstance(name, (bool, bytes)) or not isinstance(name, (str, int)) for name in names):
         raise invalid("job is a text or a list of texts: give folder/job, a list of names or a URL")
-    if isinstance(given, (list, tuple)):
-        return _of_names([str(name) for name in given])
-    text = str(given).strip()
+    if isinstance(value, (list, tuple)):
+        return _of_names([str(name) for name in value])
+    text = str(value).strip()
     start, end = misplaced_user_info(text)
     if end > start or "://" in text:
         return _of_url(text, base_url)
@@ -63,11 +63,11 @@ def build_path(job: Job, number: int) -> str:
     return f"{job.path}/{number}"
 
 
-def build_segment(given: str) -> str:
+def build_segment(build: str) -> str:
     """Return the last segment of a build's address: its number or a permalink. Raises `invalid` for
     anything else.
     """
-    text = given.strip()
+    text = build.strip()
     if _BUILD.fullmatch(text) is None:
         raise invalid(f"build is '{text}': give a number, or a permalink such as lastBuild")
     return text

@@ -90,22 +90,22 @@ class SshCommands:
         self._task, self._options = task, options
         self._timeout = float(task.connection.settings["timeout"])
         self._endpoint: SshEndpoint | None = None
-        for name, given in (("ssh_host", options.ssh_host), ("ssh_user", options.ssh_user)):
-            if given is not None and _NAME.fullmatch(given) is None:
-                raise invalid(f"{name} is {given!r}, which is not a name")
+        for name, value in (("ssh_host", options.ssh_host), ("ssh_user", options.ssh_user)):
+            if value is not None and _NAME.fullmatch(value) is None:
+                raise invalid(f"{name} is {value!r}, which is not a name")
         files = {"ssh_key": options.ssh_key, "ssh_known_hosts": options.ssh_known_hosts}
         for name, file in files.items():
             if file is not None and not os.access(file, os.R_OK):
                 raise invalid(f"{name}: {file} cannot be read")
 
-    def run(self, what: str, command: str, *, reads: bool, given: str = "") -> SshResult:
-        """Run a command with `given` on its standard input. Raises unless it succeeds."""
+    def run(self, what: str, command: str, *, reads: bool, stdin: str = "") -> SshResult:
+        """Run a command with `stdin` on its standard input. Raises unless it succeeds."""
         if self._task.read_only and not reads:
             raise invalid(
                 f"{what}: stopped, because a command that writes must not be sent in check mode"
             )
         endpoint = self._found()
-        code, output, said = self._exchange(what, [*self._client(endpoint), command], reads, given)
+        code, output, said = self._exchange(what, [*self._client(endpoint), command], reads, stdin)
         done = SshResult(what, output, endpoint)
         if code == _NO_CONNECTION:
             raise self._refusal(done, said, reads)
@@ -160,7 +160,7 @@ class SshCommands:
         return [*call, "--", endpoint.host]
 
     def _exchange(
-        self, what: str, call: list[str], reads: bool, given: str
+        self, what: str, call: list[str], reads: bool, stdin: str
     ) -> tuple[int, str, str]:
         """Run the client; return exit code, output and standard error."""
         try:
@@ -168,7 +168,7 @@ class SshCommands:
             # pylint: disable-next=ansible-bad-function
             done = subprocess.run(  # noqa: S603 - the program is ours, and no shell reads the rest
                 call,
-                input=given.encode("utf-8"),
+                input=stdin.encode("utf-8"),
                 capture_output=True,
                 timeout=self._timeout,
                 check=False,

@@ -253,8 +253,8 @@ def wrong_name(name: str) -> str | None:
     return None
 
 
-def _file(src: str, given: str | None, comment: str) -> WantedAttachment:
-    name = os.path.basename(src) if given is None else given
+def _file(src: str, filename: str | None, comment: str) -> WantedAttachment:
+    name = os.path.basename(src) if filename is None else filename
     wrong = wrong_name(name)
     if wrong is not None:
         raise invalid(f"attachments: {wrong}")

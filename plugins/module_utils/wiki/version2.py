@@ -188,8 +188,8 @@ class PagesOfVersion2:
         if page is None or not properties:
             return page
         made = {
-            key: self._new_property(what, page.id, {"key": key, "value": given["value"]})
-            for key, given in properties.items()
+            key: self._new_property(what, page.id, {"key": key, "value": value["value"]})
+            for key, value in properties.items()
         }
         known = {key: shown for key, shown in made.items() if member(shown, "id") is not None}
         return replace(page, content={**page.content, "metadata": {"properties": known}})

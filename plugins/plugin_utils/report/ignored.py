@@ -46,16 +46,16 @@ class Ignored:
         return ""
 
 
-def parse(given: Any) -> list[Ignored]:
+def parse(entries: Any) -> list[Ignored]:
     """Return the entries of `drift_ignore`.
 
     :raises IgnoreError: if it is not a list of entries
     """
-    if given in (None, "", []):
+    if entries in (None, "", []):
         return []
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+    if isinstance(entries, str | Mapping) or not isinstance(entries, Sequence):
         raise IgnoreError("drift_ignore is a list: write '- name: a pattern' for each entry")
-    return [_entry(number, one) for number, one in enumerate(given)]
+    return [_entry(number, one) for number, one in enumerate(entries)]
 
 
 def active(entries: Sequence[Ignored], today: date) -> list[Ignored]:
@@ -68,19 +68,19 @@ def warnings(entries: Sequence[Ignored], today: date) -> Iterator[str]:
     yield from filter(None, (entry.warning(today) for entry in entries))
 
 
-def _entry(number: int, given: Any) -> Ignored:
+def _entry(number: int, entry: Any) -> Ignored:
     place = f"drift_ignore[{number}]"
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         raise IgnoreError(f"{place} is not a mapping: write the pattern as 'name: a pattern'")
-    for key in given:
+    for key in entry:
         if key not in _KEYS:
             near = difflib.get_close_matches(str(key), _KEYS, 1)
             hint = f" (is {near[0]} meant?)" if near else f": it takes {', '.join(_KEYS)}"
             raise IgnoreError(f"{place} does not know {key}{hint}")
-    patterns = {key: str(given[key]) for key in _PATTERNS if given.get(key) not in (None, "")}
+    patterns = {key: str(entry[key]) for key in _PATTERNS if entry.get(key) not in (None, "")}
     if not patterns:
         raise IgnoreError(f"{place} has no pattern: give one of {', '.join(_PATTERNS)}")
-    return Ignored(patterns, _day(place, given.get("until")), str(given.get("reason") or ""))
+    return Ignored(patterns, _day(place, entry.get("until")), str(entry.get("reason") or ""))
 
 
 def _day(place: str, value: Any) -> date | None:

@@ -91,8 +91,8 @@ def object_of(
         return "task", task
     returned = result.get(descriptor.kind)
     more = returned if isinstance(returned, Mapping) else {}
-    given = {key: value for key, value in options.items() if value is not None}
-    name = _filled(descriptor.name, {**more, **given})
+    values = {key: value for key, value in options.items() if value is not None}
+    name = _filled(descriptor.name, {**more, **values})
     name = name or str(options.get("page_id") or options.get("issue") or "")
     return ("task", task) if descriptor.listed and not name else (descriptor.kind, name or task)
 

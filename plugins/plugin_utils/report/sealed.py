@@ -96,15 +96,15 @@ def version() -> str:
     return next(line.split(":")[1].strip() for line in lines if line.startswith("version:"))
 
 
-def read(given: Any, resolve: Any) -> Plans:
+def read(source: Any, resolve: Any) -> Plans:
     """Return a plan, or the list of plans that slices of a run have made.
 
-    :param given: a mapping, or a string that names a file, or a list of them
+    :param source: a mapping, or a string that names a file, or a list of them
     :param resolve: returns the path of a file name
     :raises PlanError: if the list is empty, if one is not a plan or was edited, or if two are for
         the same host
     """
-    listed = given if isinstance(given, list | tuple) else [given]
+    listed = source if isinstance(source, list | tuple) else [source]
     if not listed:
         raise PlanError(
             f"is missing, since enforce_plan is an empty list: {_AGAIN}, or give"
@@ -113,8 +113,8 @@ def read(given: Any, resolve: Any) -> Plans:
     return Plans([_read(one, resolve) for one in listed])
 
 
-def _read(given: Any, resolve: Any) -> dict[str, Any]:
-    plan = _loaded(given, resolve)
+def _read(source: Any, resolve: Any) -> dict[str, Any]:
+    plan = _loaded(source, resolve)
     if plan.get("format") != FORMAT:
         found = str(plan.get("format"))[:20]
         raise PlanError(f"has format {found}, but this release reads format {FORMAT}: {_AGAIN}")
@@ -128,10 +128,10 @@ def _read(given: Any, resolve: Any) -> dict[str, Any]:
     return plan
 
 
-def _loaded(given: Any, resolve: Any) -> dict[str, Any]:
-    if isinstance(given, Mapping):
-        return {str(name): _plain(value) for name, value in given.items()}
-    file = resolve(str(given))
+def _loaded(source: Any, resolve: Any) -> dict[str, Any]:
+    if isinstance(source, Mapping):
+        return {str(name): _plain(value) for name, value in source.items()}
+    file = resolve(str(source))
     try:
         plan = json.loads(file.read_text("utf-8"))
     except OSError as error:
@@ -143,13 +143,13 @@ def _loaded(given: Any, resolve: Any) -> dict[str, Any]:
     return plan
 
 
-def _plain(given: Any) -> Any:
+def _plain(marked: Any) -> Any:
     """Return a copy without the marks that Ansible gives to values."""
-    if isinstance(given, Mapping):
-        return {str(name): _plain(value) for name, value in given.items()}
-    if isinstance(given, list | tuple):
-        return [_plain(value) for value in given]
-    return str(given) if isinstance(given, str) else given
+    if isinstance(marked, Mapping):
+        return {str(name): _plain(value) for name, value in marked.items()}
+    if isinstance(marked, list | tuple):
+        return [_plain(value) for value in marked]
+    return str(marked) if isinstance(marked, str) else marked
 
 
 def _is_plan(plan: Mapping[str, Any]) -> bool:

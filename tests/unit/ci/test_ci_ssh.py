@@ -54,10 +54,10 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
     return Client(tmp_path, monkeypatch)
 
 
-def run(*, reads: bool = True, read_only: bool = False, given: str = "", **options: Any) -> str:
+def run(*, reads: bool = True, read_only: bool = False, stdin: str = "", **options: Any) -> str:
     chosen = options_of(SshOptions, ssh_port=2222, **options)
     task = Run("https://ci.example:8443/ci", read_only).task
-    return SshCommands(task, chosen).run("doing it", "groovy =", reads=reads, given=given).output
+    return SshCommands(task, chosen).run("doing it", "groovy =", reads=reads, stdin=stdin).output
 
 
 def failure(**options: Any) -> ToolchainError:
@@ -68,7 +68,7 @@ def failure(**options: Any) -> ToolchainError:
 
 def test_connection_provides_the_defaults(client: Client) -> None:
     client.says(output="größe\n")
-    assert run(given="ein größerer Text") == "größe\n"
+    assert run(stdin="ein größerer Text") == "größe\n"
     assert (client.folder / "given").read_text(encoding="utf-8") == "ein größerer Text"
     assert client.called[-5:] == ["-l", "builder", "--", "ci.example", "groovy ="]
     assert client.called[client.called.index("-p") + 1] == "2222"

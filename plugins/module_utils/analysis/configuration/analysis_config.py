@@ -76,12 +76,12 @@ class AnalysisConfigOperation:
     )
 
     def __init__(self, task: Task, options: AnalysisConfigOptions) -> None:
-        for name, given, least in (
+        for name, number, least in (
             ("parallel", options.parallel, 1),
             ("max_deletions", options.max_deletions, 0),
         ):
-            if given < least:
-                raise invalid(f"{name} must be at least {least}, not {given}")
+            if number < least:
+                raise invalid(f"{name} must be at least {least}, not {number}")
         if all(entries is None for entries in options.entries().values()):
             task.warn("no list is given, so that nothing is managed")
         self._task, self._parallel = task, options.parallel

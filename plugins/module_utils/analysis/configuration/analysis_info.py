@@ -140,11 +140,11 @@ class AnalysisInfoOperation(ReadOnly):
         return name, records
 
 
-def _names(given: Any) -> list[str] | None:
+def _names(value: Any) -> list[str] | None:
     """Return the names in `project`, a string or a list."""
-    if given is None:
+    if value is None:
         return None
-    names = given if isinstance(given, list) else [given]
+    names = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(name, str) for name in names):
         raise invalid("project must be a name or a list of names")
     return names

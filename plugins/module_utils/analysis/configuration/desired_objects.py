@@ -89,9 +89,9 @@ def desired(entries: Mapping[str, Sequence[Any] | None]) -> DesiredObjects:
     """
     lists: dict[ObjectKind, list[Resource]] = {}
     for kind in KINDS:
-        given = entries[kind.option]
-        if given is not None:
-            lists[kind] = [kind.wanted(entry) for entry in given]
+        value = entries[kind.option]
+        if value is not None:
+            lists[kind] = [kind.wanted(entry) for entry in value]
             _refuse_duplicates(kind, lists[kind])
     found = DesiredObjects(lists)
     _refuse_contradictions(found)

@@ -120,12 +120,12 @@ class OwnAccount:
         if option == "role_assignments":
             return self._holds(state, doubtful)
         if option == "roles":
-            given = (
+            assignments = (
                 assignment
                 for assignment in self._assignments
                 if assignment["name"] == state["name"]
             )
-            return any(self._holds(record, doubtful) for record in given)
+            return any(self._holds(record, doubtful) for record in assignments)
         return option == "groups" and self._is_in(state, doubtful) and self._gives(state)
 
     def refuse(self, option: str, title: str, plan: Plan) -> None:

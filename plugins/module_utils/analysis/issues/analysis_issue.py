@@ -87,8 +87,8 @@ class AnalysisIssueOperation:
 
     def __init__(self, task: Task, options: AnalysisIssueOptions) -> None:
         self._task, self._project, self._query = task, options.project, options.query
-        given = {"status": options.status, "owner": options.owner, _COMMENT: options.comment}
-        self._wanted = without_none(given)
+        values = {"status": options.status, "owner": options.owner, _COMMENT: options.comment}
+        self._wanted = without_none(values)
         if options.status is not None:
             search_text.build({"status": options.status})  # refuses what no query can hold
         self._most = options.max_issues

@@ -43,7 +43,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
         self._task, self._options = task, options
         self._refuse_search_by_id()
         self._client = AnalysisClient(task)
-        build, given = options.build, options.thresholds
+        build, thresholds = options.build, options.thresholds
         exact = None if build is None else search_text.exact_build(build)
         text = search_text.joined(exact, options.query)
         self._request = SearchRequest(
@@ -51,7 +51,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
         )
         if options.max_offenders < 1:
             raise invalid(f"max_offenders is {options.max_offenders}, but must be at least 1")
-        self._thresholds = None if given is None else quality_gate.thresholds(given)
+        self._thresholds = None if thresholds is None else quality_gate.thresholds(thresholds)
 
     def _refuse_search_by_id(self) -> None:
         if self._options.id is None:

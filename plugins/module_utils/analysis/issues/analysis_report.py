@@ -80,8 +80,8 @@ class AnalysisReportOperation(ReadOnly):
 
     def __init__(self, task: Task, options: AnalysisReportOptions) -> None:
         self._task, self._kind = task, _KINDS[options.kind]
-        given = options.subject()
-        for name, value in given.items():
+        named = options.subject()
+        for name, value in named.items():
             if value is not None and name not in {**self._kind.parameters, **self._kind.optional}:
                 raise invalid(f"{name} cannot be combined with a report of the kind {options.kind}")
             if value is None and name in self._kind.required:
@@ -90,8 +90,8 @@ class AnalysisReportOperation(ReadOnly):
         self._what = f"making the {options.kind} report" + (f" on '{subject}'" if subject else "")
         self._call = Call(
             self._kind.action,
-            {name: given[option] for option, name in self._kind.parameters.items()},
-            {name: given[option] for option, name in self._kind.optional.items() if given[option]},
+            {name: named[option] for option, name in self._kind.parameters.items()},
+            {name: named[option] for option, name in self._kind.optional.items() if named[option]},
         )
 
     def plan(self) -> Plan:

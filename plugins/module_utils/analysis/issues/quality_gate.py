@@ -36,7 +36,7 @@ class ThresholdOptions:
     code: list[str] | None = None
     max: int = 0
 
-    def given(self) -> dict[str, list[str]]:
+    def members(self) -> dict[str, list[str]]:
         """Return the alternatives of the given members."""
         lists = {name: getattr(self, name) for name in _MEMBERS}
         return {name: texts for name, texts in lists.items() if texts is not None}
@@ -46,17 +46,17 @@ class ThresholdOptions:
 class Threshold:
     """At most `max` issues of a kind, and their number.
 
-    :param given: the alternatives per member, as the user wrote them
+    :param members: the alternatives per member, as the user wrote them
     """
 
-    given: Mapping[str, Sequence[str]]
+    members: Mapping[str, Sequence[str]]
     max: int
     count: int = 0
     offenders: list[Record] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.patterns = {
-            name: [text.lower() for text in texts] for name, texts in self.given.items()
+            name: [text.lower() for text in texts] for name, texts in self.members.items()
         }
 
     @property
@@ -74,13 +74,13 @@ class Threshold:
     @property
     def words(self) -> str:
         """Return the count as `3 issues with severity Critical and state New (max 0)`."""
-        named = [f"{name} {' or '.join(texts)}" for name, texts in self.given.items()]
+        named = [f"{name} {' or '.join(texts)}" for name, texts in self.members.items()]
         kind = f" with {' and '.join(named)}" if named else ""
         return f"{self.count} issue{'' if self.count == 1 else 's'}{kind} (max {self.max})"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the threshold with `count` and `exceeded`."""
-        return {**self.given, "max": self.max, "count": self.count, "exceeded": self.exceeded}
+        return {**self.members, "max": self.max, "count": self.count, "exceeded": self.exceeded}
 
 
 def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
@@ -89,13 +89,13 @@ def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
     """
     found = []
     for option in options:
-        given = option.given()
-        for name, texts in given.items():
+        members = option.members()
+        for name, texts in members.items():
             if not texts:
                 raise invalid(f"{name} of a threshold is empty: leave it out to count all")
         if option.max < 0:
             raise invalid(f"max of a threshold is {option.max}, but must be at least 0")
-        found.append(Threshold(given, option.max))
+        found.append(Threshold(members, option.max))
     return found
 
 
@@ -126,7 +126,7 @@ def unknown(judged: Iterable[Threshold], issues: Iterable[Record]) -> list[Word]
     words = [
         Word(f"thresholds[{number}].{name}[{at}]", name, text)
         for number, each in enumerate(judged)
-        for name, texts in each.given.items()
+        for name, texts in each.members.items()
         for at, text in enumerate(texts)
     ]
     left = [

@@ -180,11 +180,11 @@ class AnalysisRoleOperation(GuardedOperation):
 
 def wanted(entry: RoleEntry) -> Role:
     """Return the role of an entry. Raises `invalid` for contradictions."""
-    title, given = f"the role '{entry.name}'", entry.allowed_status_transitions
+    title, allowed = f"the role '{entry.name}'", entry.allowed_status_transitions
     transitions = (
         None
-        if given is None
-        else [{"from": transition.from_, "to": transition.to} for transition in given]
+        if allowed is None
+        else [{"from": transition.from_, "to": transition.to} for transition in allowed]
     )
     _pairs(transitions or [])
     permissions = _wanted_permissions(entry)

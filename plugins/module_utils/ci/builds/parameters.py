@@ -102,7 +102,7 @@ def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | 
 
 
 def wanted(
-    given: Mapping[str, Any],
+    parameters: Mapping[str, Any],
     definitions: Sequence[ParameterDefinition] | None,
     list_style: str,
     job_name: str,
@@ -113,7 +113,7 @@ def wanted(
     Raises `rejected` before anything is sent for values that the server would drop silently (a
     parameter that the job does not have) or reject with an exception (an unknown choice).
     """
-    values = {name: value for name, value in given.items() if value is not None}
+    values = {name: value for name, value in parameters.items() if value is not None}
     if definitions is None:
         return replace(_undefined(values, list_style), files=list(files))
     _refuse_unknown(values, definitions, job_name)
@@ -132,7 +132,7 @@ def wanted(
 
 def _expect(result: WantedParameters, definition: ParameterDefinition, value: str | None) -> None:
     if definition.is_a("Password"):
-        result.secrets += [given for name, given in result.form if name == definition.name]
+        result.secrets += [secret for name, secret in result.form if name == definition.name]
         result.shown[definition.name] = MASK
         result.incomparable.append(definition.name)
     elif value is None:
@@ -182,13 +182,13 @@ def _refuse_no_files(
         raise _rejected(job_name, f"the job has no file parameter {', '.join(wrong)}: {has}")
 
 
-def file_parts(given: Mapping[str, Any], place: str) -> list[FilePart]:
+def file_parts(paths: Mapping[str, Any], place: str) -> list[FilePart]:
     """Return the files at the given paths. Raises `invalid` for a file that cannot be sent."""
-    return [_file_part(name, str(path), f"{place}.{name}") for name, path in given.items()]
+    return [_file_part(name, str(path), f"{place}.{name}") for name, path in paths.items()]
 
 
-def _file_part(name: str, given: str, place: str) -> FilePart:
-    path = os.path.expanduser(given)
+def _file_part(name: str, source: str, place: str) -> FilePart:
+    path = os.path.expanduser(source)
     try:
         found = os.stat(path)
     except (OSError, ValueError) as error:

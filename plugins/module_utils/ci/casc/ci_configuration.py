@@ -159,17 +159,17 @@ class CiConfigurationOperation:
 
 def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:
     """Return the wanted configuration. Raises `invalid` for anything but a mapping."""
-    name, given = "config", options.config
+    name, content = "config", options.config
     if options.src is not None:
-        name, given = "src", read_text(options.src, "the configuration in src")
-    if isinstance(given, str):
+        name, content = "src", read_text(options.src, "the configuration in src")
+    if isinstance(content, str):
         try:
-            given = yaml_load(given)
+            content = yaml_load(content)
         except Exception:  # noqa: BLE001 - the library's own classes may not be there
             raise invalid(f"{name} is not YAML") from None
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(content, Mapping) or not content:
         raise invalid(f"{name} is not a mapping with sections such as jenkins or unclassified")
-    return given
+    return content
 
 
 def _messages(response: Response) -> str:

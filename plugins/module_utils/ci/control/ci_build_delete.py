@@ -53,12 +53,12 @@ class CiBuildDeleteOptions:
     }
 
 
-def seconds_of(given: str) -> int:
+def seconds_of(age: str) -> int:
     """Return the seconds of a duration such as `30d`. Raises `invalid` for anything else."""
-    found = _DURATION.fullmatch(given.strip())
+    found = _DURATION.fullmatch(age.strip())
     if found is None or int(found[1]) == 0:
         raise invalid(
-            f"older_than is '{given}': give a number above 0 with s, m, h, d or w, such as 30d"
+            f"older_than is '{age}': give a number above 0 with s, m, h, d or w, such as 30d"
         )
     return int(found[1]) * _SECONDS[found[2]]
 

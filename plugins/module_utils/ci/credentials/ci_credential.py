@@ -169,14 +169,14 @@ class Credentials(EntryKind[CiCredentialEntry]):
     def _wanted(self, entry: CiCredentialEntry, live: XmlElement | None) -> Wanted:
         kind = entry.kind or ("username_password" if live is None else kind_of(live))
         entry.require_sense(kind)
-        given = dict(vars(entry))
+        values = dict(vars(entry))
         if kind == "secret_file":
             content = None if entry.secret is None else entry.secret.encode()
             if entry.src is not None:
                 content = read_bytes(entry.src, "the secret in src")
                 self._task.hide(content.decode("utf-8", "replace"))
-            given["secret"] = content
-        wanted = wanted_of(entry.id, kind, given)
+            values["secret"] = content
+        wanted = wanted_of(entry.id, kind, values)
         if isinstance(wanted, WantedDocument):
             for secret in wanted.possible_secrets():
                 self._task.hide(secret)

@@ -44,12 +44,12 @@ class Wanted(Protocol):
 class WantedFields:
     """A credential of a known kind, by its fields."""
 
-    def __init__(self, kind: str, id_: str, given: Mapping[str, Any]) -> None:
+    def __init__(self, kind: str, id_: str, values: Mapping[str, Any]) -> None:
         self._name, self._kind, self._id = kind, KINDS[kind], id_
-        self._given = without_none(given, ("scope", "description", *self._kind.fields))
-        if "description" in self._given:  # may be copied from the server, with its record
-            self._given["description"] = secret_record.split(self._given["description"])[0]
-        self._secrets = without_none(given, self._kind.secrets)
+        self._values = without_none(values, ("scope", "description", *self._kind.fields))
+        if "description" in self._values:  # may be copied from the server, with its record
+            self._values["description"] = secret_record.split(self._values["description"])[0]
+        self._secrets = without_none(values, self._kind.secrets)
         if "secret" in self._secrets and kind == "secret_file":
             self._secrets["secret"] = base64.b64encode(self._secrets["secret"]).decode()
         needed = set(self._kind.secrets) - set(self._kind.optional)
@@ -66,7 +66,7 @@ class WantedFields:
 
     def fields(self, live: XmlElement | None) -> dict[str, Any]:
         new = {"scope": "global", "kind": self._name} if live is None else {}
-        return {**new, **self._given}
+        return {**new, **self._values}
 
     def document(self, live: XmlElement | None) -> XmlElement:
         root = XmlElement(self._kind.root) if live is None else deepcopy(live)
@@ -154,11 +154,11 @@ class WantedDocument:
         return (found.before, found.after if found.found else found.before)
 
 
-def wanted_of(id_: str, kind: str, given: Mapping[str, Any]) -> Wanted:
+def wanted_of(id_: str, kind: str, values: Mapping[str, Any]) -> Wanted:
     """Return the wanted state of a credential from the options of its entry."""
     if kind == XML:
-        return WantedDocument(id_, given["config"], given.get("description"))
-    return WantedFields(kind, id_, given)
+        return WantedDocument(id_, values["config"], values.get("description"))
+    return WantedFields(kind, id_, values)
 
 
 def require_same_kind(live: XmlElement, wanted: Wanted, kind: str) -> None:

@@ -51,13 +51,13 @@ def with_kept_secrets(live: str, text: str) -> str:
     """
     wanted = parse(text)
     secrets = [element for element, holder in wanted.iterate() if is_secret(element, holder)]
-    given = [element.text for element in secrets]
+    texts = [element.text for element in secrets]
     if not secrets:
         return text
     for element in secrets:
         element.text = KEPT
     _fill(parse(live), wanted, None, [])
-    for element, own in zip(secrets, given, strict=True):
+    for element, own in zip(secrets, texts, strict=True):
         if element.text == KEPT:
             element.text = own
     return written_in_lines(wanted)

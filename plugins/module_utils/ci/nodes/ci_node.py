@@ -85,21 +85,21 @@ class CiNodeEntry:
         built_in = canonical(self.name) == BUILT_IN
         if not built_in and _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' cannot be the name of a node")
-        given = list(without_none(vars(self), (*_ELEMENTS, *_WHOLE)))
+        names = list(without_none(vars(self), (*_ELEMENTS, *_WHOLE)))
         if self.state == "absent":
-            given += without_none(vars(self), ("offline", "offline_reason"))
+            names += without_none(vars(self), ("offline", "offline_reason"))
             if built_in:
                 raise invalid("the built-in node cannot be deleted")
-            if given:
-                raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
-        if built_in and given:
+            if names:
+                raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
+        if built_in and names:
             raise invalid(
-                f"{given[0]} cannot be combined with the built-in node: configure it with"
+                f"{names[0]} cannot be combined with the built-in node: configure it with"
                 " ci_configuration"
             )
-        if len(given) > 1 and given[-1] in _WHOLE and given[0] not in _WHOLE:
+        if len(names) > 1 and names[-1] in _WHOLE and names[0] not in _WHOLE:
             raise invalid(
-                f"{given[0]} cannot be combined with {given[-1]}: write it into {given[-1]}"
+                f"{names[0]} cannot be combined with {names[-1]}: write it into {names[-1]}"
             )
         if self.offline_reason is not None and self.offline is not True:
             raise invalid("offline_reason requires offline: true")

@@ -109,11 +109,11 @@ class CiScriptOperation:
         )
 
 
-def _pattern(given: str | None) -> re.Pattern[str] | None:
-    if given is None:
+def _pattern(text: str | None) -> re.Pattern[str] | None:
+    if text is None:
         return None
     try:
-        return re.compile(given, re.MULTILINE)
+        return re.compile(text, re.MULTILINE)
     except re.error as error:
         raise invalid(f"changed_when_output is not a regular expression: {error}") from None
 

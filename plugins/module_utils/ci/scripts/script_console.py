@@ -59,7 +59,7 @@ def _ssh(task: Task, options: SshOptions) -> ScriptConsole:
     commands = SshCommands(task, options)
 
     def say(what: str, program: str, *, reads: bool) -> ConsoleOutput:
-        done = commands.run(what, "groovy =", reads=reads, given=program)
+        done = commands.run(what, "groovy =", reads=reads, stdin=program)
         return ConsoleOutput(done.output, done.error)
 
     return say

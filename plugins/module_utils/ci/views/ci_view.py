@@ -50,14 +50,14 @@ class CiViewEntry:
             raise invalid("name is missing: give the name of the view")
         if _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' cannot be the name of a view")
-        given = list(without_none(vars(self), _FIELDS))
+        names = list(without_none(vars(self), _FIELDS))
         whole = list(without_none(vars(self), ("config", "src")))
-        if self.state == "absent" and (given or whole):
-            named = [*given, *whole][0]
+        if self.state == "absent" and (names or whole):
+            named = [*names, *whole][0]
             raise invalid(f"{named} cannot be combined with state 'absent': leave it out")
-        if whole and given:
+        if whole and names:
             raise invalid(
-                f"{given[0]} cannot be combined with {whole[0]}: write it into {whole[0]}"
+                f"{names[0]} cannot be combined with {whole[0]}: write it into {whole[0]}"
             )
 
 

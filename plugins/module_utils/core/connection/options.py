@@ -217,9 +217,9 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
 
 
 def _base_address(url: str, where: str) -> tuple[str, str | None, str | None]:
-    given = url.strip()
-    require_address(given, where)
-    parts = urlsplit(given)
+    text = url.strip()
+    require_address(text, where)
+    parts = urlsplit(text)
     host, port = parts.hostname or "", parts.port
     if parts.query or parts.fragment:
         raise invalid(f"the address {clean_url(url)} {where} must not have a query or a fragment")
@@ -285,10 +285,10 @@ def _kinds(named: Mapping[str, Any]) -> set[str]:
 
 
 def _basic(service: str, named: Mapping[str, Any]) -> dict[str, Any]:
-    for missing, given in (("username", "password"), ("password", "username")):
+    for missing, known in (("username", "password"), ("password", "username")):
         if named.get(missing) is None:
             raise invalid(
-                f"{given} without {missing} for the {service} service: give both in the same place"
+                f"{known} without {missing} for the {service} service: give both in the same place"
                 " (the environment is read only if the task has no credential)"
             )
     if not str(named["password"]).strip():

@@ -27,12 +27,12 @@ class FileNames:
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
-    def name(self, folder: str, given: str) -> str:
-        """Return a path in `folder`, without suffix, for the object `given`."""
-        kept = _kept(given)
-        changed = kept != given.replace(" ", "-")
+    def name(self, folder: str, title: str) -> str:
+        """Return a path in `folder`, without suffix, for the object `title`."""
+        kept = _kept(title)
+        changed = kept != title.replace(" ", "-")
         if changed or kept.casefold() in _RESERVED or self._is_taken(folder, kept):
-            digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+            digest = hashlib.sha256(title.encode("utf-8", "surrogatepass")).hexdigest()[:10]
             kept = f"{kept}-{digest}" if len(folder) < _LONGEST_PATH else digest
         number, name = 1, kept
         while self._is_taken(folder, name):
@@ -44,9 +44,9 @@ class FileNames:
         return _joined(folder, name).casefold() in self._taken
 
 
-def _kept(given: str) -> str:
+def _kept(title: str) -> str:
     """Return a name without separators, dots and invisible characters."""
-    normal = unicodedata.normalize("NFC", given)
+    normal = unicodedata.normalize("NFC", title)
     text = "".join(each if each.isalnum() or each in _KEPT else "-" for each in normal)
     return text[:_LONGEST].strip("-") or "unnamed"
 

@@ -52,9 +52,9 @@ class HookedModule(AnsibleModule):
         super().__init__(**arguments)
         self._ready = True
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+    def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters for Ansible's own check. May call `fail_json`."""
-        return given
+        return arguments
 
     def _load_params(self) -> None:
         super()._load_params()

@@ -92,18 +92,18 @@ def _for_ansible(word: str, value: Any) -> Any:
     return deepcopy(value) if word == "default" else value
 
 
-def canonical_name(options: Options, given: str) -> str:
+def canonical_name(options: Options, spelling: str) -> str:
     """Return the option with a name or an alias; an unknown name unchanged."""
-    if given in options:
-        return given
+    if spelling in options:
+        return spelling
     for name, option in options.items():
-        if given in option.get("aliases", ()):
+        if spelling in option.get("aliases", ()):
             return name
-    return given
+    return spelling
 
 
 def check_options(
-    options: Options, given: Mapping[str, Any], place: Place | None = None
+    options: Options, values: Mapping[str, Any], place: Place | None = None
 ) -> dict[str, Any]:
     """Return the given options with strings parsed; raise `invalid` for invalid input.
 
@@ -111,7 +111,7 @@ def check_options(
     (`place`): its message does not name the entry of the list.
     """
     found: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in values.items():
         option = options.get(canonical_name(options, name))
         if option is not None and (value is None or _is_omitted(value)):
             continue

@@ -31,16 +31,16 @@ class OptionSecrets:
         #: Secrets to mask in every output.
         self.found: set[str] = set()
 
-    def shown(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def shown(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options as they may be shown; add their secrets to `found`."""
-        return self._members(self._options, given)
+        return self._members(self._options, values)
 
     def _mask(self, texts: Iterable[str]) -> None:
         self.found.update(filter(_can_be_masked, texts))
 
-    def _members(self, options: Options, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _members(self, options: Options, values: Mapping[str, Any]) -> dict[str, Any]:
         shown = {}
-        for name, value in given.items():
+        for name, value in values.items():
             own = canonical_name(options, name)
             shown[name] = self._option(options.get(own), own, value)
         return shown

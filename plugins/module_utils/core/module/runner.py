@@ -48,18 +48,18 @@ class _Module(HookedModule):
         if not self.checked:
             self.fail_json(**_failure(ToolchainError("failed", UNCHECKED)))
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
+    def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the options without those that are null: for Ansible they would count as given in
         rules such as `mutually_exclusive`.
         """
         hidden.clear()  # secrets of the previous task in this process
-        deep = [name for name, value in given.items() if json_text.is_too_deep(value)]
-        self.params = {**given, **dict.fromkeys(deep)}  # nothing can walk through a deep value
+        deep = [name for name, value in arguments.items() if json_text.is_too_deep(value)]
+        self.params = {**arguments, **dict.fromkeys(deep)}  # nothing can walk through a deep value
         self._register_secrets()
         try:
             if deep:
                 raise invalid(f"{deep[0]} is nested more than {json_text.DEEPEST} levels deep")
-            return check_options(self._options, given)
+            return check_options(self._options, arguments)
         except ToolchainError as error:
             rejected = error
         # outside of `except`, where Ansible would add a traceback
@@ -100,8 +100,8 @@ class _LintedModule(_Module):
     accepts them.
     """
 
-    def check(self, given: dict[str, Any]) -> dict[str, Any]:
-        return given
+    def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return arguments
 
 
 def _new_module(service: str | None, options: type) -> _Module:
@@ -134,14 +134,14 @@ def run(
     """
     module = _new_module(service, options)
     task = None if service is None else _task(service, module)
-    given = typed_options.parse(options, module.params)
+    parsed = typed_options.parse(options, module.params)
     failed: ToolchainError | None = None
     try:
-        wanted = operation(task, given)
+        wanted = operation(task, parsed)
         plan = wanted.plan()
         sealing = _sealing(module, options, task)
         if sealing is not None:
-            plan = sealing.hold(wanted, plan, given, check_mode=module.check_mode)
+            plan = sealing.hold(wanted, plan, parsed, check_mode=module.check_mode)
         applied = wanted.apply(plan) if _must_apply(wanted, plan, module.check_mode) else {}
         if module.check_mode and plan.changed and isinstance(wanted, Predicting):
             wanted.predict(plan)
@@ -176,7 +176,7 @@ def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:
 
 def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -> None:
     """Run a module that needs no server."""
-    run(None, options, lambda _task, given: operation(given))
+    run(None, options, lambda _task, parsed: operation(parsed))
 
 
 def _task(service: str, module: _Module) -> Task:

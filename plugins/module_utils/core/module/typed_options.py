@@ -118,16 +118,16 @@ class _Declaration:
 
     def value(self, params: Mapping[str, Any]) -> Any:
         """Return the typed value of the option."""
-        given = params.get(self.name)
-        if given is None:
+        value = params.get(self.name)
+        if value is None:
             default = self.default()
             return None if default is MISSING else default
         nested = self.nested
         if nested is None:
-            return given
-        if isinstance(given, list):
-            return [parse(nested, entry) for entry in given]
-        return parse(nested, given)
+            return value
+        if isinstance(value, list):
+            return [parse(nested, entry) for entry in value]
+        return parse(nested, value)
 
 
 def argument_spec(options: type) -> dict[str, Spec]:

@@ -58,19 +58,19 @@ class Divisible(Protocol):
 class Sealing:
     """The digests of a task's plan, and those that a sealed plan allows.
 
-    :param given: the argument: `salt`, and for `enforce` the digests `writes` and `ignored`, and
+    :param argument: the argument: `salt`, and for `enforce` the digests `writes` and `ignored`, and
         `rest`, which is `fail` or `skip`
     :param place: what the plan is made for: the module and the address of the server
     :param secrets: secret values of the options; a plan contains only their salted digests
     """
 
     def __init__(
-        self, given: Mapping[str, Any], place: Sequence[str], secrets: Collection[str]
+        self, argument: Mapping[str, Any], place: Sequence[str], secrets: Collection[str]
     ) -> None:
-        self._salt = str(given["salt"]).encode()
-        self._may_write = None if given.get("writes") is None else frozenset(given["writes"])
-        self._ignored = frozenset(given.get("ignored") or ())
-        self._skips = given.get("rest") == "skip"
+        self._salt = str(argument["salt"]).encode()
+        self._may_write = None if argument.get("writes") is None else frozenset(argument["writes"])
+        self._ignored = frozenset(argument.get("ignored") or ())
+        self._skips = argument.get("rest") == "skip"
         self._place, self._secrets = list(place), frozenset(secrets)
         #: Digests of the changes, in their order.
         self.digests: list[str] = []

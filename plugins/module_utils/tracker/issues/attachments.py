@@ -142,22 +142,22 @@ class AttachmentContents:
         ours behind a proxy. The attachment is also available under our URL, for which the login is
         valid.
         """
-        given, base = attachment.content, self._client.url
-        found = _OWN_PATH.search(address.path_of(given))
+        url, base = attachment.content, self._client.url
+        found = _OWN_PATH.search(address.path_of(url))
         if self._client.site != base and found is not None:
             # A site refuses the tokens that a gateway accepts [tracker-40].
             return [f"{base}/{found[1]}", f"{base}/{_CONTENT}/{attachment.number}"]
-        if found is None or address.origin(given) == address.origin(base):
-            return [given]
-        return [f"{base}/{found[1]}", given]
+        if found is None or address.origin(url) == address.origin(base):
+            return [url]
+        return [f"{base}/{found[1]}", url]
 
-    def _require_web_address(self, what: str, given: str) -> None:
-        there, secure = address.origin(given), self._client.url.startswith("https:")
+    def _require_web_address(self, what: str, url: str) -> None:
+        there, secure = address.origin(url), self._client.url.startswith("https:")
         if there == address.NOWHERE or (secure and there[0] != "https"):
             wanted = "https" if secure else "http or https"
             raise ToolchainError(
                 "protocol",
-                f"{what}: its address {clean_url(given)} cannot be read, or does not begin with"
+                f"{what}: its address {clean_url(url)} cannot be read, or does not begin with"
                 f" {wanted}",
             )
 

@@ -46,19 +46,17 @@ class ComponentEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         for option in ("name", "new_name"):
-            given = (getattr(self, option) or "").strip()
-            if len(given) > _LONGEST:
+            value = (getattr(self, option) or "").strip()
+            if len(value) > _LONGEST:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
-            if _CONTROL.search(given):
+            if _CONTROL.search(value):
                 raise invalid(f"{option} has a line break, a tab or another control character")
         others = _OF_COMPONENTS_THAT_STAY if self.state == "absent" else _OF_A_REMOVAL
-        given_ones = [name for name in others if getattr(self, name) not in (None, False)]
+        names = [name for name in others if getattr(self, name) not in (None, False)]
         if self.state == "absent" and self.archived is not None:
-            given_ones.append("archived")
-        if given_ones:
-            raise invalid(
-                f"{given_ones[0]} cannot be combined with state '{self.state}': leave it out"
-            )
+            names.append("archived")
+        if names:
+            raise invalid(f"{names[0]} cannot be combined with state '{self.state}': leave it out")
         if not self.project:
             raise invalid(f"project of the component '{self.name}' is missing: give its key")
         if self.move_issues_to is not None and same_name(self.move_issues_to, self.name):

@@ -142,9 +142,9 @@ class ManagedProjectRole:
         if mode == "remove":
             gone = [self._actor(kind, name, have, must=False) for name in names]
             return [one for one in have if not actor_in(kind, one, gone)]
-        given = [self._actor(kind, name, have) for name in names]
-        kept = have if mode == "add" else [one for one in have if actor_in(kind, one, given)]
-        added = [one for one in given if not actor_in(kind, one, have)]
+        actors = [self._actor(kind, name, have) for name in names]
+        kept = have if mode == "add" else [one for one in have if actor_in(kind, one, actors)]
+        added = [one for one in actors if not actor_in(kind, one, have)]
         return sorted({*kept, *added})
 
     def _actor(self, kind: str, name: str, have: list[str], *, must: bool = True) -> str:

@@ -61,10 +61,10 @@ class TrackerVersionOptions:
                 f"start_date is {self.start_date}, after release_date {self.release_date}"
             )
         for option in ("name", "new_name"):
-            given = (getattr(self, option) or "").strip()
-            if len(given) > _LONGEST:
+            value = (getattr(self, option) or "").strip()
+            if len(value) > _LONGEST:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
-            if _CONTROL.search(given):
+            if _CONTROL.search(value):
                 raise invalid(f"{option} has a line break, a tab or another control character")
         if self.state == "absent":
             self._require_removal()
@@ -72,9 +72,9 @@ class TrackerVersionOptions:
             raise invalid("move_to requires state 'absent': leave it out")
 
     def _require_removal(self) -> None:
-        given = [name for name in _OF_VERSIONS_THAT_STAY if getattr(self, name) is not None]
-        if given:
-            raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
+        names = [name for name in _OF_VERSIONS_THAT_STAY if getattr(self, name) is not None]
+        if names:
+            raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         if self.move_to is not None and same_name(self.move_to, self.name):
             raise invalid(f"move_to is '{self.move_to}', the version that is to be deleted")
 

@@ -61,25 +61,25 @@ def _loaded(text: str) -> Any:
 
 
 def _labels(values: Mapping[Any, Any]) -> list[str] | None:
-    given = values.get("labels")
-    if given is None:
+    labels = values.get("labels")
+    if labels is None:
         return None
-    entries = given.split(",") if isinstance(given, str) else given
+    entries = labels.split(",") if isinstance(labels, str) else labels
     if not isinstance(entries, list):
         raise invalid("line 1: labels in the front matter are a list of texts")
     return [_text(f"labels[{index}]", entry) for index, entry in enumerate(entries)]
 
 
 def _attachments(values: Mapping[Any, Any]) -> dict[str, str | None]:
-    given = values.get("attachments")
-    if given is None:
+    value = values.get("attachments")
+    if value is None:
         return {}
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise invalid(
             "line 1: attachments in the front matter are a mapping of names to files, or to null"
         )
     found: dict[str, str | None] = {}
-    for name, path in given.items():
+    for name, path in value.items():
         text = _text("a name in attachments", name)
         found[text] = None if path is None else _text(f"attachments['{text}']", path)
     return found

@@ -77,7 +77,7 @@ def restriction_entry(space: str, title: str, rights: PageRights) -> dict[str, A
 
     A page without restrictions has empty ones, so that a restriction that a user adds is drift.
     """
-    given = {
+    operations = {
         name: {kind: names for kind, names in rights[name].items() if names} for name in OPERATIONS
     }
-    return {"space": space, "title": title, **given}
+    return {"space": space, "title": title, **operations}

@@ -34,10 +34,10 @@ class RestrictedOperations:
     @property
     def wanted(self) -> PageRights:
         """Return the managed operations with their users and groups."""
-        given = {"read": self.read, "update": self.update}
+        operations = {"read": self.read, "update": self.update}
         return {
             name: {"users": sorted(set(one.users)), "groups": sorted(set(one.groups))}
-            for name, one in given.items()
+            for name, one in operations.items()
             if one is not None
         }
 

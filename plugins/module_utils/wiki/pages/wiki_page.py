@@ -54,8 +54,8 @@ class WikiPageOptions(PageOptions):
 
     def entry(self, entry: WikiPageEntry) -> PageOptions:
         values = {field_.name: getattr(entry, field_.name) for field_ in fields(entry)}
-        given = {name: value for name, value in values.items() if value is not None}
-        return replace(self, pages=None, **given)
+        options = {name: value for name, value in values.items() if value is not None}
+        return replace(self, pages=None, **options)
 
 
 class WikiPageOperation:

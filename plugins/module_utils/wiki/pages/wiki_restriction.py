@@ -40,10 +40,10 @@ class RestrictionEntry(RestrictedOperations):
         """Raise `invalid` for contradictory options."""
         if self.page_id is None and (self.space is None or self.title is None):
             raise invalid("which page is missing: give page_id, or space and title")
-        given = [name for name in OPERATIONS if getattr(self, name) is not None]
-        if self.state == "absent" and given:
-            raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
-        if self.state == "present" and not given:
+        names = [name for name in OPERATIONS if getattr(self, name) is not None]
+        if self.state == "absent" and names:
+            raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
+        if self.state == "present" and not names:
             raise invalid("read and update are missing: give one of them, or state 'absent'")
 
     @property

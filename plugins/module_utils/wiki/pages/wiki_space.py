@@ -50,9 +50,9 @@ class SpaceEntry:
         """Raise `invalid` for contradictory options."""
         if not self.key or not _KEY.fullmatch(self.key):
             raise invalid(f"key is '{self.key or ''}': a key of a space has letters and digits")
-        given = [name for name in _OF_SPACES_THAT_STAY if getattr(self, name) is not None]
-        if self.state == "absent" and given:
-            raise invalid(f"{given[0]} cannot be combined with state 'absent': leave it out")
+        names = [name for name in _OF_SPACES_THAT_STAY if getattr(self, name) is not None]
+        if self.state == "absent" and names:
+            raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         for number, one in enumerate(self.permissions or ()):
             if [one.group is not None, one.user is not None, one.anonymous].count(True) != 1:
                 raise invalid(f"permissions[{number}] needs one of group, user and anonymous")
@@ -180,9 +180,9 @@ class SpaceKind(EntryKind[SpaceEntry]):
         """
         after = {} if entry.permissions_mode == "exact" else dict(before)
         for permission in entry.permissions or ():
-            subject, given = self._subject(permission), set(permission.operations)
+            subject, granted = self._subject(permission), set(permission.operations)
             have = set(after.get(subject, ()))
-            left = have - given if entry.permissions_mode == "remove" else have | given
+            left = have - granted if entry.permissions_mode == "remove" else have | granted
             after[subject] = sorted(left)
         after = {subject: operations for subject, operations in after.items() if operations}
         if not entry.force and before and after != before:

@@ -146,9 +146,9 @@ class WantedPages:
         named = front.attachments
         return _ReadPage(source, title, front.labels, named, document, body, _digest(text))
 
-    def _title(self, given: str | None, heading: str, source: SourceFile) -> str:
+    def _title(self, title: str | None, heading: str, source: SourceFile) -> str:
         name = source.name if source.parent is not None else self._folder.title
-        return " ".join(composed(f"{self._prefix}{given or heading or name}").split())
+        return " ".join(composed(f"{self._prefix}{title or heading or name}").split())
 
     def _told_apart(self, pages: Sequence[_ReadPage]) -> list[_ReadPage]:
         """Add the folder to each title that several pages have."""

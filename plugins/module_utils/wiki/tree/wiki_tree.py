@@ -93,8 +93,8 @@ class WikiTreeOperation:
         )
         self._restrict: Callable[[], PageRestrictions] | None = None
         if options.restrictions is not None:
-            store, given, force = Restrictions(self._client), options.restrictions, options.force
-            self._restrict = partial(PageRestrictions, store, given, force=force)
+            store, force = Restrictions(self._client), options.force
+            self._restrict = partial(PageRestrictions, store, options.restrictions, force=force)
             self._restrict()  # checks the options
         self._plans: list[PagePlan] = []
         self._deletions: list[PagePlan] = []
