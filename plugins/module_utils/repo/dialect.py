@@ -134,5 +134,5 @@ def is_jfrog(headers: Mapping[str, str]) -> bool:
 
     Server fact [repo-5].
     """
-    own = "X-JFrog-Version" in headers or "X-Artifactory-Id" in headers
-    return own or headers.get("Server", "").lower().startswith("artifactory")
+    named = "X-JFrog-Version" in headers or "X-Artifactory-Id" in headers
+    return named or headers.get("Server", "").lower().startswith("artifactory")

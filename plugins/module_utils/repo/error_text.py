@@ -39,9 +39,9 @@ def lacks_licence(response: Response) -> bool:
     return response.status == 400 and _names_edition(errors.error_text(response.text))
 
 
-def _names_edition(said: str) -> bool:
-    edition = _EDITION.search(said)
-    return edition is not None and _EDITION_NAME.search(said, edition.end()) is not None
+def _names_edition(text: str) -> bool:
+    edition = _EDITION.search(text)
+    return edition is not None and _EDITION_NAME.search(text, edition.end()) is not None
 
 
 def messages_of(body: str) -> list[dict[str, str]]:
@@ -60,8 +60,8 @@ def errors_in(body: str) -> str:
     decoded = json_or_none(body) if any(part in body for part in _REPORTING) else None
     if not isinstance(decoded, Mapping):
         return ""
-    said = _messages(decoded)
-    found = [record["message"] for record in said if record["level"] == "ERROR"]
+    messages = _messages(decoded)
+    found = [record["message"] for record in messages if record["level"] == "ERROR"]
     if found:
         return "; ".join(filter(None, found)) or "an error without a message"
     return errors.error_text(body) if decoded.get("errors") else ""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ToolchainError
 from ..core.http.messages import Request, Response, unexpected_body
-from ..core.json_text import TooDeep, has_halves, require_depth, whole
+from ..core.json_text import TooDeep, has_halves, require_depth, without_halves
 from .client import RepoClient
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _JsonReader:
                 opened = (self._text.count(mark, self._at, end) for mark in "[{")
                 require_depth(found, sum(opened))
                 if has_halves(self._text, self._at, end):
-                    found = whole(found)
+                    found = without_halves(found)
                 self._at = end
                 return found
             # double the amount with every read, so that a long value is not parsed repeatedly

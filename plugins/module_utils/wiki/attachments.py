@@ -209,8 +209,8 @@ def entries_of(client: WikiClient, page: Page) -> list[Any]:
     """Return the attachments of a page; read the list only if the page has an incomplete list."""
     listing = member(page.content, "children", "attachment")
     results, following = member(listing, "results"), member(listing, "_links", "next")
-    whole = isinstance(results, list) and following is None
-    return list(results) if whole else _listed(client, page)
+    complete = isinstance(results, list) and following is None
+    return list(results) if complete else _listed(client, page)
 
 
 def _listed(client: WikiClient, page: Page) -> list[Any]:

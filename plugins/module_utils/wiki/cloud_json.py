@@ -26,8 +26,8 @@ def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
     content = {name: shown[name] for name in parts if name in shown}
     content["type"] = "folder" if shown.get("type") == "folder" else "page"
     links = shown.get("_links")
-    own = {**links} if isinstance(links, Mapping) else {}
-    content["_links"] = own if base is None else {**own, "base": base}
+    shown_links = {**links} if isinstance(links, Mapping) else {}
+    content["_links"] = shown_links if base is None else {**shown_links, "base": base}
     if space is not None:
         home = member(space, "homepageId")
         shown_home = {} if home is None else {"homepage": {"id": home}}

@@ -158,8 +158,8 @@ class WikiExchange:
         self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
         """Send a write with the XSRF header; `parts` are those of `Transport.write()`."""
-        own = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
-        headers = {**own, **parts.pop("headers", {})}
+        defaults = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
+        headers = {**defaults, **parts.pop("headers", {})}
         return self.transport.write(
             what,
             method,

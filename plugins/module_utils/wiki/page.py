@@ -76,11 +76,11 @@ def page_of(content: Any, space: str | None, base: str) -> Page | None:
     )
 
 
-def _url(page_id: str, content: Any, own: str) -> str:
+def _url(page_id: str, content: Any, site: str) -> str:
     base, page = member(content, "_links", "base"), member(content, "_links", "webui")
     if isinstance(page, str):
-        return f"{(base if isinstance(base, str) and base else own).rstrip('/')}{page}"
-    return f"{own}/pages/viewpage.action?pageId={page_id}"
+        return f"{(base if isinstance(base, str) and base else site).rstrip('/')}{page}"
+    return f"{site}/pages/viewpage.action?pageId={page_id}"
 
 
 def member(value: Any, *names: str) -> Any:

@@ -197,22 +197,22 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
             return plan.result
         wanted: Mapping[str, Part] = plan.result["permission"]["resources"]
         self._store.write(name, wanted, create=plan.action == "create")
-        kept = self._store.resources(name) or {}
-        lost = [each for each in wanted if kept.get(each) != wanted[each]]
-        if lost and not self._only_listed(kept, wanted, lost):
+        stored = self._store.resources(name) or {}
+        lost = [each for each in wanted if stored.get(each) != wanted[each]]
+        if lost and not self._only_listed(stored, wanted, lost):
             raise ToolchainError(
                 "rejected",
                 f"the permission '{name}': the server does not keep {', '.join(lost)}",
                 result={"changed": True},
             )
-        return {"permission": {"name": name, "resources": kept}}
+        return {"permission": {"name": name, "resources": stored}}
 
     def _only_listed(
-        self, kept: Mapping[str, Part], wanted: Mapping[str, Part], lost: Iterable[str]
+        self, stored: Mapping[str, Part], wanted: Mapping[str, Part], lost: Iterable[str]
     ) -> bool:
         """Return whether the server only lists more targets next to a special one."""
         return all(
-            each in kept and self._with_listed(kept[each], wanted[each]) == kept[each]
+            each in stored and self._with_listed(stored[each], wanted[each]) == stored[each]
             for each in lost
         )
 

@@ -214,8 +214,8 @@ class _Users(EntryKind[RepoUserEntry]):
         """Raise `rejected` for fields that the server did not keep."""
         if self._has(name, fields):
             return
-        kept = self._current(name) or {}
-        lost = [change.field for change in plan(kept, fields, _COMPARISONS).changes]
+        stored = self._current(name) or {}
+        lost = [change.field for change in plan(stored, fields, _COMPARISONS).changes]
         raise ToolchainError(
             "rejected",
             f"the user '{name}': the server does not keep {', '.join(lost)}",

@@ -53,11 +53,11 @@ class BuildRecordOperation:
             self._warn(f"there are no builds of '{self._name}'")
         leaving = [number for number in self._wanted if number in present]
         self._refuse_misread(leaving, present)
-        kept = [number for number in present if number not in leaving]
-        before, after = {"builds": present}, {"builds": kept}
+        remaining = [number for number in present if number not in leaving]
+        before, after = {"builds": present}, {"builds": remaining}
         if not leaving:
             return Plan(before, before, result={"deleted": []})
-        changes = (Change("builds", present, kept),)
+        changes = (Change("builds", present, remaining),)
         return Plan(before, after, "delete", changes, {"deleted": leaving})
 
     def _present(self) -> list[str]:

@@ -85,9 +85,9 @@ class BuildRetentionOperation:
         if self._leaving:
             self._require_kept(listed.numbers)
         self._present = list(listed.runs)
-        return self._whole()
+        return self._full_plan()
 
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         """Return the plan of all builds that are discarded."""
         before = _numbers(self._present)
         kept = _numbers(run for run in self._present if run not in self._leaving)
@@ -124,7 +124,7 @@ class BuildRetentionOperation:
         self._leaving = [run for run in self._leaving if run.number not in kept]
         leaving = set(_numbers(self._leaving))
         self._keep |= {run.number for run in self._present if run.number not in leaving}
-        return self._whole()
+        return self._full_plan()
 
     def _read(self) -> BuildList:
         return read_list(self._client, self._name, self._options.project, missing=True)

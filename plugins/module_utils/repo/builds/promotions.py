@@ -110,13 +110,13 @@ class LaterPromotionOptions:
 
 
 def stages_of(
-    later: Sequence[LaterPromotionOptions], build: tuple[str, str, str | None], own: Promotion
+    later: Sequence[LaterPromotionOptions], build: tuple[str, str, str | None], promotion: Promotion
 ) -> list[Promotion]:
     """Return the later promotions of a build (name, number and project) that its record will show.
 
     Raises `invalid` for two that the record cannot distinguish.
     """
-    stages = [own]
+    stages = [promotion]
     for place, entry in enumerate(later):
         stage = Promotion(entry.status or None, entry.target_repo or None)
         named = (entry.build_name, entry.build_number, entry.project or None)

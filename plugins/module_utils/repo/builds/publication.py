@@ -103,9 +103,9 @@ class Publication:
 
         Server fact [repo-29]: the same start replaces a record, another start adds a second one.
         """
-        kept = dict(there or {})
-        properties = kept.pop("properties", None)
-        began = moment_of(kept.get("started")) or self.started or self.now
+        known = dict(there or {})
+        properties = known.pop("properties", None)
+        began = moment_of(known.get("started")) or self.started or self.now
         begun = {
             "version": "1.0.1",
             "type": "GENERIC",
@@ -113,8 +113,8 @@ class Publication:
             "agent": _AGENT,
             "buildAgent": _AGENT,
         }
-        made = {**begun, **kept, **self.managed(), "name": self.name, "number": self.number}
-        made["started"] = kept.get("started") or as_started(began)
+        made = {**begun, **known, **self.managed(), "name": self.name, "number": self.number}
+        made["started"] = known.get("started") or as_started(began)
         made["properties"] = self._merged(properties if isinstance(properties, Mapping) else {})
         return made
 
@@ -122,12 +122,12 @@ class Publication:
         """Return the properties of the record. Environment variables and other properties are
         managed separately.
         """
-        kept = {
+        others = {
             name: value
             for name, value in there.items()
             if (self.environment if name.startswith(ENVIRONMENT) else self.properties) is None
         }
-        return {**kept, **self._properties()}
+        return {**others, **self._properties()}
 
 
 @dataclass(frozen=True)

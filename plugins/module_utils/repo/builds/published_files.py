@@ -121,11 +121,11 @@ def recorded_files(
         known = dict(entry)
         if options is UsedFileOptions and "id" in known:
             known["name"] = known.pop("id")
-        kept = {}
+        others = {}
         if known.get("repo") is None and known.get("name") and any(map(known.get, _DIGITS)):
-            kept = {name: known.pop(name) for name in ("path",) if known.get(name) is not None}
+            others = {name: known.pop(name) for name in ("path",) if known.get(name) is not None}
         file, further = known_keys(at, options, known)
-        found.append(replace(_file(at, file), further={**further, **kept}))
+        found.append(replace(_file(at, file), further={**further, **others}))
     return found
 
 

@@ -76,7 +76,7 @@ class Progress:
         return self.status in _FAILED
 
     @property
-    def said(self) -> str:
+    def reported(self) -> str:
         return f"{self.status}{': ' if self.messages else ''}{shorten('; '.join(self.messages))}"
 
 
@@ -140,12 +140,12 @@ class Bundle:
             {"project": options.project, "repository_key": options.repository_key}
         )
         project = options.project
-        own = (
+        default = (
             "release-bundles-v2"
             if project in (None, "default")
             else f"{project}-release-bundles-v2"
         )
-        self.repository = options.repository_key or own
+        self.repository = options.repository_key or default
 
     def path(self, kind: str, *more: str) -> str:
         return f"{_API}/{kind}/{address.path(self.name, self.version, *more)}"
@@ -222,9 +222,9 @@ class Bundle:
         if found is None:
             raise ToolchainError("not_found", f"there is no {self.label.removeprefix('the ')}")
         if found.failed:
-            raise ToolchainError("failed", f"{self.label} is not complete: {found.said}")
+            raise ToolchainError("failed", f"{self.label} is not complete: {found.reported}")
         if not found.running and found.status != COMPLETED:
-            raise ToolchainError("conflict", f"{self.label} has the status {found.said}")
+            raise ToolchainError("conflict", f"{self.label} has the status {found.reported}")
 
     def shown(self, status: str | None, record: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the return value `bundle`."""
@@ -259,7 +259,7 @@ class Bundle:
                 self._task.progress(f"{doing}: {seen}")
             polling.pause(f"{doing}: the server still reports {seen}")
         if found is not None and found.failed:
-            raise ToolchainError("failed", f"{doing}: the server reports {found.said}")
+            raise ToolchainError("failed", f"{doing}: the server reports {found.reported}")
         return found
 
     def pages(self, what: str, path: str, member: str, **query: Any) -> list[Row]:
@@ -281,14 +281,14 @@ def pages(
         rows, total = body.get(member), body.get("total")
         if not isinstance(rows, (list, type(None))):
             raise unexpected_body(response, f"a list of {member}")
-        some, whole = objects(rows), total if isinstance(total, int) else None
+        some, count = objects(rows), total if isinstance(total, int) else None
         # a server that ignores `offset` sends its first page again
         ended = not some or (bool(found) and some[0] == found[0][1])
         found += [] if ended else [(response, row) for row in some]
-        if len(found) >= whole if whole is not None else ended:
+        if len(found) >= count if count is not None else ended:
             return found
         if ended:
             raise ToolchainError(
-                "protocol", f"{what}: the server announces {whole} entries and sends {len(found)}"
+                "protocol", f"{what}: the server announces {count} entries and sends {len(found)}"
             )
     raise ToolchainError("protocol", f"{what}: the list has more than {_MAX_PAGES} pages")

@@ -103,7 +103,7 @@ class ReleaseBundleOperation:
             kind: Literal["failed", "conflict"] = "failed" if found.failed else "conflict"
             raise ToolchainError(
                 kind,
-                f"{self._bundle.label} is not complete, the server reports {found.said};"
+                f"{self._bundle.label} is not complete, the server reports {found.reported};"
                 " replace: true deletes and creates it",
             )
         return self._creation({"status": found.status}, sources.content())

@@ -191,7 +191,7 @@ class ReleaseBundleDistributeOperation:
             raise
         if last[0].progress.status != COMPLETED:
             raise ToolchainError(
-                "failed", f"{self._doing}: it has the status {last[0].progress.said}"
+                "failed", f"{self._doing}: it has the status {last[0].progress.reported}"
             )
         return last[0].as_dict()
 

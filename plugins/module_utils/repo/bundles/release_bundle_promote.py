@@ -174,7 +174,7 @@ class ReleaseBundlePromoteOperation:
         if self._options.wait:
             found = self._bundle.follow(self._doing, status, self._options.polling())
             if found is not None and found.status != COMPLETED:
-                raise ToolchainError("failed", f"{self._doing}: it has the status {found.said}")
+                raise ToolchainError("failed", f"{self._doing}: it has the status {found.reported}")
         for promotion in read_promotions(self._bundle):
             if promotion.millis == number:
                 included = self._options.included_repositories

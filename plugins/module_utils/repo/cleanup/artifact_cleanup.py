@@ -81,9 +81,9 @@ class ArtifactCleanupOperation:
         if len(self._going) > self._most:
             raise self._too_many()
         self._kept = [_shown(each) for each in kept]
-        return self._whole()
+        return self._full_plan()
 
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         """Return the plan of all deletions."""
         before = {_place(each): _sides(each) for each in self._going}
         outcomes = [DeletionOutcome(verdict, "deleted") for verdict in self._going]
@@ -97,7 +97,7 @@ class ArtifactCleanupOperation:
     def leave_out(self, places: Collection[int]) -> Plan:
         """Drop deletions, and return the plan of the others."""
         self._going = [each for n, each in enumerate(self._going) if n not in places]
-        return self._whole()
+        return self._full_plan()
 
     def _found(self) -> list[CleanupVerdict]:
         """Return the verdicts of all rules."""
@@ -143,9 +143,9 @@ class ArtifactCleanupOperation:
                 self._warn(warning)
         elif not judged and rule.path is not None:
             folders = {path.rpartition("/")[0] for path in paths_in(found.rows)}
-            said = hint(rule.path, sorted(folders))
-            if said:
-                self._warn(f"rule {rule.number}: path: {said}")
+            note = hint(rule.path, sorted(folders))
+            if note:
+                self._warn(f"rule {rule.number}: path: {note}")
         return judged
 
     def _too_many(self) -> ToolchainError:

@@ -177,7 +177,7 @@ class _Removal(ABC):
         self._sealed = False
 
     @abstractmethod
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         """Return the plan of what is still to be removed."""
 
     @abstractmethod
@@ -194,7 +194,7 @@ class _Removal(ABC):
         left = {part.group for part in self._parts}
         self._going = [place for place in self._going if place in left]
         self._sealed = True
-        return self._whole()
+        return self._full_plan()
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._remove_parts() if self._sealed else self._remove()
@@ -224,9 +224,9 @@ class TrashEmptying(_Removal):
 
     def plan(self) -> Plan:
         self._found = self._going = children(self._client)
-        return self._whole()
+        return self._full_plan()
 
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         left = [key for key in self._found if key not in self._going]
         if not self._going:
             return unchanged({"children": left}, {"children": left})
@@ -271,9 +271,9 @@ class TrashCleaning(_Removal):
         self._children = found
         if self._is_there(found) is not False:
             self._going = [join(self._repo, self._path)]
-        return self._whole()
+        return self._full_plan()
 
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         result = {"children": self._children}
         if not self._going:
             return unchanged(result)
@@ -325,6 +325,6 @@ class TrashCleaning(_Removal):
         left = children(self._client)
         # for a repository, items deleted meanwhile are listed as well
         if changed and self._path != "" and self._is_there(left):
-            said = "the server reported success, but it still exists"
-            raise ToolchainError("failed", f"{self._what}: {said}", result={"changed": False})
+            reason = "the server reported success, but it still exists"
+            raise ToolchainError("failed", f"{self._what}: {reason}", result={"changed": False})
         return {"changed": changed, "children": left}

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from ...core.errors import invalid
 from ...core.module.typed_options import Option
-from ...core.paths.globs import Patterns, crossing, has_wildcards, matcher, whole
+from ...core.paths.globs import Patterns, crossing, has_wildcards, matcher, with_content
 from ...core.times import age_of
 from .. import aql
 from ..client import repository_key
@@ -175,7 +175,7 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
         age_text=age or "",
         properties=_properties(f"rule {number}: properties", options.properties),
         keep_last=options.keep_last,
-        exclude=tuple(whole(each.lstrip("/")) for each in options.exclude or ()),
+        exclude=tuple(with_content(each.lstrip("/")) for each in options.exclude or ()),
     )
     if not (force or _is_restricted(rule)):
         raise invalid(

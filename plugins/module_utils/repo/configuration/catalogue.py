@@ -58,7 +58,7 @@ class RepositoryCatalogue:
             for key, names in needed.items()
             if (found := every.get(key)) is not None and not {"rclass", *names} <= set(found)
         ]
-        self._found.update(self.whole(lacking))
+        self._found.update(self.complete(lacking))
 
     def known_keys(self) -> frozenset[str]:
         """Return the keys of all repositories that the account may see."""
@@ -94,11 +94,11 @@ class RepositoryCatalogue:
         every = self.all()
         listed_ones = self.known_keys() if every is None else frozenset(every)
         found: dict[str, Config | None] = dict(every or {})
-        own = [key for key, one in found.items() if one and one["rclass"] in _SERVER_CLASSES]
-        found.update(self.whole(sorted(listed_ones.difference(own))))
+        keys = [key for key, one in found.items() if one and one["rclass"] in _SERVER_CLASSES]
+        found.update(self.complete(sorted(listed_ones.difference(keys))))
         return found
 
-    def whole(self, keys: Sequence[str]) -> dict[str, Config | None]:
+    def complete(self, keys: Sequence[str]) -> dict[str, Config | None]:
         """Return complete configurations, in batches if the server has them."""
         if len(keys) > 1 and self._client.transport.memory.get(_HAS_BATCH) is not False:
             found: dict[str, Config | None] = {}

@@ -193,7 +193,7 @@ class Repositories(EntryKind[RepositoryEntry]):
         bodies = [_body(managed.entry, managed.plan) for managed in objects]
         try:
             together = self._writer.create_batch(bodies)
-            there = {} if together is False else self._catalogue.whole([e.name for e in objects])
+            there = {} if together is False else self._catalogue.complete([e.name for e in objects])
         except ToolchainError as error:
             for managed in objects:
                 managed.error = error

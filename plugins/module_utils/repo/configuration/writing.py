@@ -98,7 +98,7 @@ class Writer:
         return True
 
     def _are_there(self, keys: Sequence[str]) -> bool | None:
-        found = self._catalogue.whole(keys)
+        found = self._catalogue.complete(keys)
         there = {found[key] is not None for key in keys}
         return None if len(there) == 2 else True in there
 

@@ -159,7 +159,7 @@ class Uploader:
         name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
         path = f"{folder}/{name}" if by_name else folder
         what = f"expanding '{name}' below '{self.repo}/{folder}'"
-        said = self.client.write(
+        response = self.client.write(
             what,
             "PUT",
             item_path(self.repo, path, slash=not by_name),
@@ -171,7 +171,7 @@ class Uploader:
         ).text
         missing = self._missing(entries)
         if missing:
-            raise _not_expanded(what, missing, len(entries), said)
+            raise _not_expanded(what, missing, len(entries), response)
         return size
 
     def _missing(self, entries: Sequence[WantedFile]) -> list[str]:
@@ -209,8 +209,8 @@ def _is_there(stored: StoredItem | None, entry: WantedFile) -> bool | None:
     return False if stored is None else stored.holds(entry.digests)
 
 
-def _not_expanded(what: str, missing: Sequence[str], total: int, said: str) -> ToolchainError:
-    named, words = shorten(", ".join(missing), 300), shorten(said)
+def _not_expanded(what: str, missing: Sequence[str], total: int, response: str) -> ToolchainError:
+    named, words = shorten(", ".join(missing), 300), shorten(response)
     heard = f"; the server reported: {words}" if words else ""
     return ToolchainError(
         "failed",

@@ -179,11 +179,11 @@ class ArtifactDownloadOperation:
             found = find_files(self._client, wish.repo or "", wish.path, self._filter)
         if self._options.newest is not None:
             found = newest_files(self._client, found, self._options.newest, self._options.sort_by)
-        said = "" if found else self._filter.hints.get(wish.path or "", "")
+        note = "" if found else self._filter.hints.get(wish.path or "", "")
         if not found and not self._options.allow_empty:
-            raise ToolchainError("not_found", self._nothing(wish) + (said and f"; {said}"))
-        if said:
-            self._task.warn(f"{wish.place}: {said}")
+            raise ToolchainError("not_found", self._nothing(wish) + (note and f"; {note}"))
+        if note:
+            self._task.warn(f"{wish.place}: {note}")
         is_file = wish.path is not None and not names_many(wish.path)
         return targets_of(found, wish.dest, flat=self._options.flat, is_file=is_file)
 

@@ -140,16 +140,16 @@ class MarkedItem:
             )
 
     def plan(self) -> Plan:
-        own = properties.read(self._client, self._repo, self._path)
-        if own is None:
+        known = properties.read(self._client, self._repo, self._path)
+        if known is None:
             self._require_item()
-        shown = {"before": own, "after": self._wanted.after(own or {})}
-        before, after = self._difference(own)
+        shown = {"before": known, "after": self._wanted.after(known or {})}
+        before, after = self._difference(known)
         action: Action = "update" if before else "none"
         items = [self._shown(name, before, after) for name in before]
         name = join(self._repo, self._path)
         if name not in before:
-            items.append(self._shown(name, {name: own}, {name: own}) | {"action": "unchanged"})
+            items.append(self._shown(name, {name: known}, {name: known}) | {"action": "unchanged"})
         return Plan(before, after, action, result={"properties": shown, "artifacts": items})
 
     def _shown(
@@ -159,18 +159,18 @@ class MarkedItem:
         return {**place, "before": before[name], "after": after[name], "action": "updated"}
 
     def _difference(
-        self, own: dict[str, list[str]] | None
+        self, current: dict[str, list[str]] | None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the current and the wanted properties of items that differ; unknown properties are
         `None`.
         """
-        below = self._below() if self._recursive and own is not None else {}
+        below = self._below() if self._recursive and current is not None else {}
         if self._wanted.is_empty:
             return {}, {}
-        if own is None or below is None:
+        if current is None or below is None:
             name = join(self._repo, self._path)
-            return {name: own}, {name: self._wanted.after(own or {})}
-        items = {self._path: own, **below}
+            return {name: current}, {name: self._wanted.after(current or {})}
+        items = {self._path: current, **below}
         differing = {path: has for path, has in items.items() if not self._wanted.are_done(has)}
         return (
             {join(self._repo, path): has for path, has in differing.items()},

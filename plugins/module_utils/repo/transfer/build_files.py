@@ -117,7 +117,7 @@ def _likeness(file: RemoteFile, artifact: Mapping[str, Any]) -> tuple[bool, bool
 
 def _without_copies(found: Iterable[RemoteFile]) -> list[RemoteFile]:
     """Return one file per path and content: promotions copy files to other repositories."""
-    kept: dict[tuple[str, str | None], RemoteFile] = {}
+    unique: dict[tuple[str, str | None], RemoteFile] = {}
     for file in found:
-        kept.setdefault((file.path, file.stored.sha1), file)
-    return sorted(kept.values(), key=lambda file: file.path)
+        unique.setdefault((file.path, file.stored.sha1), file)
+    return sorted(unique.values(), key=lambda file: file.path)

@@ -112,11 +112,11 @@ class FileSelection:
     def _nothing(self, path: ChosenPath) -> ToolchainError:
         repositories.require(self._client, [path.repo])
         narrowed = f" that {self.wanted.option} and exclude leave" if self.wanted.narrows else ""
-        said = self.wanted.hints.get(path.path, "")
+        note = self.wanted.hints.get(path.path, "")
         return ToolchainError(
             "not_found",
             f"{path.place}: searched for '{path.path}' in '{path.repo}', and there is no file"
-            f"{narrowed}{said and f'; {said}'}",
+            f"{narrowed}{note and f'; {note}'}",
         )
 
 

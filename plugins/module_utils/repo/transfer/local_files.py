@@ -11,13 +11,13 @@ from typing import Any
 from ...core.errors import ToolchainError, invalid, shorten
 
 
-def surplus_files(folders: Iterable[str], kept: Iterable[str], limit: int) -> dict[str, int]:
+def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) -> dict[str, int]:
     """Return the regular files below some folders that are not kept, with their sizes. Links are
     neither followed nor returned.
 
     Raises `failed` if there are more than `limit`.
     """
-    known = {os.path.abspath(path) for path in kept}
+    known = {os.path.abspath(path) for path in desired}
     found: dict[str, int] = {}
     for folder in sorted(set(folders)):
         if os.path.islink(folder.rstrip("/")):

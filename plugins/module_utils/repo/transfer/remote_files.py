@@ -107,10 +107,10 @@ def _find_stored(client: RepoClient, repo: str, path: str, wanted: Filter) -> li
         found = _many(client, repo, path, wanted)  # queries do not find items of virtual ones
     else:
         found = _many(client, repo, path, wanted)
-    kept = list(filter(wanted.keeps, found))
-    if not kept:
+    matching = list(filter(wanted.keeps, found))
+    if not matching:
         repositories.require(client, [repo])
-    return _with_properties(client, kept, wanted.properties)
+    return _with_properties(client, matching, wanted.properties)
 
 
 def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
@@ -242,7 +242,7 @@ def _with_properties(
     if not wanted or not found:
         return found
     has = list(bounded(client.connections, partial(_has, client, wanted), found))
-    return [file for file, kept in zip(found, has, strict=True) if kept]
+    return [file for file, matches in zip(found, has, strict=True) if matches]
 
 
 def _has(client: RepoClient, wanted: Properties, file: RemoteFile) -> bool:

@@ -144,7 +144,7 @@ class ListedPages:
 
     def _item(self, index: int, name: str, page: PageOptions) -> _ListedPage:
         warnings = self._warnings.setdefault(index, [])
-        accounting = Accounting(whole=self._task.accounting)
+        accounting = Accounting(total=self._task.accounting)
         task = replace(self._task, warn=warnings.append, accounting=accounting)
         return _ListedPage(name, task, SinglePage(task, page, connections=self._parallel))
 

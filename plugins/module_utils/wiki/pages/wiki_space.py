@@ -186,8 +186,8 @@ class SpaceKind(EntryKind[SpaceEntry]):
             after[subject] = sorted(left)
         after = {subject: operations for subject, operations in after.items() if operations}
         if not entry.force and before and after != before:
-            own = {self._named(subject) for subject in self._spaces.own_subjects()}
-            if administers(before, own) and not administers(after, own):
+            subjects = {self._named(subject) for subject in self._spaces.own_subjects()}
+            if administers(before, subjects) and not administers(after, subjects):
                 raise invalid(
                     f"the own account would no longer administer the space {entry.key}: keep"
                     " space:administer for it, or set force"

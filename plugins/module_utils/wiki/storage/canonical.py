@@ -69,10 +69,10 @@ def is_note(attribute: str) -> bool:
 
 def _attributes(element: StorageElement, space: str | None) -> dict[str, str]:
     """Return the attributes that are compared, by name."""
-    kept = {name: value for name, value in element.attributes.items() if name not in VOLATILE}
+    attributes = {name: value for name, value in element.attributes.items() if name not in VOLATILE}
     if has_own_space(element, space):
-        del kept[SPACE_KEY]
-    return dict(sorted(kept.items()))
+        del attributes[SPACE_KEY]
+    return dict(sorted(attributes.items()))
 
 
 def has_own_space(element: StorageElement, space: str | None) -> bool:
@@ -107,12 +107,12 @@ def _without_blanks(name: str, children: list[Node]) -> list[Node]:
         return children
     blocks = BLOCKS | WIKI_BLOCKS if name in _WIDE else BLOCKS
     last = len(children) - 1
-    kept = [
+    remaining = [
         child
         for index, child in enumerate(children)
         if not (_blank(child) and (index in (0, last) or _at_a_block(children, index, blocks)))
     ]
-    return _stripped(kept) if name == "" else kept
+    return _stripped(remaining) if name == "" else remaining
 
 
 def _at_a_block(children: list[Node], index: int, blocks: frozenset[str]) -> bool:
@@ -122,12 +122,12 @@ def _at_a_block(children: list[Node], index: int, blocks: frozenset[str]) -> boo
 
 def _stripped(children: list[Node]) -> list[Node]:
     """Return a body without whitespace at its beginning and at its end."""
-    kept = list(children)
-    if kept and isinstance(kept[0], str):
-        kept[0] = kept[0].lstrip(_BLANKS)
-    if kept and isinstance(kept[-1], str):
-        kept[-1] = kept[-1].rstrip(_BLANKS)
-    return [node for node in kept if node != ""]
+    remaining = list(children)
+    if remaining and isinstance(remaining[0], str):
+        remaining[0] = remaining[0].lstrip(_BLANKS)
+    if remaining and isinstance(remaining[-1], str):
+        remaining[-1] = remaining[-1].rstrip(_BLANKS)
+    return [node for node in remaining if node != ""]
 
 
 def _parameters_first(children: list[Node]) -> list[Node]:

@@ -161,12 +161,12 @@ def _drop_of_the_server(current: StorageElement, wanted: StorageElement) -> None
     theirs, ours = _macros(current), _macros(wanted)
     for name, macros in theirs.items():
         for macro, partner in zip_longest(macros, ours.get(name, [])[: len(macros)]):
-            own = {} if partner is None else partner.attributes
-            if MACRO_ID not in own:
+            attributes = {} if partner is None else partner.attributes
+            if MACRO_ID not in attributes:
                 macro.attributes.pop(MACRO_ID, None)
-            if _VERSION not in own or _VERSION not in macro.attributes:
+            if _VERSION not in attributes or _VERSION not in macro.attributes:
                 macro.attributes.pop(_VERSION, None)
-                own.pop(_VERSION, None)
+                attributes.pop(_VERSION, None)
 
 
 def _macros(tree: StorageElement) -> dict[str, list[StorageElement]]:

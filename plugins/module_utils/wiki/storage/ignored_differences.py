@@ -111,8 +111,8 @@ def _spelling(text: str) -> Iterator[Feature]:
         if "'" in _QUOTED.sub("", attributes):
             yield "quotation marks of attributes", attributes.removesuffix("/").rstrip()
         if attributes.endswith("/"):
-            kept = attributes[:-1].rstrip()
-            yield "spelling of empty elements", f"{name}{attributes[len(kept) :]}"
+            remaining = attributes[:-1].rstrip()
+            yield "spelling of empty elements", f"{name}{attributes[len(remaining) :]}"
             continue
         end = _END_TAG.match(bare, tag.end())
         if end is not None and end[1] == name:
@@ -121,14 +121,14 @@ def _spelling(text: str) -> Iterator[Feature]:
 
 def _without_sections(text: str) -> tuple[str, list[str]]:
     """Return a source without its comments and CDATA sections, and the CDATA sections."""
-    kept: list[str] = []
+    remaining: list[str] = []
     found: list[str] = []
     at = 0
     while True:
         begin = text.find("<!", at)
-        kept.append(text[at : begin if begin >= 0 else None])
+        remaining.append(text[at : begin if begin >= 0 else None])
         if begin < 0:
-            return "".join(kept), found
+            return "".join(remaining), found
         marks = next(
             (section for section in _SECTIONS if text.startswith(section[0], begin)), ("<!", "")
         )

@@ -12,18 +12,21 @@ from .wanted_pages import WantedPage, title_key
 
 
 def match(
-    wanted: Sequence[WantedPage], own: Mapping[str, TreeMark], pages: Mapping[str, Page], root: str
+    wanted: Sequence[WantedPage],
+    marks: Mapping[str, TreeMark],
+    pages: Mapping[str, Page],
+    root: str,
 ) -> dict[str, str]:
     """Return the ids of the existing pages, by key of the file.
 
     A page belongs to the file in its mark, whatever its title. Otherwise the file was moved, and
     belongs to the page with its title, unless that page has a file.
 
-    :param own: the marks of the pages that the tree wrote, by id
+    :param marks: the marks of the pages that the tree wrote, by id
     :param root: the id of the root page
     """
-    by_key = {key_of(mark.file): page_id for page_id, mark in own.items()}
-    by_title = {title_key(pages[page_id].title): page_id for page_id in own}
+    by_key = {key_of(mark.file): page_id for page_id, mark in marks.items()}
+    by_title = {title_key(pages[page_id].title): page_id for page_id in marks}
     found = {ROOT: root}
     rest = [page for page in wanted if page.source.key != ROOT]
     for page in rest:

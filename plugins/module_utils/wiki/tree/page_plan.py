@@ -94,8 +94,8 @@ class PagePlan:
         for addition in self.additions:
             word = "labels" if isinstance(addition, PageLabels) else "attachments"
             sides[word] = (addition.text(after=False), addition.text(after=True))
-        if (own := self.restrictions) is not None:
-            sides["restrictions"] = (own.text(after=False), own.text(after=True))
+        if (restrictions := self.restrictions) is not None:
+            sides["restrictions"] = (restrictions.text(after=False), restrictions.text(after=True))
         return [
             {"field": name, "before": before, "after": after}
             for name, (before, after) in sides.items()

@@ -122,14 +122,14 @@ class _Walk:
         found: list[tuple[str, str]] = []
         for here, folders, files in os.walk(self._folder.root, onerror=self._refuse):
             below = os.path.relpath(here, self._folder.root).replace(os.sep, "/")
-            kept = []
+            remaining = []
             for name in self._wanted(below, folders):
                 if os.path.islink(os.path.join(here, name)):
                     path = _joined(below, name)
                     self._problem(path, "a link to a folder is not followed: exclude it")
                 else:
-                    kept.append(name)
-            folders[:] = kept
+                    remaining.append(name)
+            folders[:] = remaining
             for name in self._wanted(below, files):
                 if self._is_inside(_joined(below, name), os.path.join(here, name)):
                     found.append((_joined(below, name), os.path.join(here, name)))
@@ -186,8 +186,8 @@ def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
         key = _key(here)
         file = index.get(here)
         above = None if here == "" else _key(posixpath.dirname(here))
-        own = None if file is None else chosen[file]
-        folder.pages[key] = SourceFile(key, key if file is None else file, own, above)
+        source = None if file is None else chosen[file]
+        folder.pages[key] = SourceFile(key, key if file is None else file, source, above)
     for path, file in chosen.items():
         if not _is_folder_page(path):
             above = _key(posixpath.dirname(path))

@@ -84,8 +84,8 @@ class TreePlanner:
             found = self._reader.new_root(wanted)
         if found is not None:
             page = next(page for page in wanted if page.source.key == ROOT)
-            own = _is_root(found) or self._is_left_over(found, page, self._parent)
-            if not own and not (self._adopt and self._may_be_root(found)):
+            is_ours = _is_root(found) or self._is_left_over(found, page, self._parent)
+            if not is_ours and not (self._adopt and self._may_be_root(found)):
                 raise self._foreign(found, title)
             if found.shows_parent and self._parent not in (None, found.parent):
                 self._client.require_parent(str(self._parent), self._space)
@@ -110,8 +110,8 @@ class TreePlanner:
     def _matched(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
         if self.tree is None:
             return {}
-        own = self.tree.own() if self._uses_marks else {}
-        ids = match(wanted, own, self.tree.pages, self.tree.root.id)
+        marks = self.tree.own() if self._uses_marks else {}
+        ids = match(wanted, marks, self.tree.pages, self.tree.root.id)
         return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
 
     def _take_by_title(self, wanted: Sequence[WantedPage], found: dict[str, Page]) -> set[str]:
@@ -146,8 +146,8 @@ class TreePlanner:
         return adopted
 
     def _trees(self) -> tuple[str | None, ...]:
-        own = () if self.tree is None else (self.tree.root.id,)
-        return own if self._former is None else (*own, self._former)
+        trees = () if self.tree is None else (self.tree.root.id,)
+        return trees if self._former is None else (*trees, self._former)
 
     def _may_take(self, page: Page, is_below: bool) -> bool:
         """Return whether a page is from this tree, which may have been moved, or may be adopted."""
@@ -248,13 +248,13 @@ def deletions(
     """
     if tree is None:
         return []
-    kept = {plan.page.id for plan in plans if plan.page is not None}
-    own = tree.own()
-    gone = [page for page in tree.pages.values() if page.id in own and page.id not in kept]
+    page_ids = {plan.page.id for plan in plans if plan.page is not None}
+    marks = tree.own()
+    gone = [page for page in tree.pages.values() if page.id in marks and page.id not in page_ids]
     found: list[Page] = []
     for page in reversed(gone):
         below = [child for child in tree.children(page.id) if child not in found]
-        foreign = [child for child in below if child.id not in kept]
+        foreign = [child for child in below if child.id not in page_ids]
         if foreign:
             warn(
                 f"the page '{page.title}' ({page.id}) has no file any more, and stays: the page"
@@ -263,11 +263,11 @@ def deletions(
         else:
             found.append(page)
     if len(found) > most:
-        names = ", ".join(own[page.id].file for page in found[:10])
+        names = ", ".join(marks[page.id].file for page in found[:10])
         raise invalid(
             f"prune would delete {len(found)} pages ({names}), max_deletions allows {most}"
         )
-    return [PagePlan(own[page.id].file, None, page, {"state"}) for page in found]
+    return [PagePlan(marks[page.id].file, None, page, {"state"}) for page in found]
 
 
 def _is_known(page: Page, wanted: WantedPage) -> bool:

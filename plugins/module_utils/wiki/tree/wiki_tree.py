@@ -140,13 +140,13 @@ class WikiTreeOperation:
             self._deletions = deletions(planner.tree, self._plans, options.max_deletions, task.warn)
         self._made = "create" if planner.tree is None else "update"
         self._comments = planner.comments
-        return self._whole()
+        return self._full_plan()
 
     @property
     def _changed(self) -> list[PagePlan]:
         return [plan for plan in (*self._plans, *self._deletions) if plan.fields]
 
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         """Return the plan of all pages."""
         changed = self._changed
 
@@ -172,7 +172,7 @@ class WikiTreeOperation:
                 leave_out(plan)
         self._plans = [plan for plan in self._plans if plan.page or plan.fields]
         self._deletions = [plan for plan in self._deletions if plan.fields]
-        return self._whole()
+        return self._full_plan()
 
     def predict(self, plan: Plan) -> None:
         """In check mode, remember the new pages."""
