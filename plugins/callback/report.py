@@ -84,8 +84,8 @@ class CallbackModule(CallbackBase):
         except ansible_internals.Missing as missing:
             self._missing = str(missing)
             return
-        own = _is_ours(file.parent)
-        self._recorder.contents.playbook = f"delivery.toolchain.{file.stem}" if own else file.name
+        ours = _is_ours(file.parent)
+        self._recorder.contents.playbook = f"delivery.toolchain.{file.stem}" if ours else file.name
         self._folder = file.parent
 
     def v2_playbook_on_play_start(self, play: Any) -> None:

@@ -73,5 +73,5 @@ class LookupModule(LookupBase):
             options = typed_options.parse(SearchOptions, {**self.get_options(), "project": term})
             question = partial(issues, options=options)
             ask = partial(lookups.ask, "analysis", self.get_option, vars(options), question)
-            found += lookups.kept(self, term, ask)
+            found += lookups.cached(self, term, ask)
         return found

@@ -70,7 +70,7 @@ class LookupModule(LookupBase):
         return [
             row
             for term in lookups.texts(terms, "an item query or a pattern")
-            for row in lookups.kept(self, term, partial(self._rows, term))
+            for row in lookups.cached(self, term, partial(self._rows, term))
         ]
 
     def _rows(self, term: str) -> list[dict[str, Any]]:

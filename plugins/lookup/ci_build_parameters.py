@@ -60,7 +60,7 @@ class LookupModule(LookupBase):
         return [
             build
             for term in terms
-            for build in lookups.kept(self, term, partial(self._parameters, term))
+            for build in lookups.cached(self, term, partial(self._parameters, term))
         ]
 
     def _parameters(self, term: Any) -> list[dict[str, Any]]:

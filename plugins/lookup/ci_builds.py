@@ -71,7 +71,7 @@ class LookupModule(LookupBase):
         return [
             build
             for term in terms
-            for build in lookups.kept(self, term, partial(self._builds, term))
+            for build in lookups.cached(self, term, partial(self._builds, term))
         ]
 
     def _builds(self, term: Any) -> list[dict[str, Any]]:

@@ -64,7 +64,7 @@ class LookupModule(LookupBase):
         return [
             image
             for term in lookups.texts(terms, "the key of a repository")
-            for image in lookups.kept(self, term, partial(self._images, term))
+            for image in lookups.cached(self, term, partial(self._images, term))
         ]
 
     def _images(self, term: str) -> list[dict[str, Any]]:

@@ -67,7 +67,7 @@ class LookupModule(LookupBase):
         return [
             tag
             for term in lookups.texts(terms, "the name of an image")
-            for tag in lookups.kept(self, term, partial(self._tags, term))
+            for tag in lookups.cached(self, term, partial(self._tags, term))
         ]
 
     def _tags(self, image: str) -> list[str]:

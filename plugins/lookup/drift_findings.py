@@ -55,12 +55,12 @@ def _found(known: list[dict[str, Any]]) -> dict[str, Any]:
     contents = switch.so_far()
     if contents is not None:
         # the report also has what earlier plays of the same run changed
-        own = {_identity(record) for record in known}
+        identities = {_identity(record) for record in known}
         return {
             "findings": [
                 finding
                 for finding in contents.findings
-                if finding["status"] == "failed" or _identity(finding) in own
+                if finding["status"] == "failed" or _identity(finding) in identities
             ],
             "mended": contents.mended,
             "result": contents.result(),

@@ -66,7 +66,7 @@ class LookupModule(LookupBase):
         lookups.set_options(self, "tracker", variables, kwargs)
         found: list[dict[str, Any]] = []
         for term in lookups.texts(terms, "a query"):
-            found += lookups.kept(self, term, partial(self._issues, term))
+            found += lookups.cached(self, term, partial(self._issues, term))
         return found
 
     def _issues(self, term: str) -> list[dict[str, Any]]:

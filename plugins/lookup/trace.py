@@ -119,7 +119,7 @@ class LookupModule(LookupBase):
         return [
             traced
             for term in found
-            for traced in lookups.kept(
+            for traced in lookups.cached(
                 self, term, partial(self._trace, term, further["ci"], further["tracker"]), further
             )
         ]

@@ -75,7 +75,7 @@ class LookupModule(LookupBase):
         return [
             found
             for page in pages
-            for found in lookups.kept(self, asdict(page), partial(self._page, page))
+            for found in lookups.cached(self, asdict(page), partial(self._page, page))
         ]
 
     def _page(self, options: WikiPageInfoOptions) -> list[dict[str, Any]]:

@@ -118,8 +118,8 @@ class _Before219(Internals):
 
     def encoded(self, arguments: Mapping[str, Any]) -> bytes:
         encoder = self.found[f"{_JSON}:AnsibleJSONEncoder"]
-        whole = {"ANSIBLE_MODULE_ARGS": arguments}
-        return json.dumps(whole, cls=encoder, vault_to_text=True).encode()
+        payload = {"ANSIBLE_MODULE_ARGS": arguments}
+        return json.dumps(payload, cls=encoder, vault_to_text=True).encode()
 
     def end_without_result(self, error: Exception | None) -> None:
         if error is None:

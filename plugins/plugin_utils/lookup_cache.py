@@ -21,7 +21,7 @@ from typing import Any
 from ansible import constants
 
 
-def kept(question: Mapping[str, Any], answer: Callable[[], Sequence[Any]]) -> list[Any]:
+def cached(question: Mapping[str, Any], answer: Callable[[], Sequence[Any]]) -> list[Any]:
     """Return the result of a query, from the cache if possible. Concurrent equal queries wait.
 
     :param question: everything that identifies the query: service, address, login, options

@@ -110,7 +110,7 @@ def further_service(
     return options.get if options["url"] else None
 
 
-def kept(
+def cached(
     lookup: LookupBase,
     term: Any,
     answer: Callable[[], Sequence[Any]],
@@ -129,7 +129,7 @@ def kept(
         for name, get in (further or {}).items()
     }
     question = {"service": service, "lookup": type(lookup).__module__, "term": term, "play": play}
-    return lookup_cache.kept({**question, "options": options, "further": others}, answer)
+    return lookup_cache.cached({**question, "options": options, "further": others}, answer)
 
 
 def require_terms(terms: Sequence[Any], wanted: str) -> None:

@@ -110,7 +110,7 @@ def _run(tasks: _Tasks, signals: Connection) -> None:
 
     def pausing(accounting: Accounting, **counts: float) -> None:
         count(accounting, **counts)
-        if "seconds" in counts and accounting.whole is None:
+        if "seconds" in counts and accounting.total is None:
             signals.send(None)
             signals.recv()
 

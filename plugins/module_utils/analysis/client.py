@@ -178,7 +178,7 @@ class AnalysisClient:
     def _streamed(self, what: str, response: Incoming) -> Iterator[Record]:
         seen: list[bytes] = []
 
-        def said() -> Response:
+        def partial_response() -> Response:
             request = Request(what, "POST", self._transport.url(_PATH), reads=True)
             head = b"\n".join(seen)
             return Response(response.status_code, response.headers, head, request, response.url)
@@ -189,10 +189,10 @@ class AnalysisClient:
             ):
                 refusal = responses.refusal_of(record)
                 if refusal is not None:
-                    raise refused(said(), refusal)
+                    raise refused(partial_response(), refusal)
                 yield record
         except UnreadableResponse as error:
-            raise _unexpected_body(said(), str(error)) from None
+            raise _unexpected_body(partial_response(), str(error)) from None
 
     def _validate(self, response: Response) -> None:
         """Raise for a response to a streamed read with another status."""

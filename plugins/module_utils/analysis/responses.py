@@ -115,8 +115,8 @@ def one(what: str, found: list[Record]) -> Record:
 
 def warnings(record: Record) -> list[str]:
     """Return the warnings of a summary or a report: a list, or a single string."""
-    said = record.get("warnings") or []
-    return [str(each) for each in (said if isinstance(said, list) else [said])]
+    listed = record.get("warnings") or []
+    return [str(each) for each in (listed if isinstance(listed, list) else [listed])]
 
 
 def entries(record: Record, member: str) -> list[Record]:

@@ -105,16 +105,18 @@ class SshCommands:
                 f"{what}: stopped, because a command that writes must not be sent in check mode"
             )
         endpoint = self._found()
-        code, output, said = self._exchange(what, [*self._client(endpoint), command], reads, stdin)
+        code, output, stderr = self._exchange(
+            what, [*self._client(endpoint), command], reads, stdin
+        )
         done = SshResult(what, output, endpoint)
         if code == _NO_CONNECTION:
-            raise self._refusal(done, said, reads)
+            raise self._refusal(done, stderr, reads)
         if not reads and code not in _NOT_BEGUN:
             self._task.accounting.add(acknowledged=1)
         if code != 0:
-            detail = f" {said}" if said else ""
+            detail = f" {stderr}" if stderr else ""
             kind = _KINDS.get(code, "failed")
-            raise done.error(kind, f"the server ended it with exit code {code}:{detail}", said)
+            raise done.error(kind, f"the server ended it with exit code {code}:{detail}", stderr)
         return done
 
     def _found(self) -> SshEndpoint:
@@ -184,17 +186,17 @@ class SshCommands:
                 url=url,
                 outcome_unknown=not reads,
             ) from None
-        said = done.stderr.decode("utf-8", "replace")
-        return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(said)
+        stderr = done.stderr.decode("utf-8", "replace")
+        return done.returncode, done.stdout.decode("utf-8", "replace"), shorten(stderr)
 
-    def _refusal(self, done: SshResult, said: str, reads: bool) -> ToolchainError:
+    def _refusal(self, done: SshResult, stderr: str, reads: bool) -> ToolchainError:
         """Return the error for a connection that was not made, or was lost."""
-        words = said.lower()
+        words = stderr.lower()
         for sign, kind, hint in _REFUSALS:
             if sign in words:
-                return done.error(kind, f"{said} ({hint})", said)
+                return done.error(kind, f"{stderr} ({hint})", stderr)
         lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
-        error = done.error("network", f"the connection broke ({said}){lost}", said)
+        error = done.error("network", f"the connection broke ({stderr}){lost}", stderr)
         error.outcome_unknown = not reads
         return error
 

@@ -112,8 +112,8 @@ def shown(element: XmlElement, indent: str = "") -> str:
     if not element.children:
         return f"{head}/>\n" if text == "" else f"{head}>{text}</{element.name}>\n"
     inner = "".join(shown(child, f"{indent}  ") for child in element.children)
-    own = f"{indent}  {text}\n" if text else ""
-    return f"{head}>\n{own}{inner}{indent}</{element.name}>\n"
+    content = f"{indent}  {text}\n" if text else ""
+    return f"{head}>\n{content}{inner}{indent}</{element.name}>\n"
 
 
 def written(element: XmlElement) -> str:
@@ -138,8 +138,8 @@ def _parts_written(element: XmlElement) -> tuple[str, str]:
     attributes = "".join(
         f' {name}="{_line_breaks_kept(value)}"' for name, value in element.attributes.items()
     )
-    own = "" if element.children and not element.text.strip() else element.text
-    return f"<{element.name}{attributes}", _escaped(own).replace("\r", "&#xd;")
+    content = "" if element.children and not element.text.strip() else element.text
+    return f"<{element.name}{attributes}", _escaped(content).replace("\r", "&#xd;")
 
 
 def _line_breaks_kept(value: str) -> str:

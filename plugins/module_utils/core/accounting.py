@@ -13,7 +13,7 @@ class Accounting:
     """The requests of a task, or of a part of it.
 
     :param acknowledged: writes with a successful response
-    :param whole: the accounting of the task, for a part of it
+    :param total: the accounting of the task, for a part of it
     """
 
     requests: int = 0
@@ -23,7 +23,7 @@ class Accounting:
     bytes_sent: int = 0
     bytes_received: int = 0
     seconds: float = 0.0
-    whole: Accounting | None = field(default=None, repr=False, compare=False)
+    total: Accounting | None = field(default=None, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counts: float) -> None:
@@ -31,8 +31,8 @@ class Accounting:
         with self._lock:
             for name, count in counts.items():
                 found[name] += count
-        if self.whole is not None:
-            self.whole.add(**counts)
+        if self.total is not None:
+            self.total.add(**counts)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the value of `http` in the result: counts, body bytes, seconds."""

@@ -102,8 +102,8 @@ def read_bytes(path: str, what: str) -> bytes:
         with open(path, "rb", opener=open_regular) as file:
             return file.read()
     except OSError as error:
-        whole = os.path.abspath(path)
-        raise invalid(f"{what} {whole} cannot be read: {error.strerror}") from None
+        absolute = os.path.abspath(path)
+        raise invalid(f"{what} {absolute} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise invalid(f"{what} {path!r} cannot be read: {error}") from None
 

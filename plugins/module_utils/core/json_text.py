@@ -39,7 +39,7 @@ def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = No
     else:
         require_depth(found, text.count("[") + text.count("{"))
         halves = has_halves(text)
-    return whole(found) if halves else found
+    return without_halves(found) if halves else found
 
 
 def has_halves(text: str, begin: int = 0, end: int | None = None) -> bool:
@@ -47,7 +47,7 @@ def has_halves(text: str, begin: int = 0, end: int | None = None) -> bool:
     return _HALF.search(text, begin, len(text) if end is None else end) is not None
 
 
-def whole(value: Any) -> Any:
+def without_halves(value: Any) -> Any:
     """Return a value without lone surrogates."""
     text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
     return json.loads(text.decode("utf-16", "replace"))

@@ -47,18 +47,18 @@ class ProgressCounter:
 
     :param say: shows a line
     :param doing: the work, such as "reading the pages"
-    :param whole: total number of objects; `None` if it is not known
+    :param total: total number of objects; `None` if it is not known
     """
 
     def __init__(
         self,
         say: Listener,
         doing: str,
-        whole: int | None = None,
+        total: int | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._say, self._doing, self._whole, self._clock = say, doing, whole, clock
+        self._say, self._doing, self._total, self._clock = say, doing, total, clock
         self._lock = threading.Lock()
         self._done = 0
         self._next = clock() + _SECONDS_BETWEEN_LINES
@@ -70,6 +70,6 @@ class ProgressCounter:
             if self._clock() < self._next:
                 return
             self._next = self._clock() + _SECONDS_BETWEEN_LINES
-            of = "" if self._whole is None else f" of {self._whole:,}"
+            of = "" if self._total is None else f" of {self._total:,}"
             line = f"{self._doing}: {self._done:,}{of}"
         self._say(line)

@@ -139,8 +139,8 @@ def _base64(data: bytes) -> Iterator[str]:
     every offset in a group of three bytes.
     """
     for offset, first in ((0, 0), (1, 2), (2, 3)):
-        whole = b64encode(bytes(offset) + data).decode("ascii")
-        form = whole[first : (offset + len(data)) * 8 // 6]
+        encoded = b64encode(bytes(offset) + data).decode("ascii")
+        form = encoded[first : (offset + len(data)) * 8 // 6]
         if len(form) >= _SHORTEST_BASE64:
             yield from (form, form.replace("+", "-").replace("/", "_"))
 

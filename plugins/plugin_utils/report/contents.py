@@ -135,7 +135,7 @@ class Contents:
         )
         found.last_finished = last.finished
         again = {finding["id"] for finding in found.findings}
-        found.mended_earlier = [own for own in last.mended if own not in again]
+        found.mended_earlier = [key for key in last.mended if key not in again]
         return found
 
     def _marked(self, one: Object, last: Last, accepted: Sequence[ignored.Ignored]) -> Object:
@@ -223,11 +223,11 @@ class Contents:
     def sentence(self) -> str:
         """Return a summary of the report in one sentence."""
         rows, counts = self.rows(), self.counts
-        whole = sum(counts.values())
-        objects, servers = _many(whole, "object"), _many(len(rows), "server")
-        if not whole:
+        total = sum(counts.values())
+        objects, servers = _many(total, "object"), _many(len(rows), "server")
+        if not total:
             return "Nothing was compared."
-        if counts["ok"] == whole:
+        if counts["ok"] == total:
             return f"All of {objects} on {servers} are as wanted."
         where = sum(1 for row in rows if row.drift)
         verb = "differ" if self.check else "were changed"

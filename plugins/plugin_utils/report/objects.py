@@ -36,11 +36,11 @@ def compared(module: str, result: Result, options: Mapping[str, Any], task: str)
         return [_censored(descriptor.kind, result, task)] if descriptor.writes else []
     if module == "ci_job_info":
         return _expected_job(result, options)
-    whole = {"name": task, **options, **result}
+    values = {"name": task, **options, **result}
     if module == "ci_script":
-        whole["name"] = task
+        values["name"] = task
     if module in findings.READERS:
-        return findings.compared(whole, module)
+        return findings.compared(values, module)
     if not descriptor.kind:
         return []
     listed = result.get(descriptor.listed)

@@ -224,9 +224,9 @@ def _with_digests(found: list[Any], digests: list[Any]) -> list[Any]:
     each = [one if isinstance(one, list) else [one] for one in digests]
     drift = [one for one in found if one["status"] == "drift"]
     for number, one in enumerate(drift):
-        own = each[number : number + 1] or each[-1:]
-        own = each[number:] if number == len(drift) - 1 and own else own
-        one["digests"] = [digest for group in own for digest in group]
+        groups = each[number : number + 1] or each[-1:]
+        groups = each[number:] if number == len(drift) - 1 and groups else groups
+        one["digests"] = [digest for group in groups for digest in group]
     return found
 
 

@@ -62,10 +62,10 @@ def last_run(folder: Path | None) -> Last:
         # a report of version 1.0.0 has neither of them
         seen = {"first_seen": finished, "since": "still"}
         findings = {
-            own: {**seen, **one, "id": own}
+            key: {**seen, **one, "id": key}
             for one in found
             if str(one["text"])
-            for own in [finding_id(one)]
+            for key in [finding_id(one)]
         }
         mended = [finding_id(one) for one in report.get("mended") or []]
         mended += [str(one) for one in report.get("mended_earlier") or []]
@@ -96,10 +96,10 @@ class Read:
 
     def mended(self, one: Finding) -> bool:
         """Return whether a finding of the last run, which is none of this run, was mended."""
-        own = finding_id(one)
+        key = finding_id(one)
         if self.unread is not None:
-            return one.get("host") in self.fresh and own not in self.unread
-        if own in self.ok:
+            return one.get("host") in self.fresh and key not in self.unread
+        if key in self.ok:
             return True
         task = (str(one.get("host")), str(one.get("task")))
         if task not in self.whole or task in self.broken:
@@ -111,6 +111,6 @@ class Read:
 def split(last: Last, found: Iterable[str], read: Read) -> tuple[list[Finding], list[Finding]]:
     """Return the findings of the last run that are mended, and those that were not read."""
     present = set(found)
-    gone = [one for own, one in last.findings.items() if own not in present]
+    gone = [one for key, one in last.findings.items() if key not in present]
     mended = [record for record in gone if read.mended(record)]
     return mended, [record for record in gone if not read.mended(record)][:MAX_UNREAD]

@@ -43,10 +43,10 @@ def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
     if per == "finding":
         mended = {finding_id(one): f"mended: {one['text']}" for one in report["mended"]}
         earlier = dict.fromkeys(report.get("mended_earlier") or (), "mended in an earlier run")
-        return {_label(own): why for own, why in {**earlier, **mended}.items()}
+        return {_label(key): why for key, why in {**earlier, **mended}.items()}
     unread = {_server_id(one) for one in report.get("unread") or ()}
     read = {_server_id(row) for row in report.get("servers") or () if not row["failed"]}
-    return dict.fromkeys((_label(own) for own in read - unread), "mended: nothing differs")
+    return dict.fromkeys((_label(key) for key in read - unread), "mended: nothing differs")
 
 
 def plan(
@@ -88,13 +88,13 @@ def _lines(text: str) -> list[str]:
 
 def _ticket(one: Mapping[str, Any], summary: str, description: str) -> Ticket:
     label = _label(finding_id(one))
-    whole = f"{description}\n\nThis issue belongs to {label}; drift_tickets keeps it up to date."
+    text = f"{description}\n\nThis issue belongs to {label}; drift_tickets keeps it up to date."
     short = _cut(" ".join(summary.split()), _SUMMARY)
-    return {"label": label, "summary": short, "description": whole}
+    return {"label": label, "summary": short, "description": text}
 
 
-def _label(own: str) -> str:
-    return f"{LABEL}-{own}"
+def _label(key: str) -> str:
+    return f"{LABEL}-{key}"
 
 
 def _server_id(one: Mapping[str, Any]) -> str:

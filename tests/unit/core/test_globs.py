@@ -15,7 +15,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.paths.glob
     crossing,
     hint,
     matcher,
-    whole,
+    with_content,
 )
 
 PLUGINS = Path(__file__).resolve().parents[3] / "plugins"
@@ -101,7 +101,7 @@ TEXTS = st.text("ab/.*?+[", min_size=1, max_size=6)
 def test_suggested_pattern_matches(pattern: str, name: str) -> None:
     found = hint(pattern, [name])
     if found:
-        assert not matcher(whole(pattern))(name)
+        assert not matcher(with_content(pattern))(name)
         instead = Patterns("exclude", [found.rpartition("write '")[2].removesuffix("'")])
         assert instead.fits(name)
 

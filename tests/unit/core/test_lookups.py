@@ -105,7 +105,7 @@ def test_every_querying_lookup_caches_its_responses() -> None:
     for path in FOLDER.glob("[a-z]*.py"):
         text = path.read_text(encoding="utf-8")
         asks = "lookups.ask" in text
-        assert ("lookups.kept(" in text) == asks, path.name
+        assert ("lookups.cached(" in text) == asks, path.name
         assert ("- delivery.toolchain.lookup_cache\n" in text) == asks, path.name
 
 
@@ -119,12 +119,12 @@ def test_response_is_not_cached_if_forgotten_in_the_meantime(
         asked.append(len(asked))
         if len(asked) == 1:
             lookup_cache.forget()
-            lookup_cache.kept({"another": "question"}, list)
+            lookup_cache.cached({"another": "question"}, list)
         return asked
 
-    assert lookup_cache.kept({"a": "question"}, answer) == [0]
-    assert lookup_cache.kept({"a": "question"}, answer) == [0, 1]
-    assert lookup_cache.kept({"a": "question"}, answer) == [0, 1]
+    assert lookup_cache.cached({"a": "question"}, answer) == [0]
+    assert lookup_cache.cached({"a": "question"}, answer) == [0, 1]
+    assert lookup_cache.cached({"a": "question"}, answer) == [0, 1]
     assert {path.stat().st_mode & 0o077 for path in tmp_path.rglob("*")} == {0}
 
 
@@ -135,5 +135,5 @@ def test_failure_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         raise AnsibleError("no such page")
 
     with pytest.raises(AnsibleError, match="no such page"):
-        lookup_cache.kept({"a": "question"}, broken)
-    assert lookup_cache.kept({"a": "question"}, lambda: [1]) == [1]
+        lookup_cache.cached({"a": "question"}, broken)
+    assert lookup_cache.cached({"a": "question"}, lambda: [1]) == [1]

@@ -260,13 +260,13 @@ def test_planning_failure_is_raised_after_the_rest_is_done(
 
 
 def test_part_of_a_task_counts_towards_the_whole() -> None:
-    whole = Accounting()
-    one, other = Accounting(whole=whole), Accounting(whole=whole)
+    total = Accounting()
+    one, other = Accounting(total=total), Accounting(total=total)
     one.add(requests=2, seconds=0.5)
     other.add(requests=1, acknowledged=1)
-    assert (one.requests, other.requests, whole.requests) == (2, 1, 3)
-    assert (one.acknowledged, whole.acknowledged) == (0, 1)
-    assert whole.as_dict()["seconds"] == 0.5
+    assert (one.requests, other.requests, total.requests) == (2, 1, 3)
+    assert (one.acknowledged, total.acknowledged) == (0, 1)
+    assert total.as_dict()["seconds"] == 0.5
 
 
 class _Stopped(Exception):

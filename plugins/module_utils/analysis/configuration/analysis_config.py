@@ -119,7 +119,7 @@ class AnalysisConfigOperation:
                 f"The server does not show {name} of {number} {option.replace('_', ' ')}: whether"
                 " it differs is not known; it is written only together with other changes."
             )
-        return _whole(items, result)
+        return _full_plan(items, result)
 
     def parts(self) -> list[PlannedChange]:
         """Return the changes of the plan, for a sealed plan."""
@@ -144,7 +144,7 @@ class AnalysisConfigOperation:
                 left_out |= _blocking(item)
         self._planner.items = items
         shown = [item.shown() for item in items]
-        return _whole(items, {"plan": shown, "counts": self._planner.counts()})
+        return _full_plan(items, {"plan": shown, "counts": self._planner.counts()})
 
     def preflight(self, plan: Plan) -> None:
         """Raise `not_found` if an account or role that the plan refers to does not exist."""
@@ -267,7 +267,7 @@ def _applied(item: PlannedObject) -> dict[str, Any]:
     }
 
 
-def _whole(items: Sequence[PlannedObject], result: Mapping[str, Any]) -> Plan:
+def _full_plan(items: Sequence[PlannedObject], result: Mapping[str, Any]) -> Plan:
     before, after = _diff(items, lambda plan: plan.before), _diff(items, lambda plan: plan.after)
     return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
 

@@ -124,13 +124,13 @@ class ConfigPlanner:
     def plan(self) -> list[PlannedObject]:
         """Return the objects that differ, in the order of writing."""
         self._load()
-        own = own_in(self.catalogue, self.account)
+        account = own_in(self.catalogue, self.account)
         for kind, resource in self.desired:
-            self._compare(kind, resource, own)
+            self._compare(kind, resource, account)
         for kind in self.desired.lists:
             if kind.option in self.limits.purge:
-                for resource in self._surplus(kind, own):
-                    self._compare(kind, resource, own)
+                for resource in self._surplus(kind, account):
+                    self._compare(kind, resource, account)
         self._check_protection()
         made = [item for item in self.items if item.write.plan.action != "delete"]
         deleted = [item for item in self.items if item.write.plan.action == "delete"]
@@ -191,7 +191,7 @@ class ConfigPlanner:
         places = self.desired.places(kind, exact=kind.option in self.limits.purge)
         return [place for place in places if place is None or place in self._projects]
 
-    def _surplus(self, kind: ObjectKind, own: OwnAccount) -> list[Resource]:
+    def _surplus(self, kind: ObjectKind, account: OwnAccount) -> list[Resource]:
         """Return the objects to delete. Raises `invalid` if a list lacks an object that another
         object needs.
         """
@@ -199,7 +199,7 @@ class ConfigPlanner:
         def keeps(kind: ObjectKind, state: State) -> bool:
             return (
                 self._protection.covers(kind, state)
-                or own.includes(kind.option, state, doubtful=True)
+                or account.includes(kind.option, state, doubtful=True)
                 or self._holds_protected(kind, state)
             )
 
@@ -213,7 +213,7 @@ class ConfigPlanner:
                 )
         return found
 
-    def _compare(self, kind: ObjectKind, resource: Resource, own: OwnAccount) -> None:
+    def _compare(self, kind: ObjectKind, resource: Resource, account: OwnAccount) -> None:
         project = project_of(resource)
         pending = project in self._pending
         if isinstance(resource, RoleAssignment):
@@ -236,7 +236,7 @@ class ConfigPlanner:
                 )
             refuse_impossible(resource, plan)
         if not self.limits.force:
-            own.refuse(kind.option, resource.title, plan)
+            account.refuse(kind.option, resource.title, plan)
         if plan.action == "delete" and self._stays(kind, resource, plan.before):
             self.unchanged += 1
             return

@@ -83,8 +83,8 @@ class Protection:
 
         :param projects: projects in which objects may be deleted
         """
-        whole = [kind for kind in KINDS if not kind.in_project]
-        places = [*((kind, None) for kind in whole), *self._places(projects)]
+        global_kinds = [kind for kind in KINDS if not kind.in_project]
+        places = [*((kind, None) for kind in global_kinds), *self._places(projects)]
         self.read(places)
         names = [pattern for pattern in self.patterns.unused if not has_wildcards(pattern)]
         if names:

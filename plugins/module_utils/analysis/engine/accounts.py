@@ -186,8 +186,8 @@ class GuardedOperation(ResourceOperation):
     def plan(self) -> Plan:
         found = super().plan()
         if not self._force:
-            own = OwnAccount(self._task.connection.username, self._groups, self._assignments)
-            own.refuse(self.option, self._resource.title, found)
+            account = OwnAccount(self._task.connection.username, self._groups, self._assignments)
+            account.refuse(self.option, self._resource.title, found)
         return found
 
     def preflight(self, plan: Plan) -> None:

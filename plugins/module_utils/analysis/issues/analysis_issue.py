@@ -199,8 +199,8 @@ class AnalysisIssueOperation:
         what = found.request.what
         unknown = [warning for warning in found.warnings if "grouping" not in warning.lower()]
         if unknown:  # an unknown keyword matches more than intended
-            said = shorten("; ".join(unknown))
-            raise ToolchainError("rejected", f"{what}: the server warns: {said}")
+            refusals = shorten("; ".join(unknown))
+            raise ToolchainError("rejected", f"{what}: the server warns: {refusals}")
         if len(found.issues) > self._most or (found.total or 0) > self._most:
             number = f"more than {self._most}" if found.total is None else str(found.total)
             raise invalid(f"{what}: {number} issues match, and max_issues is {self._most}")

@@ -89,9 +89,9 @@ class AnalysisIssueInfoOperation(ReadOnly):
         Warn about a code without a defect type.
         """
         unknown = quality_gate.unknown(judged, found.issues)
-        whole = SearchRequest(self._options.project, summary=self._options.summary)
-        if found.request != whole and any(word.name != "code" for word in unknown):
-            unknown = quality_gate.unknown(judged, search.read(whole).issues)
+        request = SearchRequest(self._options.project, summary=self._options.summary)
+        if found.request != request and any(word.name != "code" for word in unknown):
+            unknown = quality_gate.unknown(judged, search.read(request).issues)
         for word in unknown:
             if word.name != "code":
                 raise word.refusal

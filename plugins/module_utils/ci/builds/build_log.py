@@ -88,8 +88,8 @@ class BuildLog:
         self._rest, self._offset = b"", 0
 
     def _take(self, block: bytes) -> None:
-        *whole, rest = (self._rest + block).split(b"\n")
-        self._lines.extend(whole)
+        *lines, rest = (self._rest + block).split(b"\n")
+        self._lines.extend(lines)
         if len(rest) > _LONGEST_LINE:  # mask first: half of a secret at the cut would remain
             text = hidden.mask(rest.decode("utf-8", "surrogateescape"))
             rest = text.encode("utf-8", "surrogateescape")[-_LONGEST_LINE:]

@@ -252,14 +252,14 @@ class BuildRequest:
         if build.get("result") in accept:
             return
         console = self.followed.console
-        said = "" if console is None else console.last_words()
+        last_lines = "" if console is None else console.last_words()
         raise ToolchainError(
             "failed",
             f"{self.what}: build #{build.get('number')} ended with"
             f" {build.get('result') or 'no result'}, accepted is {' or '.join(accept)}"
-            f" ({self.followed.url}){': ' if said else ''}{shorten(said)}",
+            f" ({self.followed.url}){': ' if last_lines else ''}{shorten(last_lines)}",
             url=self.followed.url,
-            detail=said or None,
+            detail=last_lines or None,
         )
 
     def abandon(self, *, at_once: bool) -> str:

@@ -123,9 +123,9 @@ class BuildWatcher:
         response, shown = read
         listed = records.listed(shown)
         group.newest = max([group.newest, *(record["number"] for record in listed)])
-        whole = [record for record in listed if "result" in record]
-        numbers = {record["number"]: record for record in whole}
-        items = {record.get("queueId"): record for record in whole}
+        complete = [record for record in listed if "result" in record]
+        numbers = {record["number"]: record for record in complete}
+        items = {record.get("queueId"): record for record in complete}
         waiting = part(shown.get("queueItem"))
         lost = []
         for build in group.open:

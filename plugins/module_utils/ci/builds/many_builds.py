@@ -42,11 +42,11 @@ class BuildEntry:
     def over(self, options: BuildOptions) -> BuildOptions:
         """Return the options of its build: its own values, otherwise those of the task."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        own = {name: value for name, value in values.items() if value is not None}
+        overrides = {name: value for name, value in values.items() if value is not None}
         if self.state == "finished" != options.state:
             # those of the task are for the builds that it starts
-            own = {"trigger": "always", "delay": None, **own}
-        return replace(options, **{"parameters": None, "files": None, **own})
+            overrides = {"trigger": "always", "delay": None, **overrides}
+        return replace(options, **{"parameters": None, "files": None, **overrides})
 
 
 class _ListedBuild:
@@ -103,8 +103,8 @@ class ManyBuilds:
         self._entries = []
         for place, entry in enumerate(builds):
             try:
-                own = entry.over(options)
-                request = BuildRequest(task, self._server, own, make_polling, claims)
+                merged = entry.over(options)
+                request = BuildRequest(task, self._server, merged, make_polling, claims)
             except ToolchainError as error:
                 error.message = f"builds[{place}]: {error.message}"
                 raise

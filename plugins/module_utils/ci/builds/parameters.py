@@ -55,7 +55,7 @@ class WantedParameters:
     :param shown: `expected` with masked secrets, for messages
     :param secrets: values that must not be shown
     :param repeated: names that are sent repeatedly, except for types that support that
-    :param whole: `expected` has all parameters of the job: a build with others differs
+    :param is_complete: `expected` has all parameters of the job: a build with others differs
     """
 
     form: list[tuple[str, str]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class WantedParameters:
     shown: dict[str, str] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
-    whole: bool = False
+    is_complete: bool = False
 
 
 def text(value: object) -> str:
@@ -147,7 +147,7 @@ def _undefined(values: Mapping[str, Any], list_style: str) -> WantedParameters:
     expected = {name: text(value) for name, value in values.items()}
     repeated = [name for name, pairs in fields.items() if len(pairs) > 1]
     return WantedParameters(
-        form, expected=expected, shown=dict(expected), repeated=repeated, whole=True
+        form, expected=expected, shown=dict(expected), repeated=repeated, is_complete=True
     )
 
 
@@ -291,7 +291,7 @@ def equal(sought: WantedParameters, shown: Mapping[str, Any]) -> bool:
     as equal.
     """
     values = values_of(shown)
-    if sought.whole and set(values) != set(sought.expected):
+    if sought.is_complete and set(values) != set(sought.expected):
         return False
     return all(
         name in values and (values[name] is None or text(values[name]) == value)

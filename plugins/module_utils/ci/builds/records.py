@@ -119,7 +119,7 @@ def whole_builds(
     A server that ignores `tree` lists builds without results and parameters: they are then read
     separately on demand. A server of the written interface has results in `allBuilds` only.
     """
-    whole: dict[int, dict[str, Any]] | None = None
+    builds: dict[int, dict[str, Any]] | None = None
     for place, build in enumerate(state.builds):
         if build["number"] < since:
             return
@@ -130,8 +130,8 @@ def whole_builds(
                 continue
             found = typed({**build, **object_of(response), "number": build["number"]})
             if not has_ended(found):
-                whole = _summaries(server, what, job) if whole is None else whole
-                found = {**whole.get(build["number"], {}), **found}
+                builds = _summaries(server, what, job) if builds is None else builds
+                found = {**builds.get(build["number"], {}), **found}
             state.builds[place] = found
         yield state.builds[place]
 

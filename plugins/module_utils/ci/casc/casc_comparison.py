@@ -107,21 +107,21 @@ def without_failed(sent: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """
     lost: list[str] = []
 
-    def kept(path: str, value: Any) -> Any:
+    def cleaned(path: str, value: Any) -> Any:
         if isinstance(value, str) and FAILED in value:
             lost.append(path)
             return _MISSING
         if isinstance(value, Mapping):
             members = {
-                name: kept(f"{path}.{name}".lstrip("."), each) for name, each in value.items()
+                name: cleaned(f"{path}.{name}".lstrip("."), each) for name, each in value.items()
             }
             return {name: each for name, each in members.items() if each is not _MISSING}
         if isinstance(value, list):
-            entries = [kept(f"{path}[{number}]", each) for number, each in enumerate(value)]
+            entries = [cleaned(f"{path}[{number}]", each) for number, each in enumerate(value)]
             return [each for each in entries if each is not _MISSING]
         return value
 
-    return kept("", sent), lost
+    return cleaned("", sent), lost
 
 
 def plain_path(path: str) -> str:
@@ -170,8 +170,8 @@ def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any]]:
     variable = value.get("key", value.get("name"))
     is_variable = "value" in value and isinstance(variable, str)
     for key, each in value.items():
-        own = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
-        yield key, str(own), each
+        member = {"key": "", "value": variable}.get(key, str(key)) if is_variable else str(key)
+        yield key, str(member), each
 
 
 def shown_value(name: str, value: Any) -> Any:

@@ -105,8 +105,8 @@ class CiJobInfoOperation(ReadOnly):
         shown = self._read(path, self._query(tree))
         actions = objects(shown.get("actions"))
         has_them = tree is None or any("parameters" in action for action in actions)
-        whole = shown if has_them else self._read(path, {"tree": _PARAMETERS})
-        values: dict[str, Any] = {"build": shown, "parameters": parameters.displayed(whole)}
+        source = shown if has_them else self._read(path, {"tree": _PARAMETERS})
+        values: dict[str, Any] = {"build": shown, "parameters": parameters.displayed(source)}
         if self._options.xpath is not None:
             values["value"] = self._value(path, self._options.xpath)
         return values

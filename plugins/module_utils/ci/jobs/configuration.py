@@ -83,7 +83,7 @@ def drift(live: str, expected: str, *, resent: bool = False) -> ConfigurationDri
     """
     server, user = _comparable(live), _comparable(expected)
     comparison = _Comparison()
-    comparison.whole(server, user)
+    comparison.compare(server, user)
     if resent:
         comparison.resend()
     before, after = shown(server), shown(user)
@@ -216,7 +216,7 @@ class _Comparison:
             element.text = _RESENT
         self.uncompared = []
 
-    def whole(self, live: XmlElement, wanted: XmlElement) -> None:
+    def compare(self, live: XmlElement, wanted: XmlElement) -> None:
         if live.name != wanted.name:
             self._add(live.name, "extra")
             self._add(wanted.name, "missing")

@@ -72,9 +72,9 @@ class ExportedJobs:
     def _entry(self, item: _Item, text: str) -> dict[str, Any] | None:
         """Return the entry of a job for `ci_job`; its configuration is a separate file."""
         try:
-            kept, _count = without_secrets(text)
-            is_folder = configuration.kind_of(kept) == _FOLDER
-            kept.encode("utf-8")
+            stripped, _count = without_secrets(text)
+            is_folder = configuration.kind_of(stripped) == _FOLDER
+            stripped.encode("utf-8")
         except (UnreadableXml, UnicodeEncodeError) as error:
             self._run.state.leave_out("job", item.job.name, str(error))
             return None
@@ -84,7 +84,7 @@ class ExportedJobs:
         if is_folder:
             self.folders.append(item.job)
         src = f"{item.stem}.xml"
-        self._run.state.files[src] = kept
+        self._run.state.files[src] = stripped
         return {"job": item.job.name, "src": src, **({"folder": True} if is_folder else {})}
 
     def _below(self, above: tuple[str, ...], stem: str) -> Iterator[_Item]:

@@ -57,9 +57,9 @@ def with_kept_secrets(live: str, text: str) -> str:
     for element in secrets:
         element.text = KEPT
     _fill(parse(live), wanted, None, [])
-    for element, own in zip(secrets, texts, strict=True):
+    for element, original in zip(secrets, texts, strict=True):
         if element.text == KEPT:
-            element.text = own
+            element.text = original
     return written_in_lines(wanted)
 
 

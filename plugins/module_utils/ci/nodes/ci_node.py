@@ -300,12 +300,12 @@ def configuration_of(live: XmlElement) -> dict[str, Any]:
 
 def _fields(state: NodeState, live: XmlElement | None) -> dict[str, Any]:
     """Return the fields of a node for the comparison."""
-    own = {
+    fields = {
         "name": state.name,
         "offline": state.temporarily_offline,
         "offline_reason": state.offline_reason,
     }
-    return own if live is None else {**own, **configuration_of(live)}
+    return fields if live is None else {**fields, **configuration_of(live)}
 
 
 def _wanted_state(entry: CiNodeEntry) -> dict[str, Any]:

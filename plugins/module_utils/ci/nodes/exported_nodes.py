@@ -29,9 +29,9 @@ def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
         run.leave_out("node", "*", error)
         return None
     entries = [_switched(state) for state in states if state.name == BUILT_IN]
-    own = [state for state in states if state.name != BUILT_IN]
+    nodes = [state for state in states if state.name != BUILT_IN]
     found = run.read_each(
-        "node", own, lambda one: store.configuration(one.name), lambda one: one.name
+        "node", nodes, lambda one: store.configuration(one.name), lambda one: one.name
     )
     for state, root in found:
         if root.name != _PERMANENT:

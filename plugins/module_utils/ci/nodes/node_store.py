@@ -163,9 +163,9 @@ def _name(shown: Mapping[str, Any]) -> str:
 
 
 def _state(name: str, shown: Mapping[str, Any]) -> NodeState:
-    own = {name, str(shown.get("displayName")), "None"}
+    names = {name, str(shown.get("displayName")), "None"}
     labels = {str(obj.get("name")) for obj in objects(shown.get("assignedLabels"))} - {
-        *own,
+        *names,
         "None",
     }
     by_hand = shown.get("temporarilyOffline") is True

@@ -85,8 +85,8 @@ def lock_of(plugins: Iterable[Plugin]) -> str:
     """Return the content of a lock file for these plugins, without inactive plugins, which a check
     would report.
     """
-    kept = (plugin for plugin in plugins if plugin.works)
-    return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in kept)
+    loaded = (plugin for plugin in plugins if plugin.works)
+    return _HEAD + "".join(f"{plugin.short_name}:{plugin.version}\n" for plugin in loaded)
 
 
 def judged(

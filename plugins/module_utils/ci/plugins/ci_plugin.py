@@ -103,7 +103,7 @@ class CiPluginOperation:
                 f"{name} is needed by {', '.join(needed_by)}, which will not load without it"
             )
         self._plugins = plugins
-        return self._whole()
+        return self._full_plan()
 
     @property
     def _acting(self) -> list[PluginChange]:
@@ -125,9 +125,9 @@ class CiPluginOperation:
         """Drop the changes of plugins, and return the plan of the others."""
         dropped = [each for n, each in enumerate(self._acting) if n in places]
         self._changes = [change for change in self._changes if change not in dropped]
-        return self._whole()
+        return self._full_plan()
 
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         self._implied = implied(self._changes, self._plugins, self._centre, self._offers)
         acting = [*self._acting, *self._implied]
         values = self._values(self._plugins, self._centre, planned=True)
@@ -274,8 +274,8 @@ class CiPluginOperation:
 
     def _after(self, change: PluginChange) -> dict[str, Any]:
         version = self._offered(change)
-        kept = _side(change.there) if change.there is not None else {"enabled": True}
-        enabled = kept["enabled"] if change.switch is None else change.switch == "makeEnabled"
+        current = _side(change.there) if change.there is not None else {"enabled": True}
+        enabled = current["enabled"] if change.switch is None else change.switch == "makeEnabled"
         return {"version": version if change.install else change.before, "enabled": enabled}
 
     def _known(self) -> dict[str, Any]:

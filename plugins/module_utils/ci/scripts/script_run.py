@@ -39,21 +39,21 @@ def run_script(
         assumed; without it such a response is `protocol`
     """
     marker = secrets.token_hex(16)
-    said = console(
+    output = console(
         what, wrapped(script, arguments, marker, only_reads=only_reads), reads=only_reads
     )
-    end = ended(said.text, marker)
+    end = ended(output.text, marker)
     if end is None and warn is not None:
-        end = unmarked_output.read(said.text, marker)
+        end = unmarked_output.read(output.text, marker)
         if end is not None and end.exception is None:
             warn(
                 f"{what}: the response does not show how the script ended; the task assumes that"
                 " the output is complete"
             )
     if end is None:
-        raise _unfinished(said) if only_reads else _unfinished(said).with_hint(OUTCOME_UNKNOWN)
+        raise _unfinished(output) if only_reads else _unfinished(output).with_hint(OUTCOME_UNKNOWN)
     if end.exception is not None:
-        raise _thrown(said, end, end.exception)
+        raise _thrown(output, end, end.exception)
     return end
 
 
@@ -62,22 +62,22 @@ def printed(end: ScriptEnd) -> dict[str, Any]:
     return {"output": end.output, "output_lines": end.output.splitlines()}
 
 
-def _unfinished(said: ConsoleOutput) -> ToolchainError:
+def _unfinished(output: ConsoleOutput) -> ToolchainError:
     """Return the error for a response that does not show the end of the script."""
-    if said.page is not None:
-        said.page.result["changed"] = False  # a page is from something that runs no scripts
-        return said.page
-    return said.error(
+    if output.page is not None:
+        output.page.result["changed"] = False  # a page is from something that runs no scripts
+        return output.page
+    return output.error(
         "protocol",
         "the response does not show how the script ended: it was cut, or the script ended the"
         " server, or url is not a CI server",
-        errors.shorten(said.text),
+        errors.shorten(output.text),
     )
 
 
-def _thrown(said: ConsoleOutput, end: ScriptEnd, exception: str) -> ToolchainError:
+def _thrown(output: ConsoleOutput, end: ScriptEnd, exception: str) -> ToolchainError:
     where = "" if end.line is None else f" (line {end.line})"
-    error = said.error(
+    error = output.error(
         "failed",
         f"the script threw {errors.shorten(exception)}{where}",
         cut_trace(end.trace, end.line),
@@ -93,8 +93,8 @@ def cut_trace(trace: str, line: int | None) -> str:
     lines = hidden.mask(trace).rstrip().splitlines()
     first = next((n for n, text in enumerate(lines) if text.startswith("\tat ")), len(lines))
     head, frames = lines[:first], lines[first:]
-    own = f".groovy:{line})"
-    last = next((n for n, frame in enumerate(frames) if own in frame), None)
+    position = f".groovy:{line})"
+    last = next((n for n, frame in enumerate(frames) if position in frame), None)
     if last is None:
         return "\n".join(head)[: errors.DETAIL_LIMIT]
     shown = [frame for frame in frames[: last + 1] if not _MACHINERY.match(frame)]

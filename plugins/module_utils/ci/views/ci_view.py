@@ -51,13 +51,13 @@ class CiViewEntry:
         if _BAD_NAME.search(self.name):
             raise invalid(f"name '{self.name}' cannot be the name of a view")
         names = list(without_none(vars(self), _FIELDS))
-        whole = list(without_none(vars(self), ("config", "src")))
-        if self.state == "absent" and (names or whole):
-            named = [*names, *whole][0]
+        documents = list(without_none(vars(self), ("config", "src")))
+        if self.state == "absent" and (names or documents):
+            named = [*names, *documents][0]
             raise invalid(f"{named} cannot be combined with state 'absent': leave it out")
-        if whole and names:
+        if documents and names:
             raise invalid(
-                f"{names[0]} cannot be combined with {whole[0]}: write it into {whole[0]}"
+                f"{names[0]} cannot be combined with {documents[0]}: write it into {documents[0]}"
             )
 
 

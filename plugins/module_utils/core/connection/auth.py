@@ -178,7 +178,7 @@ class Crumb:
     the write.
 
     :param fetch: reads a path below the base address; returns status and body, raises for no status
-    :param kept: cache of the keep-alive session, so that the items of a loop request the crumb once
+    :param memory: cache of the keep-alive session, so that a loop requests the crumb once
 
     Sources: [W4.4, W5, repo-0]: the issuer returns 404 if CSRF protection is switched off; its XML
     form accepts exactly two expressions. If a server returns 404 and then rejects a write without a
@@ -188,20 +188,20 @@ class Crumb:
     _XML = ('concat(//crumbRequestField,":",//crumb)', "concat(//crumbRequestField,'=',//crumb)")
 
     def __init__(
-        self, fetch: Callable[[str, Mapping[str, str]], tuple[int, Any]], kept: dict[str, Any]
+        self, fetch: Callable[[str, Mapping[str, str]], tuple[int, Any]], memory: dict[str, Any]
     ) -> None:
-        self._fetch, self._kept = fetch, kept
+        self._fetch, self._memory = fetch, memory
         self._needed = False
 
     def headers(self) -> dict[str, str]:
         """Return the header that a write needs; empty if the server requires none."""
-        if "crumb" not in self._kept:
-            self._kept["crumb"] = self._ask()
-        crumb: Mapping[str, str] = self._kept["crumb"]
+        if "crumb" not in self._memory:
+            self._memory["crumb"] = self._ask()
+        crumb: Mapping[str, str] = self._memory["crumb"]
         return dict(crumb)
 
     def forget(self) -> None:
-        self._needed = self._kept.pop("crumb", None) == {}
+        self._needed = self._memory.pop("crumb", None) == {}
 
     def _ask(self) -> dict[str, str]:
         status, body = self._fetch("crumbIssuer/api/json", {})

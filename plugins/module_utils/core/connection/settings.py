@@ -62,9 +62,9 @@ def _check_files(service: str, settings: Mapping[str, Any]) -> None:
     for name in ("ca_path", "client_cert", "client_key"):
         file = settings.get(name)
         if file is not None and not os.access(file, os.R_OK):
-            whole = os.path.abspath(file)
+            absolute = os.path.abspath(file)
             why = "cannot be read" if os.path.exists(file) else "is not there"
-            raise invalid(f"{name} of the {service} service: {whole} {why}")
+            raise invalid(f"{name} of the {service} service: {absolute} {why}")
 
 
 def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:

@@ -51,18 +51,18 @@ def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
         found = None
     if not isinstance(found, Mapping):
         raise invalid(f"token_json is not a JSON object: give the output of '{_PRINT}'")
-    own = found.get("user") or found.get("username")
+    name = found.get("user") or found.get("username")
     token = found.get("ltoken") or found.get("token")
-    if not all(isinstance(value, str) and value.strip() for value in (own, token)):
+    if not all(isinstance(value, str) and value.strip() for value in (name, token)):
         raise invalid(
             f"token_json has no user and token: give the whole output of '{_PRINT}'"
             " (an application token is not a login of the Web API)"
         )
-    if user is not None and user != own:
+    if user is not None and user != name:
         raise invalid(
-            f"username is {user}, but token_json has the token of {own}: leave username out"
+            f"username is {user}, but token_json has the token of {name}: leave username out"
         )
-    return str(own), str(token)
+    return str(name), str(token)
 
 
 def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:

@@ -29,14 +29,14 @@ class FileNames:
 
     def name(self, folder: str, title: str) -> str:
         """Return a path in `folder`, without suffix, for the object `title`."""
-        kept = _kept(title)
-        changed = kept != title.replace(" ", "-")
-        if changed or kept.casefold() in _RESERVED or self._is_taken(folder, kept):
+        stem = _plain(title)
+        changed = stem != title.replace(" ", "-")
+        if changed or stem.casefold() in _RESERVED or self._is_taken(folder, stem):
             digest = hashlib.sha256(title.encode("utf-8", "surrogatepass")).hexdigest()[:10]
-            kept = f"{kept}-{digest}" if len(folder) < _LONGEST_PATH else digest
-        number, name = 1, kept
+            stem = f"{stem}-{digest}" if len(folder) < _LONGEST_PATH else digest
+        number, name = 1, stem
         while self._is_taken(folder, name):
-            number, name = number + 1, f"{kept}-{number + 1}"
+            number, name = number + 1, f"{stem}-{number + 1}"
         self._taken.add(_joined(folder, name).casefold())
         return _joined(folder, name)
 
@@ -44,7 +44,7 @@ class FileNames:
         return _joined(folder, name).casefold() in self._taken
 
 
-def _kept(title: str) -> str:
+def _plain(title: str) -> str:
     """Return a name without separators, dots and invisible characters."""
     normal = unicodedata.normalize("NFC", title)
     text = "".join(each if each.isalnum() or each in _KEPT else "-" for each in normal)

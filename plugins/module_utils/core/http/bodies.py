@@ -111,8 +111,8 @@ def lines(chunks: Iterable[bytes], longest: int) -> Iterator[bytes]:
     for chunk in chunks:
         rest += chunk
         if b"\n" in chunk:
-            *whole, rest = rest.split(b"\n")
-            yield from (bytes(line).rstrip(b"\r") for line in whole)
+            *complete, rest = rest.split(b"\n")
+            yield from (bytes(line).rstrip(b"\r") for line in complete)
         if len(rest) > longest:
             raise TooLarge(f"a line of the response has more than {longest} bytes")
     if rest:

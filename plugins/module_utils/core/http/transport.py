@@ -158,7 +158,7 @@ class Transport:
     def _send_checked(
         self, request: Request, expect: Collection[int], validate: Callable[[Response], None] | None
     ) -> Response:
-        response = _whole(request, self._send_with_retries(request))
+        response = _read_response(request, self._send_with_retries(request))
         if validate is not None:
             validate(response)
         if response.status not in expect:
@@ -182,7 +182,7 @@ class Transport:
         incoming = self._send_with_retries(request)
         try:
             if incoming.status_code != 200:
-                response = _whole(request, incoming)
+                response = _read_response(request, incoming)
                 if validate is not None:
                     validate(response)
                 raise self.failure(response)
@@ -370,6 +370,6 @@ class Transport:
         return response.status, response.json() if response.status == 200 and decode else text
 
 
-def _whole(request: Request, incoming: Incoming) -> Response:
+def _read_response(request: Request, incoming: Incoming) -> Response:
     """Return the response with its body."""
     return Response(incoming.status_code, incoming.headers, incoming.content, request, incoming.url)

@@ -122,9 +122,9 @@ class ObjectsOperation(Generic[Entry]):
             if obj.error is not None and ends:
                 obj.error.message = obj.placed(obj.error.message)
                 raise obj.error
-        return self._whole()
+        return self._full_plan()
 
-    def _whole(self) -> Plan:
+    def _full_plan(self) -> Plan:
         """Return the plan of all entries, or of the only object."""
         if not self._listed:
             return self._objects[0].plan
@@ -156,7 +156,7 @@ class ObjectsOperation(Generic[Entry]):
         for number, each in enumerate(self._changed()):
             if number in places:
                 each.plan = unchanged(each.returned)
-        return self._whole()
+        return self._full_plan()
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         self._kind.write_all(self._changed())

@@ -41,8 +41,8 @@ class OptionSecrets:
     def _members(self, options: Options, values: Mapping[str, Any]) -> dict[str, Any]:
         shown = {}
         for name, value in values.items():
-            own = canonical_name(options, name)
-            shown[name] = self._option(options.get(own), own, value)
+            option = canonical_name(options, name)
+            shown[name] = self._option(options.get(option), option, value)
         return shown
 
     def _option(self, option: Mapping[str, Any] | None, name: str, value: Any) -> Any:

@@ -160,8 +160,8 @@ def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | Non
     if module.sealed is None or task is None:
         return None
     secrets = OptionSecrets(typed_options.argument_spec(options))
-    own = typed_options.argument_spec(options)
-    secrets.shown({name: value for name, value in module.params.items() if name in own})
+    spec = typed_options.argument_spec(options)
+    secrets.shown({name: value for name, value in module.params.items() if name in spec})
     place = (options.__name__, without_user_info(str(task.connection.url)).rstrip("/"))
     return Sealing(module.sealed, place, secrets.found)
 

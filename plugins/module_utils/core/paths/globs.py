@@ -84,10 +84,10 @@ class Patterns:
 
     def __init__(self, option: str, patterns: Sequence[str] | None) -> None:
         self._option = option
-        self._matchers = {pattern: matcher(whole(pattern)) for pattern in patterns or ()}
+        self._matchers = {pattern: matcher(with_content(pattern)) for pattern in patterns or ()}
         #: Tests of the patterns without a hint so far, as if their `*` matched slashes.
         self._wider = {
-            pattern: matcher(whole(crossing(pattern)))
+            pattern: matcher(with_content(crossing(pattern)))
             for pattern in self._matchers
             if crossing(pattern) != pattern
         }
@@ -140,7 +140,7 @@ def hint(pattern: str, names: Iterable[str]) -> str:
     wider = crossing(pattern)
     if wider == pattern:
         return ""
-    fits, reaches = matcher(whole(pattern)), matcher(whole(wider))
+    fits, reaches = matcher(with_content(pattern)), matcher(with_content(wider))
     missed = next((name for name in names if reaches(name) and not fits(name)), None)
     if missed is None:
         return ""
@@ -150,6 +150,6 @@ def hint(pattern: str, names: Iterable[str]) -> str:
     return f"'{pattern}' does not match '{missed}': * ends at a slash, write '{instead}'"
 
 
-def whole(pattern: str) -> str:
+def with_content(pattern: str) -> str:
     """Return the pattern, with all content of a folder if a slash ends it."""
     return f"{pattern}**" if pattern.endswith("/") else pattern

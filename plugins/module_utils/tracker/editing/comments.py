@@ -45,14 +45,14 @@ class CommentPart:
         return True  # a search does not return all comments
 
     def edits(self, issue: TrackerIssue) -> list[Edit]:
-        own = self._own(issue.fields.get("comment"), issue.key)
-        found = [number for number, text in own.items() if self._is_meant(text)]
+        comments = self._own_comments(issue.fields.get("comment"), issue.key)
+        found = [number for number, text in comments.items() if self._is_meant(text)]
         if self._absent:
-            return [self._deletion(issue, number, own[number]) for number in found]
-        if self._wanted in own.values():
+            return [self._deletion(issue, number, comments[number]) for number in found]
+        if self._wanted in comments.values():
             return []
         if found and self._find is not None:
-            change = Change("comment", own[found[-1]], self._text)
+            change = Change("comment", comments[found[-1]], self._text)
             return [Edit((change,), partial(self._edit, issue, found[-1]), _EDITING)]
         return [Edit(self.expected(), partial(self._add, issue), _ADDING)]
 
@@ -62,15 +62,15 @@ class CommentPart:
     def _is_meant(self, text: str) -> bool:
         return text == self._wanted if self._find is None else self._find in text
 
-    def _own(self, shown: Any, key: str) -> dict[str, str]:
+    def _own_comments(self, shown: Any, key: str) -> dict[str, str]:
         """Return id to text of the comments by the own account, oldest first; `shown` may be the
         first page only.
         """
-        own = _identity(self._site.own())
+        account = _identity(self._site.own())
         return {
             str(comment.get("id")): text_of(comment.get("body"))
             for comment in self._comments(shown, key)
-            if _identity(comment.get("author")) == own
+            if _identity(comment.get("author")) == account
         }
 
     def _comments(self, shown: Any, key: str) -> Iterator[Mapping[str, Any]]:
@@ -107,7 +107,7 @@ class CommentPart:
     def _deletion(self, issue: TrackerIssue, number: str, text: str) -> Edit:
         def write() -> None:
             def done() -> bool:
-                return number not in self._own(None, issue.key)
+                return number not in self._own_comments(None, issue.key)
 
             what = "deleting the comment on"
             self._write(issue, "DELETE", what, _DELETING, number, verify=done)
@@ -131,7 +131,10 @@ class CommentPart:
                 f"{what} the issue '{issue.key}'",
                 method,
                 self._site.place(issue.key, "comment", *below),
-                **{"verify": lambda: self._wanted in self._own(None, issue.key).values(), **parts},
+                **{
+                    "verify": lambda: self._wanted in self._own_comments(None, issue.key).values(),
+                    **parts,
+                },
             )
         except ToolchainError as error:
             raise self._site.judged(error, *needs, issueKey=issue.key) from None
@@ -151,8 +154,8 @@ class WatchersPart:
 
     def _needed(self, names: list[str]) -> tuple[str, ...]:
         """Return the permission for others: an account may always watch an issue itself."""
-        own = self._site.own() if names else {}
-        return () if all(_is_called(own, name) for name in names) else ("MANAGE_WATCHERS",)
+        account = self._site.own() if names else {}
+        return () if all(_is_called(account, name) for name in names) else ("MANAGE_WATCHERS",)
 
     def differs(self, issue: TrackerIssue) -> bool:
         return True  # no search returns watchers

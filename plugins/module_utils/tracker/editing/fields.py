@@ -47,8 +47,8 @@ class WantedField:
     def change(self, current: Any) -> Change:
         before, after = shown(current), shown(self.value)
         if self.adds:
-            kept = [one for one in current or [] if one not in self.leaving(current)]
-            after = [*shown(kept), *shown(missing(current, self.value))]
+            unchanged = [one for one in current or [] if one not in self.leaving(current)]
+            after = [*shown(unchanged), *shown(missing(current, self.value))]
         return Change(self.name, before, after)
 
 
@@ -136,10 +136,10 @@ class FieldsPart:
         """Return a value with its name in the server's letter case, which may be required."""
         if not isinstance(value, Mapping):
             return value
-        own = {name: one for name, one in value.items() if name != "child"}
+        member = {name: one for name, one in value.items() if name != "child"}
         for one in allowed:
-            if same(one, own):
-                return {**value, **{name: one[name] for name in own}}
+            if same(one, member):
+                return {**value, **{name: one[name] for name in member}}
         project = issue.key.rpartition("-")[0]
         if predicted(self._site.task, field.name, project, str(shown(value))):
             return value

@@ -125,9 +125,9 @@ class AttachmentContents:
             return use(incoming, _checked(what, attachment, incoming))
 
         *earlier, last = self._addresses(attachment)
-        for own in earlier:
+        for place in earlier:
             try:
-                return self._client.download(what, own, checked)
+                return self._client.download(what, place, checked)
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise

@@ -143,9 +143,9 @@ class ManagedProjectRole:
             gone = [self._actor(kind, name, have, must=False) for name in names]
             return [one for one in have if not actor_in(kind, one, gone)]
         actors = [self._actor(kind, name, have) for name in names]
-        kept = have if mode == "add" else [one for one in have if actor_in(kind, one, actors)]
+        unchanged = have if mode == "add" else [one for one in have if actor_in(kind, one, actors)]
         added = [one for one in actors if not actor_in(kind, one, have)]
-        return sorted({*kept, *added})
+        return sorted({*unchanged, *added})
 
     def _actor(self, kind: str, name: str, have: list[str], *, must: bool = True) -> str:
         """Return the server's name of an actor: the account id of a user in the cloud.
@@ -171,13 +171,13 @@ class ManagedProjectRole:
             raise unexpected_body(response, "an account")
         shown = reported.get("groups")
         items = shown.get("items") if isinstance(shown, Mapping) else None
-        own = {
+        account = {
             USERS: [
                 str(reported[name]) for name in ("accountId", "name", "key") if reported.get(name)
             ],
             GROUPS: [str(item.get("name")) for item in items or () if isinstance(item, Mapping)],
         }
-        if _has(before, own) and not _has(after, own):
+        if _has(before, account) and not _has(after, account):
             raise invalid(
                 f"the own account would no longer be in the role '{self._options.role}' of the"
                 f" project '{self._options.project}': keep it in users or groups, or set force"
@@ -205,5 +205,5 @@ def _loses(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return any(set(before[kind]) - set(after[kind]) for kind in (USERS, GROUPS))
 
 
-def _has(actors: Mapping[str, Any], own: Mapping[str, list[str]]) -> bool:
-    return any(actor_in(kind, one, actors[kind]) for kind in (USERS, GROUPS) for one in own[kind])
+def _has(actors: Mapping[str, Any], names: Mapping[str, list[str]]) -> bool:
+    return any(actor_in(kind, one, actors[kind]) for kind in (USERS, GROUPS) for one in names[kind])
