@@ -23,7 +23,7 @@ def started(serve: Callable[[Pipe], None]) -> Iterator[str]:
         process.join()
 
 
-def answer(pipe: Pipe, handler: type[BaseHTTPRequestHandler]) -> None:
+def response(pipe: Pipe, handler: type[BaseHTTPRequestHandler]) -> None:
     """Send the port to the parent process, then respond until the process is terminated."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

@@ -120,7 +120,7 @@ def _serve(pipe: Pipe) -> None:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is inherited
             """Suppress the request log."""
 
-    servers.answer(pipe, Handler)
+    servers.response(pipe, Handler)
 
 
 def _answered(url: str) -> int:

@@ -86,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _serve(pipe: Pipe) -> None:
     """Run the server: send the port, then respond until the process is terminated."""
     _Handler.done = set()
-    servers.answer(pipe, _Handler)
+    servers.response(pipe, _Handler)
 
 
 def _seconds(parallel: int) -> float:

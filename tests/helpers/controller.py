@@ -98,7 +98,7 @@ class Store:
             if all(str(record.get(name)) == value for name, value in wanted.items())
         ]
 
-    def answer(self, method: str, path: str, wanted: Mapping[str, str], data: Any) -> Response:
+    def response(self, method: str, path: str, wanted: Mapping[str, str], data: Any) -> Response:
         """Return the response of the controller to a request."""
         kind, _slash, rest = path.removeprefix(_API).strip("/").partition("/")
         if method != "GET":
@@ -237,7 +237,7 @@ class Controller:
             ("credentials", "staging repo"),
         ):
             self.store.add(kind, {"name": name})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.store.answer))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self.store.response))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -257,7 +257,7 @@ class Controller:
 
 
 def _handler(
-    answer: Callable[[str, str, Mapping[str, str], Any], Response],
+    response: Callable[[str, str, Mapping[str, str], Any], Response],
 ) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def _serve(self) -> None:
@@ -268,7 +268,7 @@ def _handler(
                 self._say(401, {"detail": "Authentication credentials were not provided."})
                 return
             try:
-                status, found = answer(
+                status, found = response(
                     self.command, address.path, dict(parse_qsl(address.query)), data
                 )
             except Refused as refused:

@@ -274,9 +274,9 @@ def _zeros(size: int) -> Iterator[bytes]:
         yield block[: size - begin]
 
 
-def _send(connection: _Connection, answer: bytes) -> None:
+def _send(connection: _Connection, response: bytes) -> None:
     connection.socket.setblocking(True)
-    connection.socket.sendall(answer)
+    connection.socket.sendall(response)
     zeros, connection.zeros = connection.zeros, 0
     for block in _zeros(zeros):
         connection.socket.sendall(block)

@@ -78,20 +78,20 @@ class Reply:
 
 
 class Stub:
-    """Respond with `replies` in order, then (or always) with the result of `answer`.
+    """Respond with `replies` in order, then (or always) with the result of `response`.
 
     A context manager; `url` is the base address, with a context path. Its exit fails if there was a
-    request without a reply, an error in `answer`, or an unused reply.
+    request without a reply, an error in `response`, or an unused reply.
     """
 
     def __init__(
         self,
         *replies: Reply,
-        answer: Callable[[Seen], Reply] | None = None,
+        response: Callable[[Seen], Reply] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.replies = list(replies)
-        self.answer = answer
+        self.response = response
         self.seen: list[Seen] = []
         self.connections = 0
         #: Errors in the threads of the server, which a test would not see otherwise.
@@ -111,8 +111,8 @@ class Stub:
             if self.replies:
                 return self.replies.pop(0)
         try:
-            assert self.answer is not None, f"one request too many: {seen.method} {seen.target}"
-            return self.answer(seen)
+            assert self.response is not None, f"one request too many: {seen.method} {seen.target}"
+            return self.response(seen)
         except Exception as error:
             self.errors.append(error)
             raise

@@ -153,7 +153,7 @@ def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "text"),
+    ("name", "response", "text"),
     [
         ("survey_release_job", "- job: x", "(is survey_release_jobs meant?)"),
         (
@@ -185,9 +185,9 @@ def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
         ("survey_release_jobs", "delivery/toolchain", "neither a list nor a mapping"),
     ],
 )
-def test_invalid_survey_reply_is_reported(name: str, answer: str, text: str) -> None:
+def test_invalid_survey_reply_is_reported(name: str, response: str, text: str) -> None:
     with pytest.raises(survey.SurveyError) as caught:
-        survey.answers("release", {name: answer})
+        survey.answers("release", {name: response})
     assert text in str(caught.value)
 
 

@@ -320,7 +320,7 @@ def test_job_created_concurrently_is_accepted(ci: Ci) -> None:
 @pytest.mark.parametrize("options", [{"state": "absent"}, {"config": CONFIG}, {"folder": True}])
 def test_404_of_another_server_is_not_an_absent_job(options: dict[str, Any]) -> None:
     chosen = options_of(CiJobOptions, job="x", **options)
-    with Stub(answer=lambda seen: Reply(404)) as stub, pytest.raises(ToolchainError) as caught:
+    with Stub(response=lambda seen: Reply(404)) as stub, pytest.raises(ToolchainError) as caught:
         Run(stub.url).play(lambda task: CiJobOperation(task, chosen))
     assert caught.value.kind == "not_found"
     assert "check url" in caught.value.message

@@ -46,7 +46,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], in
     """Return the lint message of every task, and the number of connections during the lint run."""
     folder = tmp_path_factory.mktemp("linted")
     (folder / "lint.yml").write_text(CONFIGURATION, encoding="utf-8")
-    with Stub(answer=lambda seen: Reply(body={})) as stub:
+    with Stub(response=lambda seen: Reply(body={})) as stub:
         tasks = [
             _task(name, module, options, stub.url)
             for name, (module, options, _said) in TASKS.items()

@@ -480,7 +480,7 @@ def test_alert_of_the_guide_posts_the_differences_without_addresses(tmp_path: Pa
     (tmp_path / "report").mkdir()
     report = {"counts": {"drift": 1, "failed": 0}, "findings": [{"text": "job a: missing"}]}
     (tmp_path / "report/report.json").write_text(json.dumps(report), encoding="utf-8")
-    with Stub(answer=lambda seen: Reply(body="ok")) as stub:
+    with Stub(response=lambda seen: Reply(body="ok")) as stub:
         address = {"ALERT_WEBHOOK": f"{stub.url}/hook-secret-12345"}
         run = playbook.run(tmp_path, yaml.safe_load(text), variables=address)
         assert run.code == 0, run.output

@@ -512,11 +512,11 @@ def test_large_result_is_masked_equally_in_both_modes(tmp_path: Path) -> None:
     reported = [*issues, {"id": "300", "key": "REL-300", "fields": {"summary": f"Leaked: {token}"}}]
     pages = {"/base/clean": issues, "/base/leaked": reported}
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         page = pages[seen.path.removesuffix("/rest/api/2/search")]
         return Reply(body={"startAt": 0, "total": len(page), "issues": page})
 
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         tasks = [
             playbook.task(
                 "jql_search",

@@ -68,9 +68,9 @@ def act(
     return requests.post(sandbox.urls["analysis"] + "/review/api", data=form, timeout=10)
 
 
-def refused(answer: requests.Response) -> str:
-    assert answer.status_code == 403, answer.text
-    return str(json.loads(answer.text)["message"])
+def refused(response: requests.Response) -> str:
+    assert response.status_code == 403, response.text
+    return str(json.loads(response.text)["message"])
 
 
 def project_id(sandbox: Sandbox) -> str:

@@ -234,8 +234,8 @@ def test_python_jenkins_reads_artifacts_and_deletes_builds(server: jenkins.Jenki
 
 
 def test_invalid_creation_is_rejected(ci: Ci) -> None:
-    def error(answer: requests.Response) -> tuple[int, str]:
-        return answer.status_code, answer.headers.get("X-Error", "")
+    def error(response: requests.Response) -> tuple[int, str]:
+        return response.status_code, response.headers.get("X-Error", "")
 
     assert ci.create("made").content == b""
     assert error(ci.create("made")) == (400, "A job already exists with the name ?made?")

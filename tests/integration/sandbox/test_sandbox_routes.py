@@ -535,14 +535,14 @@ def _send(
     )
 
 
-def _made(answer: requests.Response) -> str:
+def _made(response: requests.Response) -> str:
     """Return the id of the object that a request created."""
-    assert answer.status_code < 400, answer.text
-    if answer.headers.get("content-type", "").startswith("application/json"):
-        reported = answer.json()
+    assert response.status_code < 400, response.text
+    if response.headers.get("content-type", "").startswith("application/json"):
+        reported = response.json()
         first = (reported.get("results") or [reported])[0]
         return str(first.get("id", first.get("created_millis", "")))
-    return answer.headers.get("Location", "").rpartition("/")[2]
+    return response.headers.get("Location", "").rpartition("/")[2]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)

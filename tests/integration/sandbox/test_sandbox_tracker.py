@@ -45,9 +45,9 @@ def post(sandbox: Sandbox, path: str, members: dict[str, Any]) -> requests.Respo
     return requests.post(sandbox.urls["tracker"] + path, json=members, auth=LOGIN, timeout=10)
 
 
-def keys(answer: requests.Response) -> list[str]:
-    assert answer.status_code == 200, answer.text
-    return [issue["key"] for issue in answer.json()["issues"]]
+def keys(response: requests.Response) -> list[str]:
+    assert response.status_code == 200, response.text
+    return [issue["key"] for issue in response.json()["issues"]]
 
 
 # -- the client `jira` ---------------------------------------------------------------------------

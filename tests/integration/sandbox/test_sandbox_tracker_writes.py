@@ -41,9 +41,9 @@ def ask(
     )
 
 
-def refused(answer: requests.Response, status: int) -> dict[str, Any]:
-    assert answer.status_code == status, answer.text
-    found: dict[str, Any] = answer.json()
+def refused(response: requests.Response, status: int) -> dict[str, Any]:
+    assert response.status_code == status, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 

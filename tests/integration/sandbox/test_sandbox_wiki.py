@@ -66,10 +66,10 @@ def update(number: int, body: str | None = "<p>new</p>", **more: Any) -> dict[st
     return members | more
 
 
-def refused(answer: requests.Response, status: int) -> str:
-    assert answer.status_code == status, answer.text
-    assert answer.json()["statusCode"] == status
-    return str(answer.json()["message"])
+def refused(response: requests.Response, status: int) -> str:
+    assert response.status_code == status, response.text
+    assert response.json()["statusCode"] == status
+    return str(response.json()["message"])
 
 
 # -- the client `atlassian-python-api` -----------------------------------------------------------

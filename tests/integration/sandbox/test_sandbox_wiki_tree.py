@@ -49,18 +49,18 @@ def made(sandbox: Sandbox, title: str, parent: str = "1003", **more: Any) -> str
     return str(response.json()["id"])
 
 
-def titles(answer: requests.Response) -> list[str]:
-    assert answer.status_code == 200, answer.text
-    return [page["title"] for page in answer.json()["results"]]
+def titles(response: requests.Response) -> list[str]:
+    assert response.status_code == 200, response.text
+    return [page["title"] for page in response.json()["results"]]
 
 
 def children(sandbox: Sandbox, page: str, **query: Any) -> list[str]:
     return titles(ask(sandbox, "GET", f"{CONTENT}/{page}/child/page", **query))
 
 
-def refused(answer: requests.Response, status: int) -> str:
-    assert answer.status_code == status, answer.text
-    return str(answer.json()["message"])
+def refused(response: requests.Response, status: int) -> str:
+    assert response.status_code == status, response.text
+    return str(response.json()["message"])
 
 
 # -- the client `atlassian-python-api` -----------------------------------------------------------

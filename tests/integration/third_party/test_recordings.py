@@ -58,7 +58,7 @@ def recorded() -> Server:
 
 @pytest.fixture(scope="module")
 def server(recorded: Server) -> Iterator[Stub]:
-    with Stub(answer=recorded) as running:
+    with Stub(response=recorded) as running:
         yield running
 
 

@@ -33,7 +33,7 @@ LOST: dict[str, dict[str, Any]] = {
     "a page": {"status": 200, "body": PAGE, "content_type": "text/html"},
 }
 each_write = pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
-each_answer = pytest.mark.parametrize("answer", LOST.values(), ids=list(LOST))
+each_answer = pytest.mark.parametrize("response", LOST.values(), ids=list(LOST))
 each_server = pytest.mark.parametrize("deployment", ["Server", "Cloud"])
 
 
@@ -91,10 +91,10 @@ def test_completed_write_is_not_repeated(
     tracker: Tracker,
     deployment: str,
     write: tuple[dict[str, Any], str, str],
-    answer: dict[str, Any],
+    response: dict[str, Any],
 ) -> None:
     tracker.sandbox.settings("tracker", deployment=deployment)
-    given = order(tracker, write, **answer, after=True)
+    given = order(tracker, write, **response, after=True)
     done = tracker(**given)
     assert done.changed
     assert len(served(tracker)) == 1
@@ -108,10 +108,10 @@ def test_uncompleted_write_is_reported(
     tracker: Tracker,
     deployment: str,
     write: tuple[dict[str, Any], str, str],
-    answer: dict[str, Any],
+    response: dict[str, Any],
 ) -> None:
     tracker.sandbox.settings("tracker", deployment=deployment)
-    given = order(tracker, write, **answer)
+    given = order(tracker, write, **response)
     with pytest.raises(Exception, match="nothing was changed") as raised:
         tracker(**given)
     assert raised.value.result["changed"] is False  # type: ignore[attr-defined]
@@ -133,9 +133,9 @@ def test_rejected_write_is_retried_once(
 @each_answer
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 def test_completed_replacement_is_not_repeated(
-    replacing: Replacing, deployment: str, answer: dict[str, Any], method: str
+    replacing: Replacing, deployment: str, response: dict[str, Any], method: str
 ) -> None:
-    tracker, given = replacing(deployment, method, after=True, **answer)
+    tracker, given = replacing(deployment, method, after=True, **response)
     assert tracker(**given).changed
     assert not tracker(**given).changed
     assert len(attached(tracker)) == 1
@@ -147,10 +147,10 @@ def test_completed_replacement_is_not_repeated(
     "stopped", [("POST", "nothing was changed", 1), ("DELETE", "replace: false", 2)]
 )
 def test_uncompleted_replacement_keeps_the_older_attachment(
-    replacing: Replacing, deployment: str, answer: dict[str, Any], stopped: tuple[str, str, int]
+    replacing: Replacing, deployment: str, response: dict[str, Any], stopped: tuple[str, str, int]
 ) -> None:
     method, said, left = stopped
-    tracker, given = replacing(deployment, method, **answer)
+    tracker, given = replacing(deployment, method, **response)
     with pytest.raises(ToolchainError, match=said):
         tracker(**given)
     assert len(attached(tracker)) == left

@@ -48,7 +48,7 @@ class Ran:
 def configure(server: Server, *, predict: bool = False, **lists: Any) -> Ran:
     """Plan and, if something changes, apply; with `predict` as in check mode."""
     given = build(analysis_config.AnalysisConfigOptions, **lists)
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         task, warnings = task_for(stub, read_only=predict)
         operation = analysis_config.AnalysisConfigOperation(task, given)
         plan = operation.plan()

@@ -253,7 +253,7 @@ class Listing:
 
 def run_against(server: Listing, wanted: Import) -> list[dict[str, Any]]:
     waits = Waits()
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         polling = PollInterval(3600, 5, now=lambda: sum(waits), sleep=waits)
         following = ImportPolling(AnalysisClient(task_for(stub)[0]), wanted, polling)
         following.start()

@@ -36,7 +36,7 @@ def one_record(seen: Seen) -> Reply:
 
 
 def test_every_topic_is_read_once_by_its_action() -> None:
-    with Stub(answer=one_record) as stub:
+    with Stub(response=one_record) as stub:
         result, warnings = gathered(stub, *analysis_info.TOPICS, "roles", project="p", limit=5)
         forms = {form.pop("action"): form for form in sent(stub)}
     assert len(forms) == len(stub.seen) == len(analysis_info.TOPICS) == 15
@@ -51,7 +51,7 @@ def test_every_topic_is_read_once_by_its_action() -> None:
 def test_options_are_sent_with_the_topics_that_have_them() -> None:
     options = {"project": "p", "build": "b", "feature": "f", "search": "s", "limit": None}
     names = ("license", "roles", "role_assignments", "users", "project_configuration", "builds")
-    with Stub(answer=one_record) as stub:
+    with Stub(response=one_record) as stub:
         gathered(stub, *names, **options)
         forms = {form.pop("action"): form for form in sent(stub)}
     # Without a limit in the request, a server shows 1,000 users.
@@ -140,7 +140,7 @@ def configured(seen: Seen) -> Reply:
 
 
 def test_export_has_the_lists_of_analysis_config() -> None:
-    with Stub(answer=configured) as stub:
+    with Stub(response=configured) as stub:
         result, warnings = gathered(stub, export=True, project="p")
         actions = [form["action"] for form in sent(stub)]
     config = result["config"]
@@ -166,7 +166,7 @@ def test_export_contains_empty_fields() -> None:
         "modules": [*CONFIGURED["modules"], {"name": "all"}],
         "views": [*CONFIGURED["views"], {"name": "any"}],
     }
-    with Stub(answer=lambda seen: lines(*omitting[seen.form["action"]])) as stub:
+    with Stub(response=lambda seen: lines(*omitting[seen.form["action"]])) as stub:
         config = gathered(stub, export=True, project="p")[0]["config"]
     assert config["groups"][1] == {"name": "nobody", "users": []}
     bare = {"permissions": {"create_project": False}, "allowed_status_transitions": []}
@@ -180,7 +180,7 @@ def test_fields_never_shown_are_not_exported() -> None:
         **CONFIGURED,
         **{kind: [{"name": "x"}] for kind in ("groups", "roles", "modules", "views")},
     }
-    with Stub(answer=lambda seen: lines(*hiding[seen.form["action"]])) as stub:
+    with Stub(response=lambda seen: lines(*hiding[seen.form["action"]])) as stub:
         config = gathered(stub, export=True, project="p")[0]["config"]
     assert (config["groups"], config["roles"]) == ([{"name": "x"}], [{"name": "x"}])
     assert config["modules"] == [{"project": "p", "name": "x"}]
@@ -188,7 +188,7 @@ def test_fields_never_shown_are_not_exported() -> None:
 
 
 def test_export_without_project_contains_all_projects() -> None:
-    with Stub(answer=configured) as stub:
+    with Stub(response=configured) as stub:
         result, _warnings = gathered(stub, export=True)
     assert [project["name"] for project in result["config"]["projects"]] == ["p", "q"]
     assert [view["project"] for view in result["config"]["views"]] == ["p", "q"]
@@ -196,7 +196,7 @@ def test_export_without_project_contains_all_projects() -> None:
 
 
 def test_missing_project_cannot_be_exported() -> None:
-    with Stub(answer=configured) as stub, pytest.raises(ToolchainError, match="x, y") as caught:
+    with Stub(response=configured) as stub, pytest.raises(ToolchainError, match="x, y") as caught:
         gathered(stub, export=True, project=["x", "p", "y"])
     assert caught.value.kind == "not_found"
 
@@ -342,7 +342,7 @@ def test_settings_are_not_awaited_without_wait() -> None:
 def test_import_with_unknown_result_gives_a_warning(
     shown: tuple[Any, ...], words: str | None
 ) -> None:
-    with Stub(lines(), Reply(), answer=lambda seen: lines(*shown)) as stub:
+    with Stub(lines(), Reply(), response=lambda seen: lines(*shown)) as stub:
         operation, warnings = warned(stub, wait_timeout=0.1)
         assert operation.apply(operation.plan()) == {"status": list(shown)}
     assert len(warnings) == int(words is not None)

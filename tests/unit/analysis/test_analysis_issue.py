@@ -94,7 +94,7 @@ def plan(stub: Stub, **options: Any) -> tuple[AnalysisIssueOperation, Plan]:
 
 def run(server: Server, **options: Any) -> tuple[Plan, Mapping[str, Any], list[dict[str, str]]]:
     """Plan and apply; return the plan, the return values, and the writes that were sent."""
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         operation, planned = plan(stub, **options)
         result = operation.apply(planned) if planned.changed else planned.result
         writes = [form for form in sent(stub) if form["action"] == "update_status"]
@@ -123,7 +123,7 @@ def test_only_different_issues_are_written_and_verified() -> None:
 def test_issues_of_a_query_take_one_search() -> None:
     server = Server(1, 2)
     server.issues[1]["owner"] = "bob"
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         _operation, planned = plan(stub, query="state:New", owner="bob")
         assert [form["action"] for form in sent(stub)] == ["search"]
         assert sent(stub)[0]["limit"] == "501"
@@ -301,7 +301,7 @@ def test_unknown_status_gives_a_warning(
 ) -> None:
     server = Server(1, 2)
     server.issues[2]["status"] = others
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         task, warnings = task_for(stub)
         given = build(AnalysisIssueOptions, project="p", ids=[1], status=status)
         AnalysisIssueOperation(task, given).plan()
@@ -312,7 +312,7 @@ def test_unknown_status_gives_a_warning(
 def test_current_status_needs_no_search() -> None:
     server = Server(1)
     server.issues[1]["status"] = "Waiting"
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         assert not plan(stub, ids=[1], status="Waiting")[1].changed
         assert [form["action"] for form in sent(stub)] == ["issue_details"]
 

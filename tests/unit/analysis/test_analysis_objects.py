@@ -757,11 +757,11 @@ def test_import_with_unknown_result_gives_a_warning(state: str, warned: bool) ->
     answers = {"import_status": [lines()], "projects": [PROJECTS], "import_project": [DONE]}
     later = {"import_status": status(state), "projects": lines({"name": "fw"})}
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         action = seen.form["action"]
         return answers[action].pop(0) if answers[action] else later[action]
 
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         task, warnings = task_for(stub)
         given = build(analysis_project.AnalysisProjectOptions, **options)
         operation = analysis_project.AnalysisProjectOperation(task, given)

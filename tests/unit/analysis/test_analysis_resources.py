@@ -379,14 +379,14 @@ def test_lost_response_is_verified_and_not_resent() -> None:
     assert values["role"]["permissions"]["create_project"] is True
 
 
-@pytest.mark.parametrize("answer", [Reply(body="done"), Reply(504, "too slow")])
-def test_unexpected_response_to_a_write_is_verified(answer: Reply) -> None:
-    plan, values, forms = manage_role(lines(), answer, lines(ROLE), lines(ROLE))
+@pytest.mark.parametrize("response", [Reply(body="done"), Reply(504, "too slow")])
+def test_unexpected_response_to_a_write_is_verified(response: Reply) -> None:
+    plan, values, forms = manage_role(lines(), response, lines(ROLE), lines(ROLE))
     assert plan.changed
     assert values["role"]["name"] == "developers"
     assert [form["action"] for form in forms] == ["roles", "create_role", "roles", "roles"]
-    error = refused(manage_role, lines(), answer, lines(), lines())
-    assert error.kind == ("protocol" if answer.status == 200 else "server")
+    error = refused(manage_role, lines(), response, lines(), lines())
+    assert error.kind == ("protocol" if response.status == 200 else "server")
 
 
 @pytest.mark.parametrize("readable", [True, False])

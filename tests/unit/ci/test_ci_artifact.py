@@ -95,7 +95,7 @@ class Fetching:
 @pytest.fixture
 def fetch(tmp_path: Path) -> Iterator[Fetching]:
     server = Server({"a.txt": b"A", "sub/b.txt": b"BB"})
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         yield Fetching(server, stub, tmp_path)
 
 
@@ -172,7 +172,7 @@ def test_names_with_special_characters_are_downloaded(fetch: Fetching) -> None:
 
 def test_redirect_to_another_host_gets_only_get_without_credentials(fetch: Fetching) -> None:
     """Verify that such addresses, signed for GET alone, get only GETs without credentials."""
-    with Stub(answer=lambda seen: Reply(body=b"A")) as store:
+    with Stub(response=lambda seen: Reply(body=b"A")) as store:
         there = f"{store.url.replace('127.0.0.1', 'localhost')}/signed"
         fetch.server.replies = {"7/artifact/a.txt": Reply(302, headers={"Location": there})}
         fetch(patterns=["a.txt"])

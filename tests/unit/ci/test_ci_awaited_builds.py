@@ -34,7 +34,7 @@ def play(
     ci: Ci, *, read_only: bool = False, **options: Any
 ) -> tuple[dict[str, Any] | ToolchainError, Played]:
     """Return the values of the task, or its error; it must not send a write."""
-    with Stub(answer=ci) as stub:
+    with Stub(response=ci) as stub:
         played = Played(stub, {"state": "finished", **options}, read_only)
         try:
             found: dict[str, Any] | ToolchainError = played.run()
@@ -179,7 +179,7 @@ def test_check_mode_accepts_a_predicted_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    with Stub(answer=Ci()) as stub:
+    with Stub(response=Ci()) as stub:
         made = Played(stub, read_only=True).task()
         predictions = Predictions(stub.url, check_mode=True)
         task = Task(made.connection, made.warn, read_only=True, predictions=predictions)

@@ -31,7 +31,7 @@ class Scans:
     before: list[str] = field(default_factory=lambda: ["main", "old"])
     after: list[str] = field(default_factory=lambda: ["main", "feature%2Fx"])
     more: dict[str, Any] = field(default_factory=lambda: {"buildable": True})
-    answer: Reply = field(default_factory=lambda: Reply(302, headers={"Location": "."}))
+    response: Reply = field(default_factory=lambda: Reply(302, headers={"Location": "."}))
     asked: bool = False
 
     def __call__(self, seen: Seen) -> Reply:
@@ -39,7 +39,7 @@ class Scans:
             return Reply(404)
         if seen.method == "POST":
             self.asked = True
-            return self.answer
+            return self.response
         if "/logText/" in seen.path:
             log = self.logs.pop(0) if len(self.logs) > 1 else self.logs[0]
             if isinstance(log, Reply):
@@ -48,13 +48,13 @@ class Scans:
             return Reply(200 if log else 404, body=log.encode(), headers=headers)
         names = self.after if self.asked else self.before
         jobs = [{"name": name} for name in names]
-        more = {"buildable": False} if self.asked and self.answer.status == 500 else self.more
+        more = {"buildable": False} if self.asked and self.response.status == 500 else self.more
         return Reply(body={"_class": MULTIBRANCH, "jobs": jobs, **more})
 
 
 def play(scans: Scans, *, read_only: bool = False, **given: Any) -> tuple[dict[str, Any], Played]:
     options = options_of(CiBranchScanOptions, **{"job": "app", **given})
-    with Stub(answer=scans) as stub:
+    with Stub(response=scans) as stub:
         played = Played(stub, given, read_only)
         made = lambda task: CiBranchScanOperation(task, options, played.clock.polling)  # noqa: E731
         return played.run(made), played
@@ -93,7 +93,7 @@ def test_scan_is_not_awaited_without_wait() -> None:
     ("scans", "kind", "words"),
     [
         (Scans(more={"buildable": False}), "conflict", "enable it with ci_job"),
-        (Scans([OLD], answer=Reply(500)), "conflict", "is disabled"),
+        (Scans([OLD], response=Reply(500)), "conflict", "is disabled"),
         (
             Scans(more={"_class": "com.cloudbees.hudson.plugins.folder.Folder"}),
             "rejected",
@@ -101,7 +101,7 @@ def test_scan_is_not_awaited_without_wait() -> None:
         ),
         (Scans(["", NEW + "Finished: FAILURE\n"]), "failed", "the scan ended with FAILURE"),
         (Scans([OLD]), "timeout", "wait_timeout (60 s) is over"),
-        (Scans([OLD], answer=Reply(502)), "server", "whether it was done is not known"),
+        (Scans([OLD], response=Reply(502)), "server", "whether it was done is not known"),
     ],
 )
 def test_unsuccessful_scan_is_an_error(scans: Scans, kind: str, words: str) -> None:
@@ -113,7 +113,7 @@ def test_unsuccessful_scan_is_an_error(scans: Scans, kind: str, words: str) -> N
 
 
 def test_lost_response_is_resolved_by_the_log() -> None:
-    values, _played = play(Scans(["", NEW, NEW + END], answer=Reply(502)))
+    values, _played = play(Scans(["", NEW, NEW + END], response=Reply(502)))
     assert values["scan"]["result"] == "SUCCESS"
 
 

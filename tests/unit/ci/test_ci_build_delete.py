@@ -68,7 +68,7 @@ class Builds:
 
 def play(served: Builds, *, read_only: bool = False, **given: Any) -> tuple[dict[str, Any], Played]:
     options = options_of(CiBuildDeleteOptions, **{"job": "app", **given})
-    with Stub(answer=served) as stub:
+    with Stub(response=served) as stub:
         played = Played(stub, given, read_only)
         values = played.run(
             lambda task: CiBuildDeleteOperation(task, options, played.clock.polling)

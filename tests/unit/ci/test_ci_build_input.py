@@ -26,7 +26,7 @@ class Inputs:
 
     ids: list[str] = field(default_factory=lambda: ["Deploy"])
     parameters: dict[str, str] = field(default_factory=dict)
-    answer: Reply = field(default_factory=lambda: Reply(200))
+    response: Reply = field(default_factory=lambda: Reply(200))
     acts: bool = True
     result: str | None = None
 
@@ -35,7 +35,7 @@ class Inputs:
             return Reply(404)
         if seen.method == "POST":
             self.ids = self.ids[1:] if self.acts else self.ids
-            return self.answer
+            return self.response
         shown = build(7, self.result)
         shown["actions"] += [waiting(name, **self.parameters) for name in self.ids]
         return Reply(body=shown)
@@ -43,7 +43,7 @@ class Inputs:
 
 def play(inputs: Inputs, *, read_only: bool = False, **given: Any) -> tuple[dict[str, Any], Played]:
     options = options_of(CiBuildInputOptions, **{"job": "app", "build": "lastBuild", **given})
-    with Stub(answer=inputs) as stub:
+    with Stub(response=inputs) as stub:
         played = Played(stub, given, read_only)
         return played.run(lambda task: CiBuildInputOperation(task, options)), played
 
@@ -97,7 +97,7 @@ def test_parameters_are_converted_to_the_types_of_the_input() -> None:
 def test_invalid_reply_is_not_sent(
     parameters: dict[str, str], given: dict[str, Any], kind: str, words: str
 ) -> None:
-    inputs = Inputs(parameters=parameters, answer=Reply(500))
+    inputs = Inputs(parameters=parameters, response=Reply(500))
     with pytest.raises(ToolchainError) as failure:
         play(inputs, **given)
     assert (failure.value.kind, words in failure.value.message) == (kind, True)
@@ -132,7 +132,7 @@ def test_missing_input_is_an_error_unless_missing_ok() -> None:
 def test_lost_response_is_resolved_by_the_build(
     acts: bool, result: str | None, words: str | None
 ) -> None:
-    inputs = Inputs(answer=Reply(502), acts=acts, result=result)
+    inputs = Inputs(response=Reply(502), acts=acts, result=result)
     if words is None:
         assert play(inputs)[0]["changed"] is True
         return

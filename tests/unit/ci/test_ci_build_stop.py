@@ -55,13 +55,13 @@ def stop(played: Played) -> dict[str, Any]:
 
 
 def play(runs: Any, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:
-    with Stub(answer=runs) as stub:
+    with Stub(response=runs) as stub:
         played = Played(stub, options, read_only)
         return stop(played), played
 
 
-def failed(answer: Any, **options: Any) -> tuple[ToolchainError, Played]:
-    with Stub(answer=answer) as stub:
+def failed(response: Any, **options: Any) -> tuple[ToolchainError, Played]:
+    with Stub(response=response) as stub:
         played = Played(stub, options)
         with pytest.raises(ToolchainError) as caught:
             stop(played)
@@ -199,23 +199,23 @@ def test_build_is_returned_unfinished_without_wait() -> None:
     assert played.clock.pauses == []
 
 
-@pytest.mark.parametrize("answer", [Reply(cut=True), Reply(502), Reply(504)])
-def test_lost_response_is_resolved_by_the_build(answer: Reply) -> None:
+@pytest.mark.parametrize("response", [Reply(cut=True), Reply(502), Reply(504)])
+def test_lost_response_is_resolved_by_the_build(response: Reply) -> None:
     class Lost(Runs):
         def __call__(self, seen: Seen) -> Reply:
             self.told = self.told or (seen.method == "POST" and "crumb" not in seen.path)
             return super().__call__(seen)
 
-    values, played = play(Lost(answers={"stop": answer}, looks=2))
+    values, played = play(Lost(answers={"stop": response}, looks=2))
     assert (values["changed"], values["build"]["result"]) == (True, "ABORTED")
     assert len(played.posts) == 1
-    error, played = failed(Runs(ends_by=(), answers={"stop": answer}))
+    error, played = failed(Runs(ends_by=(), answers={"stop": response}))
     assert len(played.posts) == 1
     assert error.kind in ("network", "server")
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("response", "kind"),
     [
         (Reply(302, headers={"Location": "/login?from=x"}), "auth"),
         (Reply(302, headers={"Location": "https://proxy.example/elsewhere"}), "protocol"),
@@ -223,8 +223,8 @@ def test_lost_response_is_resolved_by_the_build(answer: Reply) -> None:
         (Reply(500, "boom"), "server"),
     ],
 )
-def test_rejection_is_reported(answer: Reply, kind: str) -> None:
-    error, played = failed(Runs(ends_by=(), answers={"stop": answer}))
+def test_rejection_is_reported(response: Reply, kind: str) -> None:
+    error, played = failed(Runs(ends_by=(), answers={"stop": response}))
     assert error.kind == kind
     assert len(played.posts) == 1
 

@@ -103,18 +103,18 @@ def server(configs: dict[str, str | Reply], listings: dict[str, list[Any]]) -> A
 
     headers = {"X-Jenkins": "2.4"}
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         place = unquote(seen.path.split("?")[0]).strip("/").removeprefix("base").strip("/")
         if place.endswith("api/json") and place.removesuffix("api/json").strip("/") in listings:
             return Reply(body={"jobs": listings[place.removesuffix("api/json").strip("/")]})
         found = configs.get(place.removesuffix("/config.xml"), Reply(404, headers=headers))
         return found if isinstance(found, Reply) else Reply(body=found, headers=headers)
 
-    return answer
+    return response
 
 
-def export(answer: Callable[[Seen], Reply], folder: Path, **options: Any) -> Any:
-    with Stub(answer=answer) as stub:
+def export(response: Callable[[Seen], Reply], folder: Path, **options: Any) -> Any:
+    with Stub(response=response) as stub:
         left_out = dict.fromkeys(
             ("plugins", "configuration", "credentials", "nodes", "views"), False
         )
@@ -179,7 +179,7 @@ def test_rejected_listing_writes_nothing(tmp_path: Path) -> None:
 
 def test_missing_job_cannot_receive_kept_secrets() -> None:
     text, _count = kept_secrets.without_secrets(CONFIG)
-    with Stub(answer=server({}, {"": []})) as stub:
+    with Stub(response=server({}, {"": []})) as stub:
         chosen = options_of(CiJobOptions, job="gone", config=text)
         with pytest.raises(
             ToolchainError, match="the server keeps the secret in apiToken"

@@ -48,7 +48,7 @@ class Server:
 
 def _error(server: Server) -> ToolchainError:
     options = options_of(CiJobOptions, job="agent", config=NEW)
-    with Stub(answer=server) as stub, pytest.raises(ToolchainError) as caught:
+    with Stub(response=server) as stub, pytest.raises(ToolchainError) as caught:
         Run(stub.url).play(lambda task: CiJobOperation(task, options))
     return caught.value
 
@@ -94,7 +94,7 @@ def test_encrypted_secrets_show_whether_a_lost_save_was_done(
     shown = ["{AQAABBBBBBBBBBBB}", "{AQAACCCCCCCCCCCC}"]
     writes = 0
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         nonlocal writes
         writes += seen.method == "POST"
         secret = shown[1 if writes and saves else 0]
@@ -105,7 +105,7 @@ def test_encrypted_secrets_show_whether_a_lost_save_was_done(
 
     config = "<project><token>new-secret</token></project>"
     options = options_of(CiJobOptions, job="agent", config=config, update_secrets="always")
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         run = Run(stub.url)
         if words is None:
             assert run.play(lambda task: CiJobOperation(task, options))["changed"]

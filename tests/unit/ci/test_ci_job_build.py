@@ -35,13 +35,13 @@ PUBLISH = definition("PUBLISH", "Boolean", True)
 
 
 def play(ci: Ci, *, read_only: bool = False, **options: Any) -> tuple[dict[str, Any], Played]:
-    with Stub(answer=ci) as stub:
+    with Stub(response=ci) as stub:
         played = Played(stub, options, read_only)
         return played.run(), played
 
 
 def failed(ci: Ci, **options: Any) -> tuple[ToolchainError, Played]:
-    with Stub(answer=ci) as stub:
+    with Stub(response=ci) as stub:
         played = Played(stub, options)
         with pytest.raises(ToolchainError) as caught:
             played.run()
@@ -421,7 +421,7 @@ def test_parameter_named_like_a_secret_is_masked_without_types() -> None:
 def test_system_log_contains_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[str] = []
     monkeypatch.setattr(AnsibleModule, "log", lambda self, text, **more: logged.append(text))
-    with Stub(answer=Ci().defines(definition("KEY", "Password"))) as stub:
+    with Stub(response=Ci().defines(definition("KEY", "Password"))) as stub:
         url = stub.url.replace("://", "://builder:in-the-url@")
         arguments = {"url": url, "job": "folder/job", "parameters": {"KEY": "geheim"}}
         with given_to_a_module(arguments), pytest.raises(SystemExit):
@@ -513,7 +513,7 @@ def test_only_a_started_build_is_stopped(status: int) -> None:
 
 @pytest.mark.parametrize("stop", [True, False])
 def test_interrupt_stops_a_started_build_on_request(stop: bool) -> None:
-    with Stub(answer=Stoppable(running=[build(7, None)])) as stub:
+    with Stub(response=Stoppable(running=[build(7, None)])) as stub:
         played = Played(stub, {"stop_on_timeout": stop})
         pauses: list[float] = []
 
@@ -543,7 +543,7 @@ def test_unresponsive_server_does_not_extend_the_timeout() -> None:
         def __call__(self, seen: Seen) -> Reply:
             return Reply(hold=True) if "queue/item" in seen.path else super().__call__(seen)
 
-    with Stub(answer=Silent()) as stub:
+    with Stub(response=Silent()) as stub:
         played = Played(stub, {"wait_timeout": 0.3, "poll_interval": 0.1}, settings={"retries": 9})
         options = options_of(job_build.CiJobBuildOptions, **{**OPTIONS, **played.options})
         with pytest.raises(ToolchainError) as caught:
@@ -553,7 +553,7 @@ def test_unresponsive_server_does_not_extend_the_timeout() -> None:
 
 
 def test_interrupt_reports_the_running_build() -> None:
-    with Stub(answer=Ci(items=[left(None)])) as stub:
+    with Stub(response=Ci(items=[left(None)])) as stub:
         played = Played(stub, {})
 
         def interrupted(seconds: float) -> None:
@@ -573,7 +573,7 @@ WAITING = {**build(7, None), "actions": [waiting("Deploy", TARGET="StringParamet
 def test_build_waiting_for_input_is_an_error(on_input: str, many: bool) -> None:
     server = Ci(job={"property": [{}]}, running=[WAITING])
     given: dict[str, Any] = {"job": None, "builds": [{"job": "folder/job"}]} if many else {}
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         played = Played(stub, {"on_input": on_input, **given})
         with pytest.raises(ToolchainError) as failure:
             played.run()
@@ -594,6 +594,6 @@ def test_build_waiting_for_input_is_an_error(on_input: str, many: bool) -> None:
 
 def test_build_continues_after_its_input() -> None:
     server = Ci(job={"property": [{}]}, running=[WAITING, build(7)])
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         values = Played(stub, {"on_input": "wait"}).run()
     assert (values["build"]["result"], values["build"]["input"]) == ("SUCCESS", None)

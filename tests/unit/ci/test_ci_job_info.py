@@ -54,13 +54,13 @@ def read(played: Played) -> dict[str, Any]:
 
 
 def play(served: Served | None = None, **options: Any) -> tuple[dict[str, Any], Played]:
-    with Stub(answer=served or Served()) as stub:
+    with Stub(response=served or Served()) as stub:
         played = Played(stub, options, read_only=True)
         return read(played), played
 
 
 def failed(served: Served | None = None, **options: Any) -> tuple[ToolchainError, Played]:
-    with Stub(answer=served or Served()) as stub:
+    with Stub(response=served or Served()) as stub:
         played = Played(stub, options, read_only=True)
         with pytest.raises(ToolchainError) as caught:
             read(played)
@@ -225,7 +225,7 @@ def test_passwords_shown_by_server_are_masked() -> None:
         lambda task: ci_job_info.build_list(task, of_job),
     ]
     for question in questions:
-        with Stub(answer=Shows()) as stub:
+        with Stub(response=Shows()) as stub:
             found = question(Played(stub, read_only=True).task())
         assert "geheim" not in str(found)
         assert "***" in str(found)
@@ -254,7 +254,7 @@ def test_drift_is_returned_and_changes_nothing() -> None:
 
 
 def test_expected_secrets_are_hidden_before_any_response() -> None:
-    refused = Stub(answer=lambda seen: Reply(500, "no <apiToken>expected-secret</apiToken>"))
+    refused = Stub(response=lambda seen: Reply(500, "no <apiToken>expected-secret</apiToken>"))
     with refused as stub:
         played = Played(stub, read_only=True)
         expected = "<project><apiToken>expected-secret</apiToken></project>"
@@ -265,7 +265,7 @@ def test_expected_secrets_are_hidden_before_any_response() -> None:
 
 
 def listed(served: Served, **options: Any) -> tuple[list[dict[str, Any]], Stub]:
-    with Stub(answer=served) as stub:
+    with Stub(response=served) as stub:
         given = {"job": "folder/job", "fields": ["number", "result"], **options}
         listing = options_of(ci_job_info.BuildListOptions, **given)
         return ci_job_info.build_list(Played(stub, read_only=True).task(), listing), stub
@@ -284,7 +284,7 @@ def test_list_of_builds_has_the_requested_length() -> None:
 
 
 def test_parameters_of_a_build_are_a_dictionary() -> None:
-    with Stub(answer=Served()) as stub:
+    with Stub(response=Served()) as stub:
         options = ci_job_info.BuildParametersOptions(job="folder/job", build="lastBuild")
         found = ci_job_info.build_parameters(Played(stub, read_only=True).task(), options)
     assert found == {"A": "1", "KEY": "***"}
@@ -292,11 +292,11 @@ def test_parameters_of_a_build_are_a_dictionary() -> None:
 
 @pytest.mark.parametrize(("shown", "all_builds"), [("builds", True), ("allBuilds", False)])
 def test_server_may_offer_only_one_list_of_builds(shown: str, all_builds: bool) -> None:
-    def answer(_seen: Seen) -> Reply:
+    def response(_seen: Seen) -> Reply:
         return Reply(body={"name": "job", shown: [{"number": 7}, {"number": 6}]})
 
     listing = ci_job_info.BuildListOptions(job="j", fields=["number"], all_builds=all_builds)
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         info = Played(stub, {"all_builds": all_builds}, read_only=True)
         assert read(info)["builds"] == [{"number": 7}, {"number": 6}]
         found = ci_job_info.build_list(info.task(), listing)
@@ -304,21 +304,21 @@ def test_server_may_offer_only_one_list_of_builds(shown: str, all_builds: bool) 
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("response", "words"),
     [
         ({}, "does not show the builds"),
         ({"builds": [{"number": n} for n in range(100)]}, "there may be more"),
         ({"builds": "none"}, "but not as a list"),
     ],
 )
-def test_unsupported_all_builds_is_an_error(answer: dict[str, Any], words: str) -> None:
+def test_unsupported_all_builds_is_an_error(response: dict[str, Any], words: str) -> None:
     """Verify this for a server that ignores unknown names in `tree` and returns 200."""
 
     def known(seen: Seen) -> Reply:
-        return Reply(body={} if "allBuilds" in seen.target else answer)
+        return Reply(body={} if "allBuilds" in seen.target else response)
 
     listing = ci_job_info.BuildListOptions(job="j", fields=["number"], all_builds=True)
-    with Stub(answer=known) as stub:
+    with Stub(response=known) as stub:
         for asked in (
             lambda: read(Played(stub, {"all_builds": True}, read_only=True)),
             lambda: ci_job_info.build_list(Played(stub).task(), listing),
@@ -326,18 +326,18 @@ def test_unsupported_all_builds_is_an_error(answer: dict[str, Any], words: str) 
             with pytest.raises(ToolchainError, match=words) as caught:
                 asked()
             assert caught.value.kind == "protocol"
-        answer = {"builds": [{"number": 2}, {"number": 1}]}
-        assert ci_job_info.build_list(Played(stub).task(), listing) == answer["builds"]
+        response = {"builds": [{"number": 2}, {"number": 1}]}
+        assert ci_job_info.build_list(Played(stub).task(), listing) == response["builds"]
 
 
 @pytest.mark.parametrize("body", [{"_class": "x"}, {"actions": [{"parameters": [{}, {}]}]}])
 def test_hidden_parameters_are_not_found(body: dict[str, Any]) -> None:
     options = ci_job_info.BuildParametersOptions(job="j", build="7")
-    unshown = Stub(answer=lambda seen: Reply(body=body))
+    unshown = Stub(response=lambda seen: Reply(body=body))
     with unshown as stub, pytest.raises(ToolchainError, match="does not show the parameters"):
         ci_job_info.build_parameters(Played(stub).task(), options)
     newest = Reply(body={"lastBuild": {"number": 9}})
-    gone = Stub(answer=lambda seen: Reply(404) if "/7/" in seen.target else newest)
+    gone = Stub(response=lambda seen: Reply(404) if "/7/" in seen.target else newest)
     with gone as stub, pytest.raises(ToolchainError, match="its newest is 9") as caught:
         ci_job_info.build_parameters(Played(stub).task(), options)
     assert caught.value.kind == "not_found"

@@ -152,7 +152,7 @@ def wish(job: str, version: object, **more: Any) -> dict[str, Any]:
 
 
 def play(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[dict[str, Any], Played]:
-    with Stub(answer=farm) as stub:
+    with Stub(response=farm) as stub:
         read_only, settings = options.pop("read_only", False), options.pop("settings", {})
         params = {"job": None, "builds": [dict(record) for record in wishes], **options}
         played = Played(stub, params, read_only, settings=settings)
@@ -160,7 +160,7 @@ def play(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[dict[str,
 
 
 def failed(farm: Farm, *wishes: dict[str, Any], **options: Any) -> tuple[ToolchainError, Played]:
-    with Stub(answer=farm) as stub:
+    with Stub(response=farm) as stub:
         read_only = options.pop("read_only", False)
         played = Played(
             stub, {"job": None, "builds": [dict(record) for record in wishes], **options}, read_only
@@ -326,7 +326,7 @@ def test_permanent_error_ends_waiting_for_its_job_only() -> None:
 
 
 def test_interrupt_reports_every_unfinished_build() -> None:
-    with Stub(answer=Farm(looks=99)) as stub:
+    with Stub(response=Farm(looks=99)) as stub:
         played = Played(stub, {"job": None, "builds": [wish("a", 1), wish("b", 2)]})
 
         def interrupted(seconds: float) -> None:

@@ -66,7 +66,7 @@ LOCK = "ant:1.13\nbroken:1.0-beta\ngit:5.2.2\n"
 
 def run(options: dict[str, Any], *, read_only: bool = False, reply: Reply | None = None) -> Run:
     response = Reply(body={"plugins": SERVER}) if reply is None else reply
-    with Stub(answer=lambda seen: response) as stub:
+    with Stub(response=lambda seen: response) as stub:
         played = Run(stub.url, read_only)
         chosen = options_of(CiPluginInfoOptions, **options)
         values.clear()
@@ -319,11 +319,11 @@ def test_lock_file_round_trips() -> None:
     ],
 )
 def test_permission_to_change_plugins_is_checked_by_a_dry_run(reply: Reply, kind: str) -> None:
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         return Reply(404) if "crumbIssuer" in seen.path else reply
 
     reported = ""
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         try:
             update_centre.require_right(server_of(Run(stub.url, read_only=True).task))
         except ToolchainError as error:

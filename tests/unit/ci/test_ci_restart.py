@@ -37,7 +37,7 @@ class Server:
     """A restarting server. `looks` are the responses to state requests; the last repeats."""
 
     looks: list[Reply]
-    answer: Reply = field(default_factory=lambda: Reply(302, headers={"Location": "/base/"}))
+    response: Reply = field(default_factory=lambda: Reply(302, headers={"Location": "/base/"}))
     running: Reply = field(default_factory=lambda: Reply(body={"computer": []}))
     plugins: list[dict[str, Any]] = field(default_factory=list)
     updates: Reply = field(default_factory=lambda: Reply(404))
@@ -54,7 +54,7 @@ class Server:
             cookie = f"JSESSIONID.1=session{self.crumbs}; Path=/"
             return Reply(body=crumb, headers={"Set-Cookie": cookie})
         if path == "safeRestart":
-            return self.answer
+            return self.response
         if path == "computer/api/json":
             return self.running
         if path == "updateCenter/api/json":
@@ -83,7 +83,7 @@ class Played:
 
 def play(server: Server, *, read_only: bool = False, **options: Any) -> Played:
     clock = Clock()
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         # with the default retries: a state request is not repeated
         chosen = options_of(CiRestartOptions, **options)
         run = Run(stub.url, read_only, {"retries": 3, "timeout": 10})
@@ -187,7 +187,7 @@ def test_running_builds_are_shown_while_waiting() -> None:
 def test_crumb_and_cookie_are_renewed_after_restart() -> None:
     server = Server([up(), DOWN, up(NEW)])
     clock = Clock()
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         run, options = Run(stub.url), options_of(CiRestartOptions)
         run.play(lambda task: CiRestartOperation(task, options, clock.polling))
         server.looks = [up(NEW), DOWN, up("mark3")]
@@ -238,7 +238,7 @@ def test_restart_only_if_a_plugin_requires_it(
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "words"),
+    ("response", "kind", "words"),
     [
         (Reply(500, "<html><h2>Oops!</h2></html>"), "server", "cannot restart itself"),
         (
@@ -253,8 +253,8 @@ def test_restart_only_if_a_plugin_requires_it(
         (Reply(503, "overloaded"), "server", "503"),
     ],
 )
-def test_rejection_is_reported_immediately(answer: Reply, kind: str, words: str) -> None:
-    played = play(Server([up()], answer))
+def test_rejection_is_reported_immediately(response: Reply, kind: str, words: str) -> None:
+    played = play(Server([up()], response))
     error = failed(played)
     assert error.kind == kind
     assert words in error.message
@@ -271,10 +271,10 @@ def test_redirect_to_start_page_may_use_another_address(location: str) -> None:
     assert play(Server([up(), DOWN, up(NEW)], response)).values["changed"] is True
 
 
-@pytest.mark.parametrize("answer", [CUT, GATEWAY, Reply(504)])
-def test_lost_response_of_a_restarting_server_is_not_an_error(answer: Reply) -> None:
+@pytest.mark.parametrize("response", [CUT, GATEWAY, Reply(504)])
+def test_lost_response_of_a_restarting_server_is_not_an_error(response: Reply) -> None:
     """Verify this also for 502 and 504, which a proxy sends if the server was too slow."""
-    played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], answer))
+    played = play(Server([up(), up(quieting=True), DOWN, up(NEW)], response))
     assert (played.values["changed"], played.values["version"]) == (True, "2.479.3")
     assert len(played.server.posts) == 1
 

@@ -86,14 +86,14 @@ def ok(printed: str = "", result: Any = None, text: str | None = None) -> Consol
 
 
 def run(
-    answer: Callable[[Seen], Reply],
+    response: Callable[[Seen], Reply],
     *,
     read_only: bool = False,
     warn: Callable[[str], None] = lambda text: None,
     **options: Any,
 ) -> dict[str, Any]:
     chosen = options_of(CiScriptOptions, **{"script": "println 1", **options})
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         connection = connection_to(
             stub.url, "ci", username="u", password=Secret("pass-word-1"), settings={"retries": 0}
         )
@@ -130,17 +130,17 @@ def test_script_is_sent_once_and_only_unless_may_be_retried(reply: Reply, met: b
     def unless(call: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
         return "", "OK", {"result": met is True and len(sent) > 1, "text": None}
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         if seen.method == "POST":
             sent.append(payload_of(seen.form["script"])["script"])
         return reply if sent[-1:] == ["write"] else Console(unless)(seen)
 
     options: dict[str, Any] = {"script": "write", "unless": None if met is None else "question"}
     if met:
-        assert run(answer, **options)["changed"] is True
+        assert run(response, **options)["changed"] is True
     else:
         with pytest.raises(ToolchainError, match="whether it was done is not known") as caught:
-            run(answer, **options)
+            run(response, **options)
         assert caught.value.message.count("not known") == 1
         assert caught.value.result.get("changed", False) is False
     assert sent.count("write") == 1

@@ -17,13 +17,13 @@ GONE = Reply(404)
 
 
 def play(ci: Ci, **options: Any) -> tuple[dict[str, Any], Played]:
-    with Stub(answer=ci) as stub:
+    with Stub(response=ci) as stub:
         played = Played(stub, options)
         return played.run(), played
 
 
 def failed(ci: Ci, **options: Any) -> tuple[ToolchainError, Played]:
-    with Stub(answer=ci) as stub:
+    with Stub(response=ci) as stub:
         played = Played(stub, options)
         with pytest.raises(ToolchainError) as caught:
             played.run()
@@ -190,7 +190,7 @@ class Log:
 def test_log_is_read_in_chunks() -> None:
     text = "one\ntwo\r\ngröße\n".encode()
     log = Log(text[:5], text[5:12], text[12:], b"", b"end")
-    with Stub(answer=log) as stub:
+    with Stub(response=log) as stub:
         console = BuildLog(transport_to(stub.url), "job/a/1", 3)
         for _ignored in range(5):
             console.read()

@@ -71,7 +71,7 @@ class Written:
 
 
 def play(server: Written, **options: Any) -> tuple[dict[str, Any], Played]:
-    with Stub(answer=server) as stub:
+    with Stub(response=server) as stub:
         played = Played(stub, {"job": "j", "console_lines": 0, **options})
         return played.run(), played
 
@@ -110,7 +110,7 @@ def test_missing_results_are_reported_immediately() -> None:
 
 def test_waiting_for_a_build_that_never_starts_is_bounded() -> None:
     for limit, spent in ((5.0, 5.0), (3600.0, 30.0)):
-        with Stub(answer=Written(late=10_000)) as stub:
+        with Stub(response=Written(late=10_000)) as stub:
             played = Played(stub, {"job": "j", "wait_timeout": limit})
             with pytest.raises(ToolchainError) as caught:
                 played.run()

@@ -149,7 +149,7 @@ def test_secret_echoed_by_server_is_masked(service: str, fields: dict[str, Any])
     def echo(seen: Seen) -> Reply:
         return Reply(400, f"{seen.headers.get('Authorization')} {seen.body.decode()}")
 
-    with Stub(answer=echo) as stub:
+    with Stub(response=echo) as stub:
         task = Task(connection_to(stub.url, service, **fields), lambda text: None, False)
         with pytest.raises(ToolchainError) as caught:
             task.transport().read("reading", "x", method="POST", form={"a": "b"})

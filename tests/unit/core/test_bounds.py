@@ -30,7 +30,7 @@ GZIP = {"Content-Encoding": "gzip"}
 
 def failed(reply: Reply, *, streamed: bool = False, **settings: Any) -> ToolchainError:
     """Return the error of a read from a server that always sends this reply."""
-    with Stub(answer=lambda seen: reply) as stub:
+    with Stub(response=lambda seen: reply) as stub:
         transport = transport_to(stub.url, retries=0, **settings)
 
         def read() -> None:
@@ -58,7 +58,7 @@ def test_slow_response_times_out(part: Any, streamed: bool) -> None:
 
 
 def test_outcome_of_slow_write_is_unknown() -> None:
-    with Stub(answer=lambda seen: Reply(body=BIG, trickle="body")) as stub:
+    with Stub(response=lambda seen: Reply(body=BIG, trickle="body")) as stub:
         transport = transport_to(stub.url, timeout=0.2)
         with pytest.raises(ToolchainError) as caught:
             transport.write("writing", "PUT", "x")
@@ -161,7 +161,7 @@ def test_too_large_response_is_rejected(body: bytes, headers: dict[str, str]) ->
 @pytest.mark.usefixtures("small")
 def test_connection_survives_a_too_large_response() -> None:
     replies = [Reply(200, bytes(9_000_000)), Reply(200, gzip.compress(bytes(9_000_000)), GZIP)]
-    with Stub(*replies * 2, answer=lambda seen: Reply(body="fine")) as stub:
+    with Stub(*replies * 2, response=lambda seen: Reply(body="fine")) as stub:
         transport = transport_to(stub.url, connections=1)
         for _reply in stub.replies.copy():
             with pytest.raises(ToolchainError, match="more than"):

@@ -76,7 +76,7 @@ def test_unread_stream_does_not_spoil_the_next_response(*, taken: bool, connecti
 def test_connections_of_streams_are_returned_to_the_pool() -> None:
     """Verify this with more consecutive streams than there are connections."""
     with Stub(
-        answer=lambda seen: Reply(404 if seen.target.endswith("/no") else 200, "words")
+        response=lambda seen: Reply(404 if seen.target.endswith("/no") else 200, "words")
     ) as stub:
         transport = transport_to(stub.url)
         for _number in range(12):
@@ -88,7 +88,7 @@ def test_connections_of_streams_are_returned_to_the_pool() -> None:
 
 
 def test_bodies_of_any_size_arrive_complete() -> None:
-    with Stub(answer=lambda seen: Reply()) as stub:
+    with Stub(response=lambda seen: Reply()) as stub:
         transport = transport_to(stub.url)
         sizes = [0, 1, 65_536, 65_537, 3_000_000]
         for size in sizes:
@@ -121,7 +121,7 @@ def test_small_body_is_sent_together_with_head(
         send(self, data)
 
     monkeypatch.setattr(HTTPConnection, "send", watched)
-    with Stub(answer=lambda seen: Reply()) as stub:
+    with Stub(response=lambda seen: Reply()) as stub:
         transport = transport_to(stub.url)
         for _number in range(2):  # on a new and on a reused connection
             transport.write("writing", "PUT", "x", **parts)
@@ -141,7 +141,7 @@ TROUBLE = {
 
 def _trouble(reply: Reply, method: str, *before: Reply) -> tuple[object, ...]:
     """Return the error for a response that follows successful responses on its connection."""
-    with Stub(*before, reply, answer=lambda seen: Reply()) as stub:
+    with Stub(*before, reply, response=lambda seen: Reply()) as stub:
         transport = transport_to(stub.url, retries=0, timeout=0.2)
         for _number in before:
             transport.read("reading", "before")
@@ -183,7 +183,7 @@ def test_oldest_pools_are_closed_beyond_the_limit(monkeypatch: pytest.MonkeyPatc
         return real("127.0.0.1" if str(host).endswith(".test") else host, *arguments, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    with Stub(answer=lambda seen: Reply(body=b"ok")) as stub:
+    with Stub(response=lambda seen: Reply(body=b"ok")) as stub:
         transport = transport_to(stub.url)
         before = len(os.listdir("/proc/self/fd"))
         for _round in range(2):

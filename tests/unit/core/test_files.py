@@ -127,7 +127,7 @@ def test_folder_below_a_file_is_an_error(tmp_path: Path) -> None:
 # Downloads
 
 
-def accept(answer: Response) -> None:
+def accept(response: Response) -> None:
     """Accept every response."""
 
 
@@ -168,8 +168,8 @@ def test_failure_before_the_body_is_retried_only_by_transport() -> None:
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_every_response_is_checked_first(status: int) -> None:
-    def judge(answer: Response) -> None:
-        raise answer.error("auth", f"judged {answer.status}")
+    def judge(response: Response) -> None:
+        raise response.error("auth", f"judged {response.status}")
 
     with Stub(Reply(status, "text")) as stub:
         transport = transport_to(stub.url)

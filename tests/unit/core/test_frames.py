@@ -29,11 +29,11 @@ def test_promotion_request_is_at_most_ten_frames_deep(monkeypatch: pytest.Monkey
             paths.append(list(frames[names.index("main", names.index(_NAME)) :]))
         return send(self, request, **options)
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         return Reply(200, RECORD) if seen.method == "GET" else Reply(200, {"messages": []})
 
     monkeypatch.setattr(DeadlineAdapter, "send", watched)
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         given = {"url": stub.url, "build_name": "agent", "build_number": "1", "status": "released"}
         with given_to_a_module(given), pytest.raises(SystemExit):
             build_promote.main()

@@ -17,7 +17,7 @@ PAGE = "<html><head><title>404 Not Found</title></head></html>"
 
 def said(reply: Reply, **fields: Any) -> tuple[str, str]:
     """Return the message of a failed read, and the address of the server."""
-    with Stub(answer=lambda seen: reply) as stub:
+    with Stub(response=lambda seen: reply) as stub:
         task = Task(connection_to(stub.url, settings={"retries": 0}, **fields), print, False)
         with pytest.raises(ToolchainError) as caught:
             task.transport().read("reading", "x")

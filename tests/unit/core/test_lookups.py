@@ -115,16 +115,16 @@ def test_response_is_not_cached_if_forgotten_in_the_meantime(
     monkeypatch.setattr("ansible.constants.DEFAULT_LOCAL_TMP", str(tmp_path))
     asked: list[int] = []
 
-    def answer() -> list[int]:
+    def response() -> list[int]:
         asked.append(len(asked))
         if len(asked) == 1:
             lookup_cache.forget()
             lookup_cache.cached({"another": "question"}, list)
         return asked
 
-    assert lookup_cache.cached({"a": "question"}, answer) == [0]
-    assert lookup_cache.cached({"a": "question"}, answer) == [0, 1]
-    assert lookup_cache.cached({"a": "question"}, answer) == [0, 1]
+    assert lookup_cache.cached({"a": "question"}, response) == [0]
+    assert lookup_cache.cached({"a": "question"}, response) == [0, 1]
+    assert lookup_cache.cached({"a": "question"}, response) == [0, 1]
     assert {path.stat().st_mode & 0o077 for path in tmp_path.rglob("*")} == {0}
 
 

@@ -124,7 +124,7 @@ class Server:
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with Stub() as stub:
         made = Server(request.param, stub)
-        stub.answer = made.reply
+        stub.response = made.reply
         yield made
 
 

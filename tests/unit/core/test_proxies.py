@@ -216,7 +216,7 @@ def bundle(authority: trustme.CA, tmp_path: Path) -> str:
 def secure(authority: trustme.CA) -> Iterator[Stub]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("server.invalid").configure_cert(context)
-    with Stub(answer=lambda seen: OK, tls=context) as stub:
+    with Stub(response=lambda seen: OK, tls=context) as stub:
         yield stub
 
 
@@ -287,7 +287,7 @@ def test_slow_tunnel_does_not_shorten_the_request_timeout(
         time.sleep(0.8)
         return OK
 
-    tunnels.pause, secure.answer = 0.02, late  # about 0.8 s for the tunnel
+    tunnels.pause, secure.response = 0.02, late  # about 0.8 s for the tunnel
     transport = transport_to("https://server.invalid/base", ca_path=bundle, timeout=1.5, retries=0)
     assert transport.read("reading", "x").text == "ok"
 

@@ -18,7 +18,7 @@ def read(url: str, token: str) -> None:
 
 
 def test_loop_over_many_logins_closes_old_connections() -> None:
-    with Stub(answer=lambda seen: Reply()) as stub:
+    with Stub(response=lambda seen: Reply()) as stub:
         read(stub.url, "token-0")
         before = len(os.listdir("/proc/self/fd"))
         for number in range(1, 100):
@@ -33,7 +33,7 @@ def test_loop_over_many_logins_closes_old_connections() -> None:
 def test_forked_process_opens_its_own_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with Stub(answer=lambda seen: Reply()) as stub:
+    with Stub(response=lambda seen: Reply()) as stub:
         read(stub.url, "token-0")
         with monkeypatch.context() as child:
             child.setattr(os, "getpid", lambda: -1)
@@ -48,7 +48,7 @@ def test_session_secrets_stay_masked_in_the_next_item(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cookie = {"Set-Cookie": "JSESSIONID.1=session-of-mine; Path=/"}
-    with Stub(Reply(headers=cookie), answer=lambda seen: Reply()) as proxy:
+    with Stub(Reply(headers=cookie), response=lambda seen: Reply()) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//me:s3cret-of-mine@"))
         for _item in range(2):
             hidden.clear()

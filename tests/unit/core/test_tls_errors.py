@@ -100,7 +100,7 @@ def test_certificate_of_another_host_is_reported(authority: trustme.CA, ca_path:
 
 
 def test_tls_to_plain_port_is_an_error(ca_path: str) -> None:
-    with Stub(answer=lambda seen: OK) as stub:
+    with Stub(response=lambda seen: OK) as stub:
         error = refused(stub, stub.url.replace("http:", "https:"), ca_path=ca_path)
     assert error.kind == "network"
     assert "TLS failed" in str(error)

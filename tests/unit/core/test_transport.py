@@ -147,7 +147,7 @@ def test_service_describes_its_own_errors() -> None:
             connection_to(stub.url),
             Basic("u", Secret("p")),
             read_only=False,
-            describe=lambda answer: f"said {answer.text}",
+            describe=lambda response: f"said {response.text}",
         )
         assert "said code 17" in str(fails(transport.read, "reading", "x"))
 
@@ -347,7 +347,7 @@ SIZES = [11, 100_000]
 
 @pytest.mark.parametrize("size", SIZES)
 def test_shrinking_file_is_an_error(size: int) -> None:
-    with Stub(answer=lambda seen: Reply(cut=True)) as stub:
+    with Stub(response=lambda seen: Reply(cut=True)) as stub:
         transport = transport_to(stub.url)
         parts = {"open_body": lambda: io.BytesIO(b"x" * 10), "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
@@ -374,7 +374,7 @@ def test_unreadable_file_is_an_error(size: int) -> None:
         def read(self, amount: int | None = -1) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
 
-    with Stub(answer=lambda seen: OK) as stub:
+    with Stub(response=lambda seen: OK) as stub:
         transport = transport_to(stub.url)
         parts = {"open_body": lambda: Bad(b"x" * 11), "size": size}
         error = fails(transport.write, "deploying 'x'", "PUT", "x", **parts)
@@ -391,7 +391,7 @@ def test_proxy_variables_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
     monkeypatch.setattr(requests.utils, "get_environ_proxies", proxies)
-    with Stub(answer=lambda seen: OK) as stub:
+    with Stub(response=lambda seen: OK) as stub:
         transport = transport_to(stub.url)
         for number in range(3):
             transport.read("reading", f"x/{number}")
@@ -477,7 +477,7 @@ def test_redirect_that_would_drop_the_body_is_not_followed(status: int) -> None:
 
 
 def test_redirect_loop_is_an_error() -> None:
-    with Stub(answer=lambda seen: Reply(302, headers={"Location": "/base/x"})) as stub:
+    with Stub(response=lambda seen: Reply(302, headers={"Location": "/base/x"})) as stub:
         error = fails(transport_to(stub.url).read, "reading", "x")
     assert error.kind == "protocol"
     assert "in circles" in str(error)
@@ -488,9 +488,9 @@ def test_redirect_loop_is_an_error() -> None:
 @pytest.mark.parametrize("before", ["\\@", "%5C@", "\t@", " @", "#@", "?@", "/@", ":80\\@", "@"])
 def test_credential_is_sent_only_to_its_origin(before: str, *, foreign: bool) -> None:
     """Verify that a foreign host does not get the token, however an address combines hosts."""
-    with Stub(answer=lambda seen: Reply(body="other")) as other:
+    with Stub(response=lambda seen: Reply(body="other")) as other:
         there = other.url.removesuffix("/base")
-        with Stub(answer=lambda seen: Reply(body="home")) as home:
+        with Stub(response=lambda seen: Reply(body="home")) as home:
             host = home.url.removeprefix("http://")
             location = {"Location": f"{there}{before}{host}/y"}
             home.replies = [Reply(302, headers=location)]
@@ -523,13 +523,13 @@ def test_long_status_line_is_not_shown() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 
-        def answer() -> None:
+        def respond() -> None:
             connection, _address = server.accept()
             with connection:
                 connection.recv(65536)
                 connection.sendall(b"HTTP/9.9 \x1b[31m" + b"x" * 30_000 + b"\r\n\r\n")
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=respond)
         thread.start()
         error = fails(transport_to(f"http://127.0.0.1:{port}", retries=0).read, "reading", "x")
         thread.join()
@@ -562,7 +562,7 @@ def test_redirect_without_target_is_returned() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_wrong_content_encoding_is_a_protocol_error(streamed: bool) -> None:
     gzip = {"Content-Encoding": "gzip"}
-    with Stub(answer=lambda seen: Reply(body=b"not packed", headers=gzip)) as stub:
+    with Stub(response=lambda seen: Reply(body=b"not packed", headers=gzip)) as stub:
         transport = transport_to(stub.url)
         if streamed:
             with pytest.raises(ToolchainError) as caught, transport.stream("reading", "x") as body:
@@ -658,7 +658,7 @@ def test_failed_task_is_changed_if_a_write_was_acknowledged(status: int, changed
 
 
 def test_transports_of_a_connection_share_its_socket() -> None:
-    with Stub(answer=lambda seen: OK) as stub:
+    with Stub(response=lambda seen: OK) as stub:
         for number in range(5):
             transport = transport_to(stub.url)
             transport.read("reading", str(number))
@@ -678,7 +678,7 @@ def test_socket_is_reused_after_errors_and_redirects() -> None:
 
 
 def test_different_credentials_do_not_share_a_session() -> None:
-    with Stub(answer=lambda seen: OK) as stub:
+    with Stub(response=lambda seen: OK) as stub:
         for password in ("one", "two", "one"):
             connection = connection_to(stub.url, username="u", password=Secret(password))
             login = Basic("u", Secret(password))
@@ -697,7 +697,7 @@ def test_cookies_are_not_kept() -> None:
 
 
 def test_connections_match_the_number_of_workers() -> None:
-    with Stub(answer=lambda seen: OK) as stub:
+    with Stub(response=lambda seen: OK) as stub:
         transport = transport_to(stub.url, connections=3)
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(lambda n: transport.read("reading", str(n)), range(30)))
@@ -738,8 +738,8 @@ def test_stream_with_unexpected_status_raises_the_error_of_the_server() -> None:
 
 
 def test_stream_with_unexpected_status_is_checked_first() -> None:
-    def judge(answer: Response) -> None:
-        raise answer.error("conflict", f"judged {answer.status} {answer.text}")
+    def judge(refused: Response) -> None:
+        raise refused.error("conflict", f"judged {refused.status} {refused.text}")
 
     with Stub(Reply(400, "no"), Reply(body="fine")) as stub:
         transport = transport_to(stub.url)
@@ -967,7 +967,7 @@ def test_required_crumb_is_read_as_xml_if_json_is_missing() -> None:
 
 
 def test_patience_limits_retries() -> None:
-    with Stub(answer=lambda seen: Reply(hold=True)) as stub:
+    with Stub(response=lambda seen: Reply(hold=True)) as stub:
         transport = transport_to(stub.url, retries=9)
         with pytest.raises(ToolchainError, match=r"within 0\.\d+ s") as caught:
             transport.read("looking", "x", patience=0.2)
@@ -977,7 +977,7 @@ def test_patience_limits_retries() -> None:
 
 def test_wait_longer_than_patience_is_skipped() -> None:
     waits = Waits()
-    with Stub(answer=lambda seen: Reply(503, headers={"Retry-After": "40"})) as stub:
+    with Stub(response=lambda seen: Reply(503, headers={"Retry-After": "40"})) as stub:
         transport = transport_to(stub.url, sleep=waits)
         with pytest.raises(ToolchainError) as caught:
             transport.read("looking", "x", patience=30.0)

@@ -18,7 +18,7 @@ NOW = 1_700_000_000.0
 REQUEST = messages.Request("reading x", "GET", "http://u:p@host/x?token=abc", reads=True)
 
 
-def answer(body: str | bytes, status: int = 200) -> messages.Response:
+def response(body: str | bytes, status: int = 200) -> messages.Response:
     raw = body.encode() if isinstance(body, str) else body
     return messages.Response(status, {}, raw, REQUEST, REQUEST.url)
 
@@ -143,12 +143,12 @@ def test_retry_after_is_parsed(
 
 
 def test_json_is_decoded() -> None:
-    assert answer('{"a": "ü"}').json() == {"a": "ü"}
-    assert answer("null").json() is None
+    assert response('{"a": "ü"}').json() == {"a": "ü"}
+    assert response("null").json() is None
 
 
 def test_unpaired_surrogate_is_replaced() -> None:
-    found = answer(r'{"cut \ud83d": ["\uDE80", "\ud83d\ude80", "\\ud83d", 1, null]}').json()
+    found = response(r'{"cut \ud83d": ["\uDE80", "\ud83d\ude80", "\\ud83d", 1, null]}').json()
     assert found == {"cut \ufffd": ["\ufffd", "\U0001f680", r"\ud83d", 1, None]}
 
 
@@ -171,7 +171,7 @@ def test_unpaired_surrogate_is_replaced() -> None:
 )
 def test_invalid_json_is_a_protocol_error(body: str | bytes, kind: str, words: str) -> None:
     with pytest.raises(ToolchainError) as caught:
-        answer(body).json()
+        response(body).json()
     error = caught.value
     assert error.kind == kind
     assert words in str(error)

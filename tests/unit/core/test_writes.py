@@ -37,9 +37,9 @@ DOUBTFUL = [
 NOTHING, OUTCOME_UNKNOWN = "nothing was changed", "whether it was done is not known"
 
 
-def refuse_page(answer: Response) -> None:
-    if answer.status == 200:
-        raise unexpected_body(answer, "JSON")
+def refuse_page(response: Response) -> None:
+    if response.status == 200:
+        raise unexpected_body(response, "JSON")
 
 
 def fails(transport: Transport, method: str = "POST", **parts: Any) -> ToolchainError:

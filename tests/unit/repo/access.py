@@ -36,9 +36,9 @@ class Directory:
         self.writes: list[tuple[str, str, Any]] = []
         self.apply: Callable[[str, str, Any], Reply | None] = lambda _m, _p, _b: None
         self.me = "admin"
-        server.stub.answer = self.answer
+        server.stub.response = self.response
 
-    def answer(self, seen: Seen) -> Reply:
+    def response(self, seen: Seen) -> Reply:
         path = unquote(seen.path).removeprefix("/base/")
         if path == "api/repositories":
             rows = [{"key": key, "type": "LOCAL"} for key in ("a-local", "b-local")]

@@ -49,7 +49,7 @@ class Server:
     dialect: str = "jfrog"
     retries: int = 0
 
-    def answer(self, seen: Seen) -> Reply:
+    def response(self, seen: Seen) -> Reply:
         found = self.on.get(self.name(seen), Reply(404, "Not Found"))
         if callable(found):
             return found(seen)
@@ -112,5 +112,5 @@ class Server:
 def server() -> Iterator[Server]:
     with Stub() as stub:
         made = Server(stub)
-        stub.answer = made.answer
+        stub.response = made.response
         yield made

@@ -387,13 +387,13 @@ class Store:
         """Handle the deletion with this query."""
         wanted = query.split(",") if self.split else [query]
 
-        def answer(_seen: Seen) -> Reply:
+        def response(_seen: Seen) -> Reply:
             if not set(wanted) <= set(self.numbers):
                 return Reply(404, "Could not find builds")
             self.numbers = [number for number in self.numbers if number not in wanted]
             return reply or Reply(200, "The following builds has been deleted successfully")
 
-        self.on[f"DELETE /api/build/app?buildNumbers={query}"] = answer
+        self.on[f"DELETE /api/build/app?buildNumbers={query}"] = response
 
 
 def writes(server: Server) -> list[str]:
@@ -460,11 +460,11 @@ def test_server_ignoring_lists_gets_one_request_per_number(server: Server) -> No
 def test_number_with_comma_is_sent_in_the_body(server: Server) -> None:
     store = Store(server, "1", "1,2")
 
-    def answer(_seen: Seen) -> Reply:
+    def response(_seen: Seen) -> Reply:
         store.numbers.remove("1,2")
         return Reply(200)
 
-    server.on["POST /api/build/delete"] = answer
+    server.on["POST /api/build/delete"] = response
     server.run(BuildRecordOperation, removal("1,2"))
     assert store.numbers == ["1"]
     assert server.bodies("POST /api/build/delete") == [
@@ -503,11 +503,11 @@ def lost(store: Store) -> None:
 
 
 def gone_meanwhile(store: Store) -> None:
-    def answer(_seen: Seen) -> Reply:
+    def response(_seen: Seen) -> Reply:
         store.numbers.clear()
         return Reply(404, "Could not find builds")
 
-    store.on["DELETE /api/build/app?buildNumbers=1"] = answer
+    store.on["DELETE /api/build/app?buildNumbers=1"] = response
 
 
 @pytest.mark.parametrize("prepare", [lost, gone_meanwhile])

@@ -71,8 +71,8 @@ def repository(server: Server) -> None:
 @pytest.fixture
 def deleting(server: Server) -> Server:
     """Return a server that carries out every deletion."""
-    response = server.answer
-    server.stub.answer = lambda seen: (
+    response = server.response
+    server.stub.response = lambda seen: (
         Reply(204)
         if seen.method == "DELETE" and server.name(seen) not in server.on
         else response(seen)

@@ -56,7 +56,7 @@ class Registry:
     ],
 )
 def test_all_pages_are_read(server: Server, link: str | None) -> None:
-    server.stub.answer = Registry(link)
+    server.stub.response = Registry(link)
     assert registry.tags(server.client(), "r", "team/app", page=3) == ALL
     assert len(server.asked) == (4 if link is None else 3)
 
@@ -70,7 +70,7 @@ def test_shorter_pages_without_links_are_followed(
     page at most.
     """
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         last = parse_qs(urlsplit(seen.target).query).get("last", ["0" if position else ""])[0]
         known = last.isdigit() if position else last in ["", *ALL]
         if not known and refusal is not None:
@@ -79,7 +79,7 @@ def test_shorter_pages_without_links_are_followed(
         return Reply(body={"tags": ALL[start : start + 2]})
 
     server.dialect = "generic"
-    server.stub.answer = answer
+    server.stub.response = response
     assert registry.tags(server.client(), "r", "team/app") == ALL
     server.stub.seen.clear()
     assert registry.manifest(server.client(), "r", "team/app", "1.1") == registry.PRESENT
@@ -87,7 +87,7 @@ def test_shorter_pages_without_links_are_followed(
 
 
 def test_short_page_of_server_with_links_is_the_last(server: Server) -> None:
-    server.stub.answer = lambda seen: Reply(body={"tags": ["a"]})
+    server.stub.response = lambda seen: Reply(body={"tags": ["a"]})
     assert registry.tags(server.client(), "r", "team/app") == ["a"]
     assert len(server.asked) == 1
 
@@ -100,7 +100,7 @@ def test_unconfirmed_full_page_is_an_error(server: Server) -> None:
 
 def test_repeating_server_ends_the_list(server: Server) -> None:
     same = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
-    server.stub.answer = lambda seen: same
+    server.stub.response = lambda seen: same
     assert registry.tags(server.client(), "r", "team/app", page=2) == ["a", "b"]
     assert len(server.asked) == 4
 
@@ -120,13 +120,13 @@ def test_repeating_server_ends_the_list(server: Server) -> None:
 def test_invalid_links_are_ignored(server: Server, link: str) -> None:
     """Verify that the remaining pages are requested by the last tag, or by a count."""
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         query = parse_qs(urlsplit(seen.target).query)
         if query.get("last") == ["nowhere"]:
             return Reply(400, "last: not a number")
         return Reply(200, Registry(None)(seen).body, {"Link": link})
 
-    server.stub.answer = answer
+    server.stub.response = response
     assert registry.tags(server.client(), "r", "team/app", page=3) == ALL
     assert len(server.asked) <= 7
 
@@ -134,7 +134,7 @@ def test_invalid_links_are_ignored(server: Server, link: str) -> None:
 def test_rejected_next_page_is_an_error(server: Server) -> None:
     first = Reply(200, {"tags": ["a", "b"]}, {"Link": '</v2/x?last=b&n=2>; rel="next"'})
     server.stub.replies = [first]
-    server.stub.answer = lambda seen: Reply(404)
+    server.stub.response = lambda seen: Reply(404)
     with pytest.raises(ToolchainError) as caught:
         registry.tags(server.client(), "r", "team/app", page=2)
     assert caught.value.kind == "protocol"
@@ -158,7 +158,7 @@ def test_empty_page_with_link_is_followed(server: Server) -> None:
 def test_endless_empty_pages_are_abandoned(server: Server) -> None:
     link = {"Link": '</v2/x?last=m&n=2>; rel="next"'}
     server.stub.replies = [Reply(200, {"tags": ["a"]}, link)]
-    server.stub.answer = lambda seen: Reply(200, {"tags": []}, link)
+    server.stub.response = lambda seen: Reply(200, {"tags": []}, link)
     assert registry.tags(server.client(), "r", "team/app", page=2) == ["a"]
     assert len(server.asked) == 11
 
@@ -167,7 +167,7 @@ def test_endless_empty_pages_are_abandoned(server: Server) -> None:
     "body", [*({"tags": odd} for odd in (5, "abc", {"a": 1}, [None], [["a"]])), {"error": "no"}, {}]
 )
 def test_malformed_list_is_an_error(server: Server, body: dict[str, Any]) -> None:
-    server.stub.answer = lambda seen: Reply(200, body)
+    server.stub.response = lambda seen: Reply(200, body)
     with pytest.raises(ToolchainError) as caught:
         registry.tags(server.client(), "r", "team/app")
     assert caught.value.kind == "protocol"
@@ -176,18 +176,18 @@ def test_malformed_list_is_an_error(server: Server, body: dict[str, Any]) -> Non
 def test_endless_list_is_an_error(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pagination, "_MAX_PAGES", 5)
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         link = f'</v2/x?n=1&last={len(server.asked)}>; rel="next"'
         return Reply(200, {"tags": [str(len(server.asked))]}, {"Link": link})
 
-    server.stub.answer = answer
+    server.stub.response = response
     with pytest.raises(ToolchainError, match="did not end after 5 pages"):
         registry.tags(server.client(), "r", "team/app")
     assert len(server.asked) == 5
 
 
 def test_page_size_ignored_by_registry_gives_the_complete_list(server: Server) -> None:
-    server.stub.answer = lambda seen: Reply(body={"tags": ["b", "latest", "a"]})
+    server.stub.response = lambda seen: Reply(body={"tags": ["b", "latest", "a"]})
     assert registry.tags(server.client(), "r", "team/app", page=2) == ["b", "latest", "a"]
     assert len(server.asked) == 1
 
@@ -195,15 +195,15 @@ def test_page_size_ignored_by_registry_gives_the_complete_list(server: Server) -
 def test_all_pages_of_catalog_are_read(server: Server) -> None:
     pages = {"": ["a", "team/b"], "team/b": ["team/c"]}
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         assert seen.path == "/base/api/docker/r/v2/_catalog"
         last = parse_qs(urlsplit(seen.target).query).get("last", [""])[0]
         link = {"Link": '</v2/_catalog?last=team%2Fb&n=2>; rel="next"'} if last == "" else {}
         return Reply(200, {"repositories": pages[last]}, link)
 
-    server.stub.answer = answer
+    server.stub.response = response
     assert registry.images(server.client(), "r", page=2) == ["a", "team/b", "team/c"]
-    server.stub.answer = lambda seen: Reply(404)
+    server.stub.response = lambda seen: Reply(404)
     assert registry.images(server.client(), "r") is None
 
 
@@ -219,7 +219,7 @@ def test_server_rejecting_last_tag_is_read_without_it(server: Server) -> None:
     [(Reply(404), None), (Reply(body={"tags": None}), []), (Reply(body={"name": "app"}), [])],
 )
 def test_missing_tags_give_an_empty_list(server: Server, reply: Reply, found: Any) -> None:
-    server.stub.answer = lambda seen: reply
+    server.stub.response = lambda seen: reply
     assert registry.tags(server.client(), "r", "app") == found
 
 
@@ -532,18 +532,18 @@ def test_promotion_without_effect_is_an_error(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"), [('"Promotion ended"', "Promotion ended"), ("null", ""), ("ok ", "ok")]
+    ("response", "message"), [('"Promotion ended"', "Promotion ended"), ("null", ""), ("ok ", "ok")]
 )
-def test_message_of_server_is_returned(server: Server, answer: str, message: str) -> None:
+def test_message_of_server_is_returned(server: Server, response: str, message: str) -> None:
     server.on[head("src", "1")] = digest(ONE)
     server.on[head("dst", "1")] = [Reply(404), digest(ONE)]
-    server.on[PROMOTE] = Reply(200, answer)
+    server.on[PROMOTE] = Reply(200, response)
     _ignored, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert values["message"] == message
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("response", "kind"),
     [
         ('{"errors": [{"message": "no"}]}', "rejected"),
         ('{"messages": [{"level": "ERROR", "message": "no"}]}', "rejected"),
@@ -551,9 +551,9 @@ def test_message_of_server_is_returned(server: Server, answer: str, message: str
         ('<html><form><input type="password"></form></html>', "auth"),
     ],
 )
-def test_error_in_a_200_is_an_error(server: Server, answer: str, kind: str) -> None:
+def test_error_in_a_200_is_an_error(server: Server, response: str, kind: str) -> None:
     server.on[head("src", "1")] = server.on[head("dst", "1")] = digest(ONE)
-    server.on[PROMOTE] = Reply(200, answer)
+    server.on[PROMOTE] = Reply(200, response)
     assert server.fails(DockerPromoteOperation, options(tag="1", force=True)).kind == kind
 
 

@@ -58,7 +58,7 @@ class Store:
                 body={"key": repo, "rclass": "local"}
             )
         server.on["GET /api/repositories"] = Reply(body=json.dumps([{"key": "r"}, {"key": "s"}]))
-        server.stub.answer = self.answer
+        server.stub.response = self.response
 
     @property
     def sent(self) -> list[str]:
@@ -69,10 +69,10 @@ class Store:
             if name.startswith(("POST", "DELETE")) and "dry=1" not in name
         ]
 
-    def answer(self, seen: Seen) -> Reply:
+    def response(self, seen: Seen) -> Reply:
         name = self.server.name(seen)
         if name in self.server.on:
-            return self.server.answer(seen)
+            return self.server.response(seen)
         method, target = name.split(" ", 1)
         path, _mark, query = target.partition("?")
         if method == "HEAD":

@@ -320,7 +320,7 @@ def test_empty_listings_prove_nothing(server: Server, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind"),
+    ("response", "kind"),
     [
         ("<html><body>Welcome</body></html>", "protocol"),
         ("<div>Welcome</div>", "protocol"),
@@ -328,11 +328,11 @@ def test_empty_listings_prove_nothing(server: Server, path: str) -> None:
         ('{"errors": [{"status": 400, "message": "no"}]}', "rejected"),
     ],
 )
-def test_error_in_a_200_is_an_error(server: Server, answer: str, kind: str) -> None:
+def test_error_in_a_200_is_an_error(server: Server, response: str, kind: str) -> None:
     server.dialect = "generic"
     server.on["HEAD /r/a"] = Reply(405)
     server.on["GET /api/repositories/r"] = LOCAL
-    server.on["PUT /r/a"] = Reply(200, answer)
+    server.on["PUT /r/a"] = Reply(200, response)
     assert server.fails(ArtifactDeployOperation, options(path="a", content="x")).kind == kind
 
 
@@ -719,9 +719,9 @@ def test_item_is_deleted(server: Server) -> None:
     assert server.asked.count("DELETE /r/a/b.txt") == 1
 
 
-@pytest.mark.parametrize("answer", [Reply(404), Reply(body=json.dumps([{"key": "other"}]))])
-def test_unknown_repository_or_server_is_not_absent(server: Server, answer: Reply) -> None:
-    server.on["GET /api/repositories"] = answer
+@pytest.mark.parametrize("response", [Reply(404), Reply(body=json.dumps([{"key": "other"}]))])
+def test_unknown_repository_or_server_is_not_absent(server: Server, response: Reply) -> None:
+    server.on["GET /api/repositories"] = response
     error = server.fails(ArtifactDeployOperation, options(path="a/b.txt", state="absent"))
     assert error.kind == "not_found"
     assert len(server.asked) == 3

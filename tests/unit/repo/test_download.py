@@ -493,7 +493,7 @@ def test_failure_reports_the_files_already_downloaded(server: Server, tmp_path: 
 
 
 def test_redirect_to_another_store_gets_no_credentials(server: Server, tmp_path: Path) -> None:
-    with Stub(answer=lambda seen: Reply(body="x")) as store:
+    with Stub(response=lambda seen: Reply(body="x")) as store:
         server.on["HEAD /r/a"] = head("x")
         server.on["GET /r/a"] = Reply(302, headers={"Location": f"{store.url}/x?Signature=s"})
         server.run(Operation, asked_for(tmp_path, path="a"))

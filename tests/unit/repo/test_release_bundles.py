@@ -420,12 +420,12 @@ def test_info_of_a_version_in_creation(server: Server) -> None:
 def paged(rows: list[dict[str, Any]], most: int, total: bool) -> Any:
     """Return a handler that sends at most `most` rows of a list at once."""
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         offset = int(seen.target.partition("offset=")[2].partition("&")[0])
         shown = {"release_bundles": rows[offset : offset + most]}
         return Reply(body={**shown, "total": len(rows)} if total else shown)
 
-    return answer
+    return response
 
 
 @pytest.mark.parametrize("total", [False, True])

@@ -52,7 +52,7 @@ class Manager:
         self.lag, self.replies, self.files = 0, list[Reply | str](), dict[str, int]()
         self._before: tuple[str, dict[str, Any] | None] = ("", None)
         self.attached: list[str] = []
-        server.stub.answer = self.answer
+        server.stub.response = self.response
 
     @property
     def sent(self) -> list[str]:
@@ -61,7 +61,7 @@ class Manager:
     def bodies(self) -> list[Any]:
         return [json.loads(s.body) for s in self.server.stub.seen if s.method != "GET" and s.body]
 
-    def answer(self, seen: Seen) -> Reply:
+    def response(self, seen: Seen) -> Reply:
         path = unquote(urlsplit(seen.target).path).removeprefix("/base")
         if seen.method != "GET" and self.replies:
             reply = self.replies.pop(0)
@@ -552,7 +552,7 @@ def test_virtual_repositories_are_deleted_first(server: Server) -> None:
 
 
 def test_check_mode_requires_an_administrator(server: Server) -> None:
-    kept = Manager(server).answer
+    kept = Manager(server).response
     new = {"key": "a", "rclass": "local", "package_type": "npm"}
     server.run(Operation, new, check=True)
     assert server.asked[-1] == "GET /api/repositories/configurations"
@@ -560,7 +560,7 @@ def test_check_mode_requires_an_administrator(server: Server) -> None:
     def refused(seen: Seen) -> Reply:
         return Reply(403, "no") if "configurations" in seen.target else kept(seen)
 
-    server.stub.answer = refused
+    server.stub.response = refused
     with pytest.raises(Exception, match="403"):
         server.run(Operation, new, check=True)
     server.run(Operation, {**new, "project": "p"}, check=True)

@@ -30,13 +30,13 @@ class Access:
 
     def __init__(self, server: Server) -> None:
         self.rows: list[dict[str, Any]] = []
-        self.lost, self.made, self.kept = 0, 0, server.answer
+        self.lost, self.made, self.kept = 0, 0, server.response
         self.refused: set[str] = set()
         #: Members of the response to a creation that differ, of the list, and the own token.
         self.changes: dict[str, Any] = {}
         self.page: dict[str, Any] = {}
         self.own: dict[str, Any] | None = None
-        server.stub.answer = self.answer
+        server.stub.response = self.response
 
     def add(self, number: str, *, days: float, age: float = 1, **fields: Any) -> None:
         now = int(time.time())
@@ -48,7 +48,7 @@ class Access:
     def ids(self) -> list[str]:
         return [row["token_id"] for row in self.rows]
 
-    def answer(self, seen: Seen) -> Reply:
+    def response(self, seen: Seen) -> Reply:
         number = seen.path.rpartition("/")[2]
         if seen.method == "POST":
             return self._create(json.loads(seen.body))
@@ -368,7 +368,7 @@ def test_invalid_input(server: Server, access: Access, given: dict[str, Any], sa
 
 def test_server_without_access_service_is_reported(server: Server) -> None:
     page: Callable[[Seen], Reply] = lambda _seen: Reply(404, "<html>no</html>")  # noqa: E731
-    server.stub.answer = page
+    server.stub.response = page
     error = server.fails(RepoTokenOperation, {"name": "app", "state": "absent"})
     assert error.kind == "not_found"
     assert "/access" in error.message

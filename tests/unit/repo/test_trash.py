@@ -133,11 +133,11 @@ def test_missing_item_is_unchanged(server: Server) -> None:
     assert server.asked == [TRASH, ITEM]
 
 
-@pytest.mark.parametrize("answer", [NOT_THERE, Reply(404)])
-def test_item_is_cleaned_if_only_keys_are_shown(server: Server, answer: Reply) -> None:
+@pytest.mark.parametrize("response", [NOT_THERE, Reply(404)])
+def test_item_is_cleaned_if_only_keys_are_shown(server: Server, response: Reply) -> None:
     server.dialect = "generic"
     server.on[TRASH] = trash("r")
-    server.on[CLEAN] = answer
+    server.on[CLEAN] = response
     plan, _values = server.run(ArtifactTrashOperation, ONE, check=True)
     assert plan.changed
     _plan, values = server.run(ArtifactTrashOperation, ONE)

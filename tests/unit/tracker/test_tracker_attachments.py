@@ -79,7 +79,7 @@ def servers() -> Iterator[ExitStack]:
 
 
 def serve(servers: ExitStack, tracker: Tracker) -> Stub:
-    stub: Stub = servers.enter_context(Stub(answer=lambda seen: tracker(seen, stub.url)))
+    stub: Stub = servers.enter_context(Stub(response=lambda seen: tracker(seen, stub.url)))
     return stub
 
 
@@ -584,12 +584,12 @@ def test_file_created_during_the_download_is_kept_without_replace(
     task = run(stub, tmp_path, replace=False)
     content = tracker.path(tracker.items[0])
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         if seen.path == content:
             (tmp_path / "a.txt").write_bytes(b"somebody's")
         return tracker(seen, stub.url)
 
-    stub.answer = answer
+    stub.response = response
     with pytest.raises(ToolchainError, match="appeared") as caught:
         task()
     assert caught.value.kind == "conflict"
@@ -600,7 +600,7 @@ def test_file_created_during_the_download_is_kept_without_replace(
 
 
 def test_other_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) -> None:
-    other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
+    other = servers.enter_context(Stub(response=lambda seen: Reply(body=b"first\n")))
     tracker = Tracker({"a.txt": b"first\n", "b.txt": b"first\n"})
     signed = f"{other.url}/file/1?token=signed-secret"
     tracker.answers["501"] = [Reply(303, headers={"Location": signed})]
@@ -615,7 +615,7 @@ def test_other_host_gets_no_credentials(servers: ExitStack, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("sign", ["\\@", "\\\\@", "\t@", "#\\@"])
 def test_ambiguous_address_is_not_requested(servers: ExitStack, tmp_path: Path, sign: str) -> None:
-    other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
+    other = servers.enter_context(Stub(response=lambda seen: Reply(body=b"first\n")))
     tracker = Tracker({"a.txt": b"first\n"})
     stub = serve(servers, tracker)
     home = stub.url.removeprefix("http://")
@@ -627,7 +627,7 @@ def test_ambiguous_address_is_not_requested(servers: ExitStack, tmp_path: Path, 
 
 
 def test_signed_address_is_not_shown(servers: ExitStack, tmp_path: Path) -> None:
-    other = servers.enter_context(Stub(answer=lambda seen: Reply(403, "expired")))
+    other = servers.enter_context(Stub(response=lambda seen: Reply(403, "expired")))
     tracker = Tracker({"a.txt": b"first\n"})
     location = {"Location": f"{other.url}/file/1?token=signed-secret"}
     tracker.answers["501"] = [Reply(303, headers=location)]
@@ -653,7 +653,7 @@ def test_address_behind_a_proxy_is_requested_at_the_base_url(
 
 
 def test_unknown_address_is_requested_unchanged(servers: ExitStack, tmp_path: Path) -> None:
-    other = servers.enter_context(Stub(answer=lambda seen: Reply(body=b"first\n")))
+    other = servers.enter_context(Stub(response=lambda seen: Reply(body=b"first\n")))
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.changes["501"] = {"content": f"{other.url}/secure/attachment/9/other.txt"}
     stub = serve(servers, tracker)
@@ -673,7 +673,7 @@ def test_login_page_suggests_a_solution(
     servers: ExitStack, tmp_path: Path, login: dict[str, Any], elsewhere: bool, words: str
 ) -> None:
     to_login = Reply(302, headers={"Location": "/base/login.jsp"})
-    other = servers.enter_context(Stub(answer=lambda seen: to_login))
+    other = servers.enter_context(Stub(response=lambda seen: to_login))
     tracker = Tracker({"a.txt": b"first\n"})
     tracker.answers["501"] = [to_login]
     if elsewhere:
@@ -774,7 +774,7 @@ def test_folder_below_a_file_is_rejected(servers: ExitStack, tmp_path: Path) -> 
 def test_cloud_attachments_are_read_at_the_gateway(tmp_path: Path, path: str) -> None:
     base = "/base/ex/jira/1-2"
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         site = stub.url.removesuffix("/base")
         item = {"id": "501", "filename": "a.txt", "content": f"{site}/{path}", "size": 3}
         if seen.path == f"{base}/rest/api/2/issue/REL-2":
@@ -782,7 +782,7 @@ def test_cloud_attachments_are_read_at_the_gateway(tmp_path: Path, path: str) ->
         there = seen.path == f"{base}/rest/api/3/attachment/content/501"
         return Reply(body=b"abc") if there else Reply(404)
 
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         options = build(TrackerAttachmentOptions, issue="REL-2", dest=str(tmp_path))
         url, make = stub.url.removesuffix("/base"), TrackerAttachmentOperation
         run = Run(url, make, options, cloud_id="1-2", cloud_gateway=stub.url)

@@ -46,10 +46,10 @@ EMPTY = {"description": "", "start_date": "none", "release_date": "none"}
 
 
 def export(folder: Path, replies: dict[str, Reply], **options: Any) -> dict[str, Any]:
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         return next((replies[end] for end in replies if seen.path.endswith(end)), Reply(404))
 
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         connection = connection_to(stub.url, "tracker", settings={"retries": 0})
         task = Task(connection, lambda text: None, read_only=True)
         chosen = TrackerExportOptions(dest=str(folder), **options)

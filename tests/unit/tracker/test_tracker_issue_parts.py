@@ -34,7 +34,7 @@ def run(fields: dict[str, Any], options: tracker_issue.TrackerIssueOptions) -> d
         for number, name in enumerate(("Close ", "Resolve"))
     ]
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         query = parse_qs(urlsplit(seen.target).query)
         start = int(query.get("startAt", ["0"])[0])
         found: dict[str, Any] = {
@@ -46,7 +46,7 @@ def run(fields: dict[str, Any], options: tracker_issue.TrackerIssueOptions) -> d
         }
         return Reply(body=found[seen.path.partition("/rest/api/2/")[2]])
 
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         return Run(stub, tracker_issue.TrackerIssueOperation, options)(check=True)
 
 

@@ -48,7 +48,7 @@ def by_key(seen: Seen) -> Reply:
 
 
 def test_issue_is_read_by_key() -> None:
-    with Stub(answer=by_key) as stub:
+    with Stub(response=by_key) as stub:
         found = read_issues(stub, {"accept_language": "en"}, issue="REL-1")
         (seen,) = stub.seen
     assert found == [{"id": "1", "key": "REL-1", "fields": {}}]
@@ -60,7 +60,7 @@ def test_issue_is_read_by_key() -> None:
 
 
 def test_fields_and_expand_are_sent_as_lists() -> None:
-    with Stub(answer=by_key) as stub:
+    with Stub(response=by_key) as stub:
         read_issues(stub, issue="REL-1", fields=["summary", "-comment"], expand=["names", "schema"])
         read_issues(stub, issue="REL-1", fields=[], expand=[])
         first, second = (parse_qs(urlsplit(seen.target).query) for seen in stub.seen)
@@ -70,7 +70,7 @@ def test_fields_and_expand_are_sent_as_lists() -> None:
 
 def test_issues_keep_the_requested_order() -> None:
     keys = [f"REL-{number}" for number in (7, 3, 300, 7, 1, 299)] + ["OLD-2"]
-    with Stub(answer=by_key) as stub:
+    with Stub(response=by_key) as stub:
         found = read_issues(stub, issues=keys, parallel=3)
         assert len(stub.seen) == 6
         assert stub.connections <= 3
@@ -85,7 +85,7 @@ def test_empty_list_of_issues_takes_no_request() -> None:
 
 def test_every_missing_issue_is_named() -> None:
     keys = ["REL-1", "REL-901", "REL-2", "REL-900"]
-    with Stub(answer=by_key) as stub, pytest.raises(ToolchainError) as caught:
+    with Stub(response=by_key) as stub, pytest.raises(ToolchainError) as caught:
         read_issues(stub, issues=keys)
     assert (caught.value.kind, caught.value.status) == ("not_found", 404)
     assert "REL-901, REL-900; the server returned 404: Issue Does Not Exist" in str(caught.value)
@@ -94,7 +94,7 @@ def test_every_missing_issue_is_named() -> None:
 
 def test_error_for_hundreds_of_missing_issues_is_short() -> None:
     keys = [f"REL-{number}" for number in range(900, 1100)]
-    with Stub(answer=by_key) as stub, pytest.raises(ToolchainError, match="150 more") as caught:
+    with Stub(response=by_key) as stub, pytest.raises(ToolchainError, match="150 more") as caught:
         read_issues(stub, issues=keys)
     assert len(str(caught.value)) < 1000
 
@@ -200,7 +200,7 @@ def test_projects_are_read_page_by_page_if_the_list_was_removed() -> None:
         page = PROJECTS[start : start + 1]
         return Reply(body={"startAt": start, "total": 2, "values": page, "isLast": start == 1})
 
-    with Stub(answer=cloud) as stub:
+    with Stub(response=cloud) as stub:
         assert read_projects(stub) == PROJECTS
         assert len(stub.seen) == 3
 
@@ -228,7 +228,7 @@ def test_malformed_list_of_projects_is_an_error(body: bytes) -> None:
 
 
 def test_rejected_login_is_sent_once_for_many_issues() -> None:
-    with Stub(answer=lambda _seen: Reply(401)) as stub:
+    with Stub(response=lambda _seen: Reply(401)) as stub:
         with pytest.raises(ToolchainError) as caught:
             read_issues(stub, issues=[f"REL-{number}" for number in range(1, 9)])
         assert len(stub.seen) == 1

@@ -140,7 +140,7 @@ def cloud(seen: Seen) -> Reply:
 
 
 def test_removed_search_falls_back_to_its_successor_from_then_on() -> None:
-    with Stub(answer=cloud) as stub:
+    with Stub(response=cloud) as stub:
         first = Run(stub)()
         assert first["issue_keys"] == ["REL-1", "REL-2"]
         assert first["total"] is None
@@ -161,10 +161,10 @@ def test_removed_search_falls_back_to_its_successor_from_then_on() -> None:
 
 
 def test_successor_may_exist_only_in_version_3() -> None:
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         return Reply(404) if "/api/2/" in seen.path else cloud(seen)
 
-    with Stub(answer=answer) as stub:
+    with Stub(response=response) as stub:
         assert Run(stub, {"dialect": "cloud"})()["issue_keys"] == ["REL-1", "REL-2"]
         assert [seen.path.removeprefix("/base/rest/api/") for seen in stub.seen] == [
             "2/search/jql",
@@ -281,18 +281,18 @@ def test_invalid_numbers_are_rejected_before_any_request(option: str, value: int
 
 
 def pages_of(count: int) -> Callable[[Seen], Reply]:
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         asked = query(seen)
         start, size = int(asked["startAt"]), int(asked["maxResults"])
         numbers = range(start, min(start + size, count))
         issues = [{"id": str(number), "key": f"OPS-{number}"} for number in numbers]
         return Reply(body={"startAt": start, "maxResults": size, "total": count, "issues": issues})
 
-    return answer
+    return response
 
 
 def test_pages_use_the_allowed_number_of_connections() -> None:
-    with Stub(answer=pages_of(500)) as stub:
+    with Stub(response=pages_of(500)) as stub:
         found = Run(stub, page_size=10, parallel=3)()
         assert found["issue_keys"] == [f"OPS-{number}" for number in range(500)]
         assert len(stub.seen) == 50

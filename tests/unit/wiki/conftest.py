@@ -22,7 +22,7 @@ def wiki() -> Wiki:
 
 @pytest.fixture
 def stub(wiki: Wiki) -> Iterator[Stub]:
-    with Stub(answer=wiki) as running:
+    with Stub(response=wiki) as running:
         yield running
 
 

@@ -163,11 +163,11 @@ class Wiki:
 
     # -- labels and attachments of a page ----------------------------------------------------------
 
-    def _after_hanging(self, seen: Seen, answer: Reply) -> Reply:
+    def _after_hanging(self, seen: Seen, response: Reply) -> Reply:
         if seen.method != "GET" and self.lost > 0:
             self.lost -= 1
             return Reply(cut=True)
-        return answer
+        return response
 
     def _labels(self, one: dict[str, Any], seen: Seen, query: dict[str, str]) -> Reply:
         if seen.method == "POST":

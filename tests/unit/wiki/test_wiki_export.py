@@ -183,7 +183,7 @@ def export(stub: Stub, dest: Path, **options: Any) -> tuple[dict[str, Any], bool
 def test_attachments_are_exported_next_to_their_page_and_restored(tmp_path: Path) -> None:
     dest = tmp_path / "a" / "b"
     wiki = server.Wiki(server.page(BODY, files=dict(FILES)))
-    with Stub(answer=wiki) as stub:
+    with Stub(response=wiki) as stub:
         result, changed = export(stub, dest)
         asked = [seen.path for seen in stub.seen]
         again = export(stub, dest)
@@ -230,7 +230,7 @@ class Broken(server.Wiki):
 )
 def test_truncated_download_changes_nothing(tmp_path: Path, reply: Reply, kind: str) -> None:
     dest = tmp_path / "desired"
-    with Stub(answer=Broken(reply)) as stub, pytest.raises(ToolchainError) as caught:
+    with Stub(response=Broken(reply)) as stub, pytest.raises(ToolchainError) as caught:
         export(stub, dest, max_size=10**6)
     assert caught.value.kind == kind
     assert not dest.exists()
@@ -238,7 +238,7 @@ def test_truncated_download_changes_nothing(tmp_path: Path, reply: Reply, kind: 
 
 @pytest.mark.parametrize("status", [403, 404])
 def test_unreadable_attachment_is_reported(tmp_path: Path, status: int) -> None:
-    with Stub(answer=Broken(Reply(status, "no"))) as stub:
+    with Stub(response=Broken(Reply(status, "no"))) as stub:
         result, _changed = export(stub, tmp_path, max_size=10**6)
     ((name, reason),) = [(one["name"], one["reason"]) for one in result["left_out"]]
     assert name == "plan.png of the page Notes"
@@ -246,7 +246,7 @@ def test_unreadable_attachment_is_reported(tmp_path: Path, status: int) -> None:
 
 
 def test_attachments_can_be_excluded(tmp_path: Path) -> None:
-    with Stub(answer=server.Wiki(server.page(BODY, files=dict(FILES)))) as stub:
+    with Stub(response=server.Wiki(server.page(BODY, files=dict(FILES)))) as stub:
         result, _changed = export(stub, tmp_path, attachments=False)
         assert not [seen for seen in stub.seen if "attachment" in seen.target]
     assert result["left_out"] == []

@@ -78,7 +78,7 @@ def test_lost_response_to_a_label_is_verified(stub: Stub, wiki: Wiki) -> None:
     wiki.lost = 1
     Run(stub, page_id="7", labels=["a"])()
     assert methods(stub) == ["GET", "POST", "GET"]
-    stub.answer = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
+    stub.response = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
     error = Run(stub, page_id="7", labels=[]).fails()
     assert error.kind == "network"
     assert "taking the label a" in error.message
@@ -111,7 +111,7 @@ def test_line_break_after_a_title_is_removed(stub: Stub, wiki: Wiki) -> None:
 
 def test_failed_labels_report_the_saved_page(stub: Stub, wiki: Wiki) -> None:
     no = Reply(403, {"message": "No"})
-    stub.answer = lambda seen: no if seen.method == "POST" else wiki(seen)
+    stub.response = lambda seen: no if seen.method == "POST" else wiki(seen)
     run = Run(stub, page_id="7", body="<p>new</p>", labels=["a"])
     error = run.fails()
     assert error.kind == "permission"
@@ -124,7 +124,9 @@ def test_server_without_labels_and_attachments_is_reported(
 ) -> None:
     wiki.shows_labels = False
     known = ("/content/7", "/content")
-    stub.answer = lambda seen: wiki(seen) if seen.path.endswith(known) else Reply(404, "Not Found")
+    stub.response = lambda seen: (
+        wiki(seen) if seen.path.endswith(known) else Reply(404, "Not Found")
+    )
     wanted: list[dict[str, Any]] = [{"labels": ["a"]}, {"attachments": file(source)}]
     for options in wanted:
         error = Run(stub, page_id="7", body="<p>new</p>", **options).fails()
@@ -135,7 +137,7 @@ def test_server_without_labels_and_attachments_is_reported(
 
 def test_endless_list_is_an_error(stub: Stub, wiki: Wiki, source: Path) -> None:
     again = Reply(body={"results": [{"id": "1", "title": "x"}], "_links": {"next": "/x"}})
-    stub.answer = lambda seen: again if "/child/" in seen.path else wiki(seen)
+    stub.response = lambda seen: again if "/child/" in seen.path else wiki(seen)
     assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "protocol"
     assert len(stub.seen) == 3
 
@@ -215,7 +217,7 @@ def test_undownloadable_file_is_uploaded(
     stub: Stub, wiki: Wiki, source: Path, reply: Reply
 ) -> None:
     wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
-    stub.answer = lambda seen: reply if "/download/" in seen.path else wiki(seen)
+    stub.response = lambda seen: reply if "/download/" in seen.path else wiki(seen)
     assert Run(stub, page_id="7", attachments=file(source))()[0].changed
     assert not Run(stub, page_id="7", attachments=file(source))()[0].changed
 
@@ -224,10 +226,10 @@ def test_truncated_download_is_restarted(stub: Stub, wiki: Wiki, source: Path) -
     wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
     broken = [Reply(body=CONTENT, truncate=3)]
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         return broken.pop() if broken and "/download/" in seen.path else wiki(seen)
 
-    stub.answer = answer
+    stub.response = response
     run = Run(stub, retries=1, page_id="7", attachments=file(source))
     assert not run()[0].changed
     assert run.task.accounting.as_dict()["retries"] == 1
@@ -235,7 +237,7 @@ def test_truncated_download_is_restarted(stub: Stub, wiki: Wiki, source: Path) -
 
 def test_server_error_is_not_different_content(stub: Stub, wiki: Wiki, source: Path) -> None:
     wiki.pages["7"]["files"] = {"plan.txt": (1, CONTENT, "by hand")}
-    stub.answer = lambda seen: Reply(500) if "/download/" in seen.path else wiki(seen)
+    stub.response = lambda seen: Reply(500) if "/download/" in seen.path else wiki(seen)
     assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "server"
 
 
@@ -245,14 +247,14 @@ def test_lost_response_to_an_upload_is_verified(stub: Stub, wiki: Wiki, source: 
     assert wiki.pages["7"]["files"]["plan.txt"][0] == 1
     assert methods(stub) == ["GET", "GET", "POST", "GET"]
     source.write_bytes(b"other")
-    stub.answer = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
+    stub.response = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
     assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "network"
     assert methods(stub).count("POST") == 2
 
 
 def test_partial_upload_is_an_error(stub: Stub, wiki: Wiki, source: Path) -> None:
     short = Reply(body={"results": [{"id": "att1", "extensions": {"fileSize": 3}}]})
-    stub.answer = lambda seen: short if seen.method == "POST" else wiki(seen)
+    stub.response = lambda seen: short if seen.method == "POST" else wiki(seen)
     error = Run(stub, page_id="7", attachments=file(source)).fails()
     assert error.kind == "failed"
     assert f"stored 3 bytes, and {len(CONTENT)} were sent" in error.message
@@ -266,17 +268,17 @@ def test_new_page_gets_its_files_without_a_listing(stub: Stub, wiki: Wiki, sourc
 
 
 def test_file_attached_concurrently_is_accepted(stub: Stub, wiki: Wiki, source: Path) -> None:
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         reply = wiki(seen)
         if seen.method != "POST":
             return reply
         message = "Cannot add a new attachment with same file name as an existing attachment"
         return Reply(400, {"statusCode": 400, "message": message})
 
-    stub.answer = answer
+    stub.response = response
     assert Run(stub, page_id="7", attachments=file(source))()[0].changed
     wiki.pages["7"]["files"].clear()
-    stub.answer = lambda seen: Reply(400) if seen.method == "POST" else wiki(seen)
+    stub.response = lambda seen: Reply(400) if seen.method == "POST" else wiki(seen)
     assert Run(stub, page_id="7", attachments=file(source)).fails().kind == "rejected"
 
 

@@ -122,7 +122,7 @@ def test_title_search_without_bodies_is_followed_by_a_read(stub: Stub, wiki: Wik
             return Reply(body={**reply.body, "results": results})
         return reply
 
-    stub.answer = bare
+    stub.response = bare
     plan, result = Run(stub, space="REL", title="Notes", body="<p>old</p>")()
     assert not plan.changed
     assert methods(stub) == ["GET", "GET"]
@@ -214,7 +214,7 @@ def test_parent_below_the_page_is_rejected_before_any_write(
 
 @pytest.mark.parametrize("state", ["present", "absent"])
 def test_malformed_title_search_is_not_an_empty_result(stub: Stub, state: str) -> None:
-    stub.answer = lambda seen: Reply(body={"results": ["New"], "size": 1})
+    stub.response = lambda seen: Reply(body={"results": ["New"], "size": 1})
     error = Run(stub, space="REL", title="New", body="<p>1</p>", state=state).fails()
     assert error.kind == "protocol"
     assert methods(stub) == ["GET"]
@@ -224,14 +224,14 @@ def test_page_created_concurrently_is_accepted(stub: Stub, wiki: Wiki) -> None:
     options: dict[str, Any] = {"space": "REL", "title": "New", "body": "<p>1</p>"}
     other = page("<p>1</p>", id="50", title="New", parent=None, version=1)
 
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         if seen.method != "POST":
             return wiki(seen)
         wiki.pages["50"] = other
         message = "A page with this title already exists: A page already exists with the title New"
         return Reply(400, {"statusCode": 400, "message": message})
 
-    stub.answer = answer
+    stub.response = response
     assert Run(stub, **options)()[1]["page"]["id"] == "50"
     del wiki.pages["50"]
     other = page("<p>2</p>", id="50", title="New", parent=None, version=1)
@@ -266,7 +266,7 @@ def test_markdown_as_storage_format_gives_a_warning(stub: Stub, body: str, warne
 
 
 def test_failed_creation_is_not_retried(stub: Stub, wiki: Wiki) -> None:
-    stub.answer = lambda seen: Reply(cut=True) if seen.method == "POST" else wiki(seen)
+    stub.response = lambda seen: Reply(cut=True) if seen.method == "POST" else wiki(seen)
     error = Run(stub, space="REL", title="New", body="<p>1</p>").fails()
     assert error.kind == "network"
     assert methods(stub).count("POST") == 1
@@ -308,7 +308,7 @@ def test_unknown_space_or_server_is_not_absent(stub: Stub, wiki: Wiki) -> None:
     error = Run(stub, space="TYPO", title="Notes", state="absent").fails()
     assert (error.kind, "no space TYPO" in error.message) == ("not_found", True)
     assert len(stub.seen) == 2
-    stub.answer = lambda seen: Reply(404, "<html><h1>Not here</h1></html>")
+    stub.response = lambda seen: Reply(404, "<html><h1>Not here</h1></html>")
     ways: list[dict[str, Any]] = [{"page_id": "7"}, {"space": "REL", "title": "Notes"}]
     for options in ways:
         assert Run(stub, state="absent", **options).fails().kind == "not_found"
@@ -321,7 +321,7 @@ def test_pattern_as_absent_title_is_rejected(stub: Stub, wiki: Wiki) -> None:
 
 def test_terse_404_of_a_wiki_means_absent(stub: Stub, wiki: Wiki) -> None:
     listed = Reply(body={"results": []})
-    stub.answer = lambda seen: Reply(404, {}) if "/content/9" in seen.path else listed
+    stub.response = lambda seen: Reply(404, {}) if "/content/9" in seen.path else listed
     assert not Run(stub, page_id="9", state="absent")()[0].changed
 
 
@@ -386,7 +386,7 @@ def test_page_that_is_not_current_is_a_conflict(stub: Stub, wiki: Wiki, status: 
         "title": "Notes",
         "version": {"number": 1},
     }
-    stub.answer = lambda seen: Reply(body=content)
+    stub.response = lambda seen: Reply(body=content)
     assert Run(stub, page_id="7", body="<p>new</p>").fails().kind == "conflict"
     assert methods(stub) == ["GET"]
 
@@ -474,7 +474,9 @@ def test_login_page_in_response_to_a_save_is_an_auth_error(stub: Stub, wiki: Wik
 
 
 def test_removed_interface_names_its_successor(stub: Stub, wiki: Wiki) -> None:
-    stub.answer = lambda seen: Reply(410, {"message": "This deprecated endpoint has been removed"})
+    stub.response = lambda seen: Reply(
+        410, {"message": "This deprecated endpoint has been removed"}
+    )
     error = Run(stub, page_id="7", body="").fails()
     assert (error.kind, error.status) == ("not_found", 410)
     assert "deprecated endpoint has been removed; its successor is api/v2/pages" in error.message

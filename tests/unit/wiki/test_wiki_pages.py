@@ -92,11 +92,11 @@ def test_failed_page_does_not_stop_the_others(stub: Stub, wiki: Wiki, *, read_on
 
 
 def test_failed_write_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> None:
-    def answer(seen: Any) -> Reply:
+    def response(seen: Any) -> Reply:
         forbidden = seen.method == "PUT" and seen.path.endswith("/7")
         return Reply(403, {"message": "No"}) if forbidden else wiki(seen)
 
-    stub.answer = answer
+    stub.response = response
     listed = [*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8"))]
     error = Run(stub, pages=listed).fails()
     assert (error.kind, error.status) == ("permission", 403)
@@ -105,7 +105,7 @@ def test_failed_write_does_not_stop_the_others(stub: Stub, wiki: Wiki) -> None:
 
 
 def test_finally_rejected_write_stops_the_others(stub: Stub, wiki: Wiki) -> None:
-    stub.answer = lambda seen: Reply(429) if seen.method == "PUT" else wiki(seen)
+    stub.response = lambda seen: Reply(429) if seen.method == "PUT" else wiki(seen)
     listed = [*({"page_id": name, "body": "<p>new</p>"} for name in ("7", "8"))]
     error = Run(stub, pages=listed, parallel=1).fails()
     assert error.kind == "rate_limited"
@@ -115,7 +115,7 @@ def test_finally_rejected_write_stops_the_others(stub: Stub, wiki: Wiki) -> None
 
 @pytest.mark.parametrize(("reply", "kind"), [(Reply(401), "auth"), (Reply(cut=True), "network")])
 def test_unavailable_server_is_asked_once(reply: Reply, kind: str) -> None:
-    with Stub(answer=lambda seen: reply) as stub:
+    with Stub(response=lambda seen: reply) as stub:
         error = Run(stub, pages=THREE[:2]).fails()
     assert error.kind == kind
     assert error.message.startswith("2 of 2 pages failed")
@@ -225,6 +225,6 @@ def test_missing_title_search_is_reported(stub: Stub, wiki: Wiki) -> None:
     wiki.pages["7"]["status"] = "trashed"
     shown = {"id": "7", "title": "x", "version": {"number": 1}, "status": "trashed"}
     shown["body"] = {"storage": {"value": ""}}
-    stub.answer = lambda seen: Reply(body=shown)
+    stub.response = lambda seen: Reply(body=shown)
     with pytest.raises(ToolchainError, match="not visible"):
         read(stub, page_id="7")

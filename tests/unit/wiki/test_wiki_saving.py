@@ -19,7 +19,7 @@ from tests.unit.wiki.server import Wiki, page
 def test_saved_page_is_unchanged_and_every_edit_is_saved() -> None:
     wiki = Wiki(page(space=SPACE))
     wiki.saved = lambda body: rewrite(body, SPACE)
-    with Stub(answer=wiki) as stub:
+    with Stub(response=wiki) as stub:
 
         @settings(max_examples=40, deadline=None)
         @given(BODIES, st.integers(0, 2**32).map(random.Random))

@@ -75,7 +75,7 @@ def test_next_link_may_be_a_header() -> None:
 
 @pytest.mark.parametrize("following", ["/wiki/api/v2/x?start=25", "/wiki/api/v2/x?cursor=same"])
 def test_incomplete_list_is_an_error(following: str) -> None:
-    stub = Stub(answer=lambda seen: part("one", following))
+    stub = Stub(response=lambda seen: part("one", following))
     with stub, pytest.raises(ToolchainError) as caught:
         client(stub).labels("reading", "7")
     assert caught.value.kind == "protocol"
@@ -205,10 +205,10 @@ def test_errors_of_version_2_are_parsed(entry: Mapping[str, Any], text: str) -> 
     ],
 )
 def test_malformed_page_is_a_protocol_error(odd: Any) -> None:
-    def answer(seen: Seen) -> Reply:
+    def response(seen: Seen) -> Reply:
         return SPACES if "spaces" in seen.path else Reply(body=json.dumps(odd))
 
-    with Stub(answer=answer) as stub, pytest.raises(ToolchainError) as caught:
+    with Stub(response=response) as stub, pytest.raises(ToolchainError) as caught:
         client(stub).require("reading", "7", None)
     assert caught.value.kind == "protocol"
 
