@@ -17,15 +17,16 @@ from tools import tree
 Direction: TypeAlias = Literal["dependencies", "dependents"]
 
 
-def closure(paths: Iterable[str], direction: Direction) -> set[str]:
+def closure(paths: Iterable[str], direction: Direction, *, steps: int = -1) -> set[str]:
     """Return files, given as paths in the repository, with those that they import or that import
-    them, at any number of removes.
+    them, at any number of removes, or at most `steps`.
     """
-    known, reached, waiting = _graph(direction), set(paths), list(paths)
-    while waiting:
-        new = set(known.get(waiting.pop(), [])) - reached
-        reached |= new
-        waiting += new
+    known, reached = _graph(direction), set(paths)
+    new = reached
+    while new and steps:
+        new = {each for path in new for each in known.get(path, ())} - reached
+        reached = reached | new
+        steps -= 1
     return reached
 
 

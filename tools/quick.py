@@ -6,8 +6,9 @@
 
 Tests are found through imports: unit tests that directly or indirectly import a changed file,
 contract cases of the modules that do, and tests of the changed service that name such a module. A
-changed role has its Molecule scenario, and tests that are named after it. Tests of several services
-(releases, examples, documentation) are left to `make test`.
+changed role has its Molecule scenario, and tests that are named after it. If a change reaches many
+modules, only the tests of its package and a sample of the contract run. Tests of several services
+(releases, examples, documentation) are left to `make test`. All commands run side by side.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools import imports, tree
 
 #: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
 _MAX_MODULES = 12
+#: The module whose contract cases run after such a change.
+_SAMPLE = "tracker_version"
+_CASES = tree.ROOT / "tests" / "contract" / "cases"
 #: Tests that compare files of all kinds: generated files, citations, imports, roles.
 _ALWAYS = tuple(
     f"tests/unit/test_{name}.py" for name in ("architecture", "citations", "metadata", "roles")
@@ -48,17 +53,38 @@ def _git(*arguments: str) -> str:
 
 
 def tests(paths: set[str]) -> tuple[list[str], list[str]]:
-    """Return the test files to run, and the modules whose contract cases must run."""
+    """Return the test files and the contract cases to run."""
     reached = imports.closure(paths, "dependents")
-    modules = sorted(Path(path).stem for path in reached if path.startswith("plugins/modules/"))
-    modules = modules if len(modules) <= _MAX_MODULES else []
-    there = {path for path in paths if (tree.ROOT / path).exists()}
-    cases = {Path(path).stem for path in there if path.startswith("tests/contract/cases/")}
+    modules = {Path(path).stem for path in reached if path.startswith("plugins/modules/")}
+    if len(modules) > _MAX_MODULES:
+        modules, reached = {_SAMPLE}, _near(paths, reached)
+    cases = {path for path in _CASES.glob("*.yml") if _module_of(path) in modules}
+    cases |= {tree.ROOT / path for path in paths if (tree.ROOT / path).parent == _CASES}
     found = {path for path in reached if re.match(r"tests/unit/(.*/)?test_", path)}
     found |= {path for path in paths if re.match(r"tests/.*/test_", path)}
     found |= {*_naming(modules, paths), *(_ALWAYS if paths else ())}
     existing = sorted(path for path in found if (tree.ROOT / path).exists())
-    return existing, sorted({*modules, *cases})
+    return existing, sorted(path.stem for path in cases if path.exists())
+
+
+def _module_of(case: Path) -> str:
+    found = re.search(r"^module: (\w+)$", case.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _near(paths: set[str], reached: set[str]) -> set[str]:
+    """Return the reached tests of the changed packages, and other tests that import the change
+    directly, without those of the services.
+    """
+    folders = {f"tests/unit/{service}" for service in _services(paths)} | {"tests/unit"}
+    direct = imports.closure(paths, "dependents", steps=1)
+    near = {path for path in reached if str(Path(path).parent) in folders}
+    return {path for path in near if path in direct or Path(path).parent.name != "unit"}
+
+
+def _services(paths: set[str]) -> set[str]:
+    """Return the services of the changed packages; `core` counts as one."""
+    return {path.split("/")[2] for path in paths if path.startswith("plugins/module_utils/")}
 
 
 def roles(paths: set[str]) -> list[str]:
@@ -66,15 +92,14 @@ def roles(paths: set[str]) -> list[str]:
     return sorted({path.split("/")[1] for path in paths if path.startswith("roles/")})
 
 
-def _naming(modules: list[str], paths: set[str]) -> Iterator[str]:
+def _naming(modules: set[str], paths: set[str]) -> Iterator[str]:
     """Yield tests of the changed services, and of sandboxes, that name one of the modules."""
-    services = {path.split("/")[2] for path in paths if path.startswith("plugins/module_utils/")}
     served = {path.split("/")[1] for path in paths if path.startswith("sandbox/")}
     patterns = [f"tests/integration/sandbox/test_sandbox_{name}*.py" for name in served]
     patterns += [f"tests/integration/*/test_{name}*.py" for name in roles(paths)]
     for pattern in patterns:
         yield from (str(path.relative_to(tree.ROOT)) for path in tree.ROOT.glob(pattern))
-    for service in services if modules else ():
+    for service in _services(paths) if modules else ():
         for path in tree.ROOT.glob(f"tests/[iu]n*/{service}/test_*.py"):
             if re.search(rf"\b({'|'.join(modules)})\b", path.read_text(encoding="utf-8")):
                 yield str(path.relative_to(tree.ROOT))
@@ -86,26 +111,44 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="only print the tests")
     only_list = parser.parse_args().list
     paths = changed()
-    files, modules = tests(paths)
+    files, cases = tests(paths)
     print(f"{len(paths)} files changed; {len(files)} test files", *files, sep="\n  ")
-    print(f"contract cases of {', '.join(modules) or 'no module'}", flush=True)
+    print(f"contract cases: {', '.join(cases) or 'none'}", flush=True)
     if only_list:
         return 0
-    programs = Path(sys.executable).parent
     # importlib: tests of several layers may have files of the same name
     pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib", "-n", "2")
-    commands = [*_STATIC, (*pytest, "--dist", "loadfile", *files)] if files else list(_STATIC)
-    if modules:
-        commands.append(("pytest", "-q", "tests/contract", "-k", " or ".join(modules)))
+    commands: list[tuple[str, ...]] = list(_STATIC)
+    if cases:
+        # Without the brackets, ci_job would also select ci_job_build.
+        chosen = " or ".join(f"[{case}] or [{case}-" for case in cases)
+        commands.append(("pytest", "-q", "tests/contract", "-k", chosen))
+    if files:
+        commands.append((*pytest, "--dist", "loadfile", *files))
     scenarios = [f"molecule-{role}" for role in roles(paths)]
     if scenarios:
         commands.append(("python", "-m", "tools.check", *scenarios))
-    failed = 0
-    for program, *arguments in commands:
-        done = subprocess.run([programs / program, *arguments], cwd=tree.ROOT, check=False)
-        failed += done.returncode != 0
-    print("all passed" if not failed else f"{failed} of {len(commands)} commands failed")
-    return int(failed != 0)
+    with ThreadPoolExecutor(len(commands)) as pool:
+        passed = list(pool.map(_passes, commands))
+    failed = [command for command, ok in zip(commands, passed, strict=True) if not ok]
+    lines = [f"failed: {' '.join(command)[:100]}" for command in failed]
+    print(*(lines or ["all passed"]), sep="\n")
+    return int(bool(failed))
+
+
+def _passes(command: Sequence[str]) -> bool:
+    """Run a command, and print its output at its end."""
+    program = Path(sys.executable).parent / command[0]
+    done = subprocess.run(
+        [program, *command[1:]],
+        cwd=tree.ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    print(done.stdout, end="", flush=True)
+    return done.returncode == 0
 
 
 if __name__ == "__main__":

@@ -7,23 +7,29 @@ from tools import quick
 
 
 def test_module_selects_its_unit_contract_and_integration_tests() -> None:
-    files, modules = quick.tests({"plugins/module_utils/tracker/projects/tracker_version.py"})
-    assert "tracker_version" in modules
+    files, cases = quick.tests({"plugins/module_utils/tracker/projects/tracker_version.py"})
+    assert "tracker_version" in cases
     assert "tests/integration/tracker/test_tracker_version.py" in files
     assert not any("/wiki/" in file or "/release/" in file for file in files)
 
 
 def test_helper_selects_modules_that_import_it_indirectly() -> None:
-    files, modules = quick.tests({"plugins/module_utils/wiki/client.py"})
-    assert {"wiki_page", "wiki_tree"} <= set(modules)
+    files, cases = quick.tests({"plugins/module_utils/wiki/client.py"})
+    assert {"wiki_page", "wiki_tree"} <= set(cases)
     assert "tests/unit/wiki/test_wiki_page.py" in files
 
 
-def test_core_selects_unit_tests_only() -> None:
-    files, modules = quick.tests({"plugins/module_utils/core/errors.py"})
-    assert modules == []
-    assert files
-    assert all(file.startswith("tests/unit/") for file in files)
+def test_core_selects_its_unit_tests_and_a_sample_of_the_contract() -> None:
+    files, cases = quick.tests({"plugins/module_utils/core/module/input_check.py"})
+    assert cases == ["tracker_version"]
+    assert {"tests/unit/core/test_runner.py", "tests/unit/test_slips.py"} <= set(files)
+    assert all(file.startswith(("tests/unit/core/", "tests/unit/test_")) for file in files)
+    assert "tests/unit/test_new_module.py" not in files
+
+
+def test_case_of_another_module_with_the_same_beginning_is_not_selected() -> None:
+    _files, cases = quick.tests({"plugins/modules/ci_job.py"})
+    assert cases == ["ci_job", "ci_job_copy"]
 
 
 def test_sandbox_selects_tests_of_its_service() -> None:
@@ -33,10 +39,10 @@ def test_sandbox_selects_tests_of_its_service() -> None:
 
 
 def test_changed_test_is_selected_and_deleted_file_is_not() -> None:
-    files, modules = quick.tests({"tests/unit/test_quick.py", "tests/unit/test_gone.py"})
+    files, cases = quick.tests({"tests/unit/test_quick.py", "tests/unit/test_gone.py"})
     assert "tests/unit/test_quick.py" in files
     assert "tests/unit/test_gone.py" not in files
-    assert modules == []
+    assert cases == []
 
 
 def test_changed_case_is_selected() -> None:
