@@ -83,6 +83,11 @@ def main(arguments: list[str] | None = None) -> int:
     for path, text in written.items():
         (ROOT / path).write_text(text, encoding="utf-8")
         print(path, flush=True)
+    # The names decide about the order of imports and about line breaks.
+    code = [str(path) for path in written if path.suffix == ".py"]
+    ruff = str(Path(sys.executable).parent / "ruff")
+    for command in (["check", "--fix", "--select=I"], ["format"]):
+        subprocess.run([ruff, *command, "--quiet", *code], cwd=ROOT, check=True)
     subprocess.run([sys.executable, "-m", "tools.generated"], cwd=ROOT, check=True)
     print(f"Replace each {MARK}, then: python -m tools.module_check {options.module}")
     return 0

@@ -79,6 +79,13 @@ def test_check_lists_the_gaps_of_an_empty_module(trial: Trial) -> None:
     }
 
 
+def test_files_pass_ruff(trial: Trial) -> None:
+    assert trial.run("tools.new_module", "ci_queue").returncode == 0
+    for command in (["check"], ["format", "--check"]):
+        done = trial.run("ruff", *command, ".")
+        assert done.returncode == 0, done.stdout
+
+
 def test_of_an_empty_module_fails(trial: Trial) -> None:
     ran = trial.run("pytest", "-q", "tests/unit/wiki/test_wiki_label.py")
     assert ran.returncode == 1
