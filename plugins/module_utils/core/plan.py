@@ -101,17 +101,17 @@ class Predicting(Protocol):
 class Comparison(Protocol):
     """A function that compares a field."""
 
-    def __call__(self, current: Any, wanted: Any) -> tuple[bool, Any]:
-        """Return whether `current` satisfies `wanted`, and the value after the task."""
+    def __call__(self, current: Any, desired: Any) -> tuple[bool, Any]:
+        """Return whether `current` satisfies `desired`, and the value after the task."""
 
 
-def exact(current: Any, wanted: Any) -> tuple[bool, Any]:
-    return bool(current == wanted), wanted
+def exact(current: Any, desired: Any) -> tuple[bool, Any]:
+    return bool(current == desired), desired
 
 
-def unordered(current: Any, wanted: Any) -> tuple[bool, Any]:
+def unordered(current: Any, desired: Any) -> tuple[bool, Any]:
     """Compare lists without regard to order and repetitions."""
-    return sorted(set(map(_key, current or []))) == sorted(set(map(_key, wanted))), wanted
+    return sorted(set(map(_key, current or []))) == sorted(set(map(_key, desired))), desired
 
 
 def _key(value: Any) -> str:
@@ -182,5 +182,5 @@ class ReadOnly:
 
 def without_none(values: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
     """Return the entries of `values`, or those in `names`, that are not `None`."""
-    wanted: Sequence[str] = list(values) if names is None else list(names)
-    return {name: values[name] for name in wanted if values.get(name) is not None}
+    chosen: Sequence[str] = list(values) if names is None else list(names)
+    return {name: values[name] for name in chosen if values.get(name) is not None}

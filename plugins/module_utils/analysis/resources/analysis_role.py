@@ -90,10 +90,10 @@ class AnalysisRoleOptions(RoleEntry):
     force: bool = False
 
 
-def _compare_permissions(current: Any, wanted: Any) -> tuple[bool, Any]:
+def _compare_permissions(current: Any, desired: Any) -> tuple[bool, Any]:
     """Compare the given permissions only; a permission that the server omits is not granted."""
     before: Mapping[str, bool] = current or {}
-    differing = {name: value for name, value in wanted.items() if before.get(name, False) != value}
+    differing = {name: value for name, value in desired.items() if before.get(name, False) != value}
     return not differing, {**before, **differing}
 
 

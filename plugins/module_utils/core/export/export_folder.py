@@ -53,31 +53,31 @@ class ExportFolder:
         self._folder, self._overwrite, self._warn = folder, overwrite, warn
         self._list = f".export-{service}.json"
         self._known: dict[str, set[str]] = {}
-        self._wanted: dict[str, FileContent] = {}
+        self._desired: dict[str, FileContent] = {}
         self._changes: list[FileChange] = []
 
-    def compare(self, wanted: Mapping[str, str | FileContent]) -> list[FileChange]:
-        """Return the changes that lead to the files in `wanted`, by relative path.
+    def compare(self, desired: Mapping[str, str | FileContent]) -> list[FileChange]:
+        """Return the changes that lead to the files in `desired`, by relative path.
 
         Raises `conflict` if a change would replace a file that the export did not write.
         """
-        self._wanted = {
+        self._desired = {
             path: one if isinstance(one, FileContent) else FileContent.of(one.encode("utf-8"))
-            for path, one in wanted.items()
+            for path, one in desired.items()
         }
         self._known = self._read_list()
-        paths = [*self._wanted, *(path for path in self._known if path not in self._wanted)]
+        paths = [*self._desired, *(path for path in self._known if path not in self._desired)]
         at = places(self._folder, [self._list, *paths])
         now = {path: FileContent.at(at[path]) for path in paths}
         foreign = [path for path in paths if self._is_foreign(path, now[path])]
-        self._refuse([path for path in foreign if path in self._wanted])
+        self._refuse([path for path in foreign if path in self._desired])
         for path in foreign:
-            if path not in self._wanted:
+            if path not in self._desired:
                 self._warn(f"{path} is kept: it was changed since its export")
         self._changes = [
-            FileChange(path, now[path], self._wanted.get(path))
+            FileChange(path, now[path], self._desired.get(path))
             for path in paths
-            if path in self._wanted or (now[path] is not None and path not in foreign)
+            if path in self._desired or (now[path] is not None and path not in foreign)
         ]
         return self._changes
 
@@ -91,14 +91,14 @@ class ExportFolder:
     @property
     def _digests(self) -> dict[str, set[str]]:
         """Return the digests for the list of files."""
-        return {path: {one.digest} for path, one in self._wanted.items()}
+        return {path: {one.digest} for path, one in self._desired.items()}
 
     def write(self) -> None:
         """Write the changes. An interrupted export can be repeated."""
         at = places(self._folder, [self._list, *(change.path for change in self._changes)])
-        wanted = self._digests
+        desired = self._digests
         make_folders(self._folder)
-        both = {path: {*wanted.get(path, ()), *self._known.get(path, ())} for path in at}
+        both = {path: {*desired.get(path, ()), *self._known.get(path, ())} for path in at}
         self._write_list(at[self._list], {path: both[path] for path in both if both[path]})
         for change in self._changes:
             if change.action == "deleted":
@@ -108,12 +108,12 @@ class ExportFolder:
                 with atomic_write(at[change.path]) as file:
                     for block in change.after.blocks():
                         file.write(block)
-        self._write_list(at[self._list], wanted)
+        self._write_list(at[self._list], desired)
 
     def _is_foreign(self, path: str, now: FileContent | None) -> bool:
         """Return whether a file has neither the new content nor that of an earlier export."""
-        wanted = self._wanted.get(path)
-        if now is None or (wanted is not None and now.digest == wanted.digest):
+        desired = self._desired.get(path)
+        if now is None or (desired is not None and now.digest == desired.digest):
             return False
         return now.digest not in self._known.get(path, ())
 

@@ -137,14 +137,14 @@ def run(
     parsed = typed_options.parse(options, module.params)
     failed: ToolchainError | None = None
     try:
-        wanted = operation(task, parsed)
-        plan = wanted.plan()
+        prepared = operation(task, parsed)
+        plan = prepared.plan()
         sealing = _sealing(module, options, task)
         if sealing is not None:
-            plan = sealing.hold(wanted, plan, parsed, check_mode=module.check_mode)
-        applied = wanted.apply(plan) if _must_apply(wanted, plan, module.check_mode) else {}
-        if module.check_mode and plan.changed and isinstance(wanted, Predicting):
-            wanted.predict(plan)
+            plan = sealing.hold(prepared, plan, parsed, check_mode=module.check_mode)
+        applied = prepared.apply(plan) if _must_apply(prepared, plan, module.check_mode) else {}
+        if module.check_mode and plan.changed and isinstance(prepared, Predicting):
+            prepared.predict(plan)
         values = {**_values(plan, applied, module.with_diff), **_values_for_reports(sealing)}
     except ToolchainError as error:
         failed = error

@@ -164,18 +164,18 @@ def _for_server(name: str, value: Any) -> Any:
     return ",".join(value) if name == "excludes" else value
 
 
-def _included(current: Any, wanted: Any) -> tuple[bool, Any]:
-    return (current or [_EVERYTHING]) == (wanted or [_EVERYTHING]), wanted
+def _included(current: Any, desired: Any) -> tuple[bool, Any]:
+    return (current or [_EVERYTHING]) == (desired or [_EVERYTHING]), desired
 
 
-def _member_list(current: Any, wanted: Any) -> tuple[bool, Any]:
+def _member_list(current: Any, desired: Any) -> tuple[bool, Any]:
     by_url = {each["url"].rstrip("/"): each["enabled"] for each in current or []}
-    return by_url == {each["url"].rstrip("/"): each["enabled"] for each in wanted}, wanted
+    return by_url == {each["url"].rstrip("/"): each["enabled"] for each in desired}, desired
 
 
-def _merged(current: Any, wanted: Any) -> tuple[bool, Any]:
+def _merged(current: Any, desired: Any) -> tuple[bool, Any]:
     """Compare the given members of a mapping only; the others stay."""
-    after = merge(current, wanted)
+    after = merge(current, desired)
     return after == current, after
 
 

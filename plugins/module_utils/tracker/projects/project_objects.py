@@ -169,9 +169,9 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFC", name.strip()).casefold()
 
 
-def same_lines(current: Any, wanted: Any) -> tuple[bool, Any]:
+def same_lines(current: Any, desired: Any) -> tuple[bool, Any]:
     """Compare strings without the changes that servers make to line ends."""
-    return plain_lines(current or "") == plain_lines(wanted), wanted
+    return plain_lines(current or "") == plain_lines(desired), desired
 
 
 def as_permission(error: ToolchainError) -> ToolchainError:

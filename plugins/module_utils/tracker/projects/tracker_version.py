@@ -310,8 +310,8 @@ class TrackerVersionOperation:
             )
 
 
-def _same_day(current: Any, wanted: Any) -> tuple[bool, Any]:
-    day = None if wanted == NO_DATE else wanted
+def _same_day(current: Any, desired: Any) -> tuple[bool, Any]:
+    day = None if desired == NO_DATE else desired
     return current == day, day
 
 
