@@ -165,6 +165,16 @@ class Servers:
             if (row.get("description") or row["name"]).startswith(f"toolchain:{name}:")
         ]
 
+    def steps(self, since: int) -> list[str]:
+        """Return the steps of a rotation after a mark, in the order of their writes."""
+        names = {"/build": "prove", "redential": "distribute", "/revoke": "revoke"}
+        found: list[str] = []
+        for write in self.sandbox.requests(since=since, writes=True):
+            other = "revoke" if write["method"] == "DELETE" else "create"
+            step = next((names[part] for part in names if part in write["path"]), other)
+            found += [step] if found[-1:] != [step] else []
+        return found
+
     def held(self) -> list[str]:
         """Return the ids of the tokens in the descriptions of the credentials that exist."""
         found = []
@@ -221,8 +231,10 @@ def test_login_is_rotated_and_then_unchanged(fresh: Fresh, tmp_path: Path, issue
     checked = servers.run("--check")
     assert checked.code == 0, checked.output
     assert (servers.tokens(), servers.held()) == ([old], [])
+    begin = servers.sandbox.mark()
     run = servers.run()
     assert run.code == 0, run.output
+    assert servers.steps(begin) == ["create", "distribute", "prove", "revoke"]
     (token,) = servers.tokens()
     assert token != old
     assert servers.held() == [token, token]
@@ -361,12 +373,31 @@ def test_failed_proof_revokes_nothing(servers: Servers) -> None:
     assert servers.tokens() == [new]
 
 
-def test_missing_folder_creates_nothing(servers: Servers) -> None:
+def test_missing_place_or_invalid_input_creates_nothing(servers: Servers) -> None:
     servers.add_token()
-    run = servers.run(login_rotation_credentials=[{"id": "x", "folder": "nowhere"}])
-    assert run.code == 2
-    assert len(servers.tokens()) == 1
-    assert servers.run(login_rotation_credentials=[]).code == 2
+    begin = servers.sandbox.mark()
+    places: list[tuple[dict[str, Any], str]] = [
+        ({"credentials": [{"id": "x", "folder": "nowhere"}]}, "nowhere"),
+        ({"credentials": [{"id": "x", "domain": "nowhere"}]}, "nowhere"),
+        ({"proof": {"job": "nowhere"}}, "nowhere"),
+        ({"credentials": []}, "login_rotation_credentials is empty"),
+        ({"credentials": "deployer"}, "login_rotation_credentials"),
+        ({"credentials": [{"id": "x", "usrname": "y"}]}, "usrname"),
+        ({"proof": "nowhere"}, "login_rotation_proof"),
+        ({"renew_befor": "14d"}, "login_rotation_renew_before"),
+    ]
+    for changes, words in places:
+        run = servers.run(**{f"login_rotation_{name}": one for name, one in changes.items()})
+        assert run.code == 2, words
+        assert words in run.output
+    assert servers.steps(begin) == []
+
+
+def test_nothing_is_built_without_a_proof(servers: Servers) -> None:
+    begin = servers.sandbox.mark()
+    run = servers.run(login_rotation_proof=None)
+    assert run.code == 0, run.output
+    assert servers.steps(begin) == ["create", "distribute"]
 
 
 def test_reason_of_a_refused_token_is_shown(servers: Servers) -> None:
