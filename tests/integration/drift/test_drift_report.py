@@ -153,14 +153,17 @@ def test_role_that_rejects_its_variables_is_a_finding(fresh: Fresh, tmp_path: Pa
 
 def test_enforce_reports_its_changes_and_then_none(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
-    run = _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "{{ 'en' ~ 'forced' }}"})
+    output = {**CONFIG, "drift_output": "github"}
+    run = _run(sandbox, tmp_path, "enforce", {**output, "drift_report": "{{ 'en' ~ 'forced' }}"})
     assert "3 of 4 objects were changed on 1 of 1 server." in run.output
+    assert run.output.count("::warning title=analysis") == 3
     changed = _read(tmp_path / "enforced")
     assert (changed["check"], changed["counts"]) == (
         False,
         {"ok": 1, "drift": 3, "failed": 0, "ignored": 0},
     )
-    _run(sandbox, tmp_path, "enforce", {**CONFIG, "drift_report": "enforced"})
+    run = _run(sandbox, tmp_path, "enforce", {**output, "drift_report": "enforced"})
+    assert "::" not in run.output
     assert _read(tmp_path / "enforced")["counts"] == {
         "ok": 3,
         "drift": 0,
@@ -283,6 +286,8 @@ def test_stats_contain_findings_with_both_sides(fresh: Fresh, tmp_path: Path) ->
     assert '"drift_findings"' in reported
     assert '"name": "quality"' in reported
     assert '"status": "drift"' in reported
+    # without the folder of a report
+    assert '"drift_plan"' in reported
 
 
 def test_playbook_needs_no_configuration(fresh: Fresh, tmp_path: Path) -> None:
@@ -365,6 +370,9 @@ def test_second_night_separates_new_persistent_resolved_and_ignored_findings(
     ]
     assert [one["name"] for one in reported["drift_mended"]] == ["eve"]
     assert reported["drift_result"] == report["result"] == "differs"
+    plan = json.loads((tmp_path / "drift/plan.json").read_text("utf-8"))
+    assert reported["drift_plan"] == plan
+    assert [entry["name"] for entry in plan["entries"]] == ["quality"]
     fine = {**variables, "drift_ignore": [*accept, {"kind": "group"}]}
     assert "Result: as wanted" in _run(sandbox, tmp_path, "drift", fine).output
 
@@ -424,7 +432,9 @@ def test_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
     ]
     assert "group quality: differs in users" in (tmp_path / "summary.md").read_text("utf-8")
     wrong = {**CONFIG, "drift_output": "gitlab"}
-    run = _run(fresh("real"), tmp_path, "enforce", wrong, code=2, settings=quiet)
+    begin = sandbox.mark()
+    run = _run(sandbox, tmp_path, "enforce", wrong, code=2, settings=quiet)
+    assert sandbox.requests(since=begin) == []
     assert "! task" in run.output
     assert "drift_output is one of text, github, not 'gitlab'." in run.output
     assert "PLAY" not in run.output
