@@ -233,7 +233,9 @@ class CallbackModule(CallbackBase):
         if self._recorder.folder is not None:
             return self._recorder.folder
         named = self._settings.get("drift_report") or os.environ.get("TOOLCHAIN_REPORT")
-        return self._folder / Path(str(named)).expanduser() if named else None
+        if not named or not writing.is_path(named):  # the playbooks reject other values
+            return None
+        return self._folder / Path(str(named)).expanduser()
 
 
 def _today() -> date:

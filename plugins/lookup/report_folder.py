@@ -48,4 +48,10 @@ class LookupModule(LookupBase):
     ) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
         lookups.require_terms(terms, "a folder")
-        return [writing.problem(writing.resolved(term, variables or {})) for term in terms]
+        return [_problem(term, variables or {}) for term in terms]
+
+
+def _problem(term: Any, variables: dict[str, Any]) -> str:
+    if not writing.is_path(term):
+        return f"Cannot write the report to '{term}': it is not a path. Name a folder."
+    return writing.problem(writing.resolved(str(term), variables))

@@ -19,8 +19,12 @@ options:
     required: true
   output:
     description: Value of the variable C(drift_output), V(text) or V(github).
-    type: str
+    type: raw
     default: text
+  fail:
+    description: Value of the variable C(drift_fail), a boolean.
+    type: raw
+    default: false
 """
 
 EXAMPLES = r"""
@@ -42,6 +46,7 @@ _raw:
 
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.lookup import LookupBase
 
 from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
@@ -54,12 +59,17 @@ class LookupModule(LookupBase):
     ) -> list[str]:
         self.set_options(var_options=variables, direct=kwargs)
         lookups.require_terms(terms, "the settings of a report")
-        return [_problem(term, self.get_option("output")) for term in terms]
+        output, fail = self.get_option("output"), self.get_option("fail")
+        return [_problem(term, output, fail) for term in terms]
 
 
-def _problem(entries: Any, output: str) -> str:
+def _problem(entries: Any, output: Any, fail: Any) -> str:
     if output not in terminal.OUTPUTS:
         return f"drift_output is one of {', '.join(terminal.OUTPUTS)}, not '{output}'."
+    try:
+        boolean(fail)
+    except TypeError:
+        return f"drift_fail is true or false, not '{fail}'."
     try:
         ignored.parse(entries)
     except ignored.IgnoreError as error:

@@ -31,8 +31,8 @@ options:
     description: The salt of the digests, which V(start) has returned.
     type: str
   key:
-    description: Key of the seal.
-    type: str
+    description: Key of the seal, a string.
+    type: raw
   max_age:
     description: Maximum age of O(plan), such as V(2d), V(26h) or V(30m).
     type: str
@@ -107,8 +107,14 @@ class LookupModule(LookupBase):
         raise AnsibleError(message)
 
     def _seal(self, variables: dict[str, Any]) -> dict[str, Any]:
-        key = self.get_option("key") or None
-        return sealed.make(_found(), self.get_option("salt"), key, _hosts(variables))
+        return sealed.make(_found(), self.get_option("salt"), self._key(), _hosts(variables))
+
+    def _key(self) -> str | None:
+        """Return the key; Ansible would show an invalid value of an option of type `str`."""
+        key = self.get_option("key")
+        if isinstance(key, Mapping | list | tuple):
+            raise AnsibleError("The key of a sealed plan is a string.")
+        return str(key) if key else None
 
     def _open(self, variables: dict[str, Any]) -> dict[str, Any]:
         rest, limit = self.get_option("rest"), self.get_option("max_age")
@@ -120,7 +126,7 @@ class LookupModule(LookupBase):
         for each in plans.plans:
             sealed.verify(
                 each,
-                key=self.get_option("key") or None,
+                key=self._key(),
                 max_age=max_age,
                 at=datetime.now(timezone.utc),
                 configured=configured,

@@ -189,6 +189,19 @@ def test_invalid_entry_is_reported(given: Any, words: str) -> None:
     assert problem_of([given])[0].startswith("drift_ignore")
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"output": ["github"]}, "drift_output is one of text, github, not '['github']'."),
+        ({"fail": "ture"}, "drift_fail is true or false, not 'ture'."),
+        ({"fail": 1.5}, "drift_fail is true or false, not '1.5'."),
+        ({"fail": "yes"}, ""),
+    ],
+)
+def test_invalid_settings_are_reported(given: dict[str, Any], words: str) -> None:
+    assert problem_of([[]], **given) == [words]
+
+
 def test_expired_or_too_broad_entries_give_a_warning() -> None:
     today = date(2026, 11, 24)
     entries = ignored.parse(
@@ -209,7 +222,7 @@ def test_expired_or_too_broad_entries_give_a_warning() -> None:
 def problem_of(terms: list[Any], **options: Any) -> list[str]:
     lookup = report_settings.LookupModule()
     lookup.set_options = lambda **_given: None
-    lookup.get_option = {"output": "text", **options}.get
+    lookup.get_option = {"output": "text", "fail": False, **options}.get
     return lookup.run(terms)
 
 

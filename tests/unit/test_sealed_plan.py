@@ -277,9 +277,9 @@ def test_modified_plan_is_rejected(changes: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{", "1"])
 def test_file_without_plan_is_rejected(text: str, tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(text, encoding="utf-8")
-    with pytest.raises(sealed.PlanError, match="is not a plan that drift wrote"):
+    with pytest.raises(sealed.PlanError, match=r"/plan\.json is not a plan that drift wrote"):
         read("plan.json", tmp_path)
-    with pytest.raises(sealed.PlanError, match="cannot be read: No such file"):
+    with pytest.raises(sealed.PlanError, match=r"/other\.json cannot be read: No such file"):
         read("other.json", tmp_path)
 
 

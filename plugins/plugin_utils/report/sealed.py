@@ -135,11 +135,13 @@ def _loaded(source: Any, resolve: Any) -> dict[str, Any]:
     try:
         plan = json.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise PlanError(f"cannot be read: {error.strerror}; drift writes it as plan.json") from None
+        raise PlanError(
+            f"{file} cannot be read: {error.strerror}; drift writes plan.json"
+        ) from None
     except (ValueError, RecursionError):
         plan = None
     if not isinstance(plan, dict):
-        raise PlanError(f"is not a plan that drift wrote: {_AGAIN}")
+        raise PlanError(f"{file} is not a plan that drift wrote: {_AGAIN}")
     return plan
 
 

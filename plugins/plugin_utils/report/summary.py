@@ -64,7 +64,9 @@ def read(
     :raises SummaryError: if no place is given
     """
     if not places:
-        raise SummaryError("there are no reports")
+        raise SummaryError(
+            "there are no reports: summary_reports is the folder with report folders, or a list"
+        )
     summary: dict[str, Any] = {"check": True, "hosts": [], "findings": [], "unread": []}
     summary["unchanged"] = []
     for place in places:

@@ -33,6 +33,11 @@ def resolved(path: str, variables: Mapping[str, Any]) -> Path:
     return start / Path(path).expanduser()
 
 
+def is_path(value: Any) -> bool:
+    """Return whether the value of a variable can name a folder; a number can."""
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
 def is_of_collection(folder: Path) -> bool:
     """Return whether a folder is in the playbooks of this collection, or anywhere in it if it was
     installed. There `playbook_dir` leads in a playbook that imports one of the collection.

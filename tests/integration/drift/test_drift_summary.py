@@ -84,6 +84,7 @@ def test_invalid_input_is_reported_in_one_sentence(tmp_path: Path) -> None:
         ({**given, "drift_workers": "local"}, "does not know drift_workers"),
         (given, f"cannot read the folder {tmp_path}/reports: No such file or directory."),
         ({**given, "summary_folder": "/proc/all"}, "Cannot write the report to /proc/all: No such"),
+        ({**given, "summary_folder": ["all"]}, "the report to '['all']': it is not a path"),
     ]
     for variables, words in slips:
         run = _run(tmp_path, "drift_summary", variables, code=2)

@@ -161,6 +161,7 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "age": ({}, {"enforce_plan_max_age": 0}, "enforce_plan_max_age: '0' is not an age"),
     "rest": ({}, {"enforce_plan_rest": "all"}, "enforce_plan_rest is fail or skip, not 'all'"),
     "seal": ({}, {"enforce_plan_key": "k"}, "has no seal: give drift the same key"),
+    "key": ({}, {"enforce_plan_key": ["k"]}, "The key of a sealed plan is a string."),
     "server": (
         {},
         {"enforce_connections": {"tracker": {"url": "https://other.example.com/x/"}}},
