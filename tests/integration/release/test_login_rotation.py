@@ -6,82 +6,42 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
-from ansible_collections.delivery.toolchain.plugins.module_utils.ci.access.api_tokens import (
-    ApiTokens,
-)
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.module.task import Task
-from ansible_collections.delivery.toolchain.plugins.module_utils.core.secret import Secret
 from sandbox.client import Sandbox
-from tests.helpers import connections, playbook
-from tests.unit.stub import connection_to
+from tests.helpers import issuers, playbook
 
 Fresh = Callable[[str], Sandbox]
 
-#: Tokens that the runs log in with, by issuer.
-LOGINS = {
-    "repo": "repo-admin-token-1234567890",
-    "tracker": connections.LOGINS["tracker"]["token"],
-    "wiki": connections.LOGINS["wiki"]["token"],
-    "ci": connections.LOGINS["ci"]["password"],
-}
-DAY = 86_400
 _SECONDS = 120
 #: Seconds for which a server holds back a response; the run is killed before.
 _HELD_BACK = 60.0
-VARIABLES = {
-    "login_rotation_name": "ci-deployer",
-    "login_rotation_expires_in": "90d",
-    "login_rotation_renew_before": "14d",
-    "login_rotation_credentials": [
-        {"id": "deployer", "username": "deployer"},
-        {"id": "deployer-token", "folder": "delivery"},
-    ],
-    "login_rotation_proof": {"job": "no-parameters"},
-}
 
 
 class Servers:
     """The issuer of the tokens, the CI server that uses them, and runs of the role."""
 
-    def __init__(
-        self, sandbox: Sandbox, folder: Path, issuer: str = "repo", token: str | None = None
-    ) -> None:
-        self.sandbox, self.folder, self.issuer = sandbox, folder, issuer
-        sandbox.settings("ci", version="2.548")  # the first release whose tokens expire
-        issued_by = {} if issuer == "ci" else {"token": token or LOGINS[issuer]}
-        self._defaults = {
-            f"group/delivery.toolchain.{issuer}": connections.connection(
-                issuer, sandbox.urls[issuer], **issued_by
-            ),
-            "group/delivery.toolchain.ci": connections.connection("ci", sandbox.urls["ci"]),
-        }
-        self._variables = {**VARIABLES, "login_rotation_issuer": issuer}
-        if issuer == "repo":
-            self._variables["login_rotation_username"] = "deployer"
+    def __init__(self, sandbox: Sandbox, folder: Path, issuer: str = "repo", **login: str) -> None:
+        self.sandbox, self.folder = sandbox, folder
+        self.issuer = issuers.Issuer(sandbox, issuer, **login)
+        self.issuer.prepare()
 
     def _play(self, variables: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-        defaults = {group: {**login, **options} for group, login in self._defaults.items()}
         return {
             "hosts": "localhost",
             "gather_facts": False,
-            "module_defaults": defaults,
+            "module_defaults": self.issuer.module_defaults(**options),
             "roles": [{"role": "delivery.toolchain.login_rotation"}],
-            "vars": {**self._variables, **variables},
+            "vars": {**self.issuer.variables, **variables},
         }
 
     def run(
@@ -117,53 +77,11 @@ class Servers:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(number, signal.SIGKILL)
 
-    def request(self, method: str, below: str = "", **sent: Any) -> requests.Response:
-        """Send a request to the list of tokens, or to a token below it."""
-        address = "access/api/v1/tokens" if self.issuer == "repo" else "rest/pat/latest/tokens"
-        url = f"{self.sandbox.urls[self.issuer]}/{address}{below}"
-        headers = {
-            "Authorization": f"Bearer {LOGINS[self.issuer]}",
-            "X-Atlassian-Token": "no-check",
-        }
-        return requests.request(method, url, headers=headers, timeout=10, **sent)
+    def add_token(self, name: str = issuers.NAME) -> str:
+        return str(self.issuer.add(name=name)["id"])
 
-    def _api_tokens(self, name: str, days: int = 2) -> ApiTokens:
-        login = connections.LOGINS["ci"]
-        connection = connection_to(
-            self.sandbox.urls["ci"],
-            "ci",
-            username=login["username"],
-            password=Secret(login["password"]),
-        )
-        task = Task(connection, print, read_only=False)
-        return ApiTokens(task, name, None, timedelta(days=days))
-
-    def add_token(self, days: int = 2, name: str = "ci-deployer") -> str:
-        if self.issuer == "ci":
-            api_tokens = self._api_tokens(name, days)
-            api_tokens.listed()
-            return api_tokens.create().token.id
-        mark = f"toolchain:{name}:{uuid.uuid4()}"
-        body: dict[str, Any] = {"name": mark, "expirationDuration": days}
-        if self.issuer == "repo":
-            body = {"username": "deployer", "expires_in": days * DAY, "description": mark}
-        response = self.request("POST", json=body)
-        assert response.ok, response.text
-        made = response.json()
-        return str(made.get("token_id") or made["id"])
-
-    def tokens(self, name: str = "ci-deployer") -> list[str]:
-        """Return the ids of the valid tokens of a login."""
-        if self.issuer == "ci":
-            return [token.id for token in self._api_tokens(name).valid()]
-        response = self.request("GET")
-        assert response.ok, response.text
-        rows = response.json()["tokens"] if self.issuer == "repo" else response.json()
-        return [
-            str(row.get("token_id") or row["id"])
-            for row in rows
-            if (row.get("description") or row["name"]).startswith(f"toolchain:{name}:")
-        ]
+    def tokens(self, name: str = issuers.NAME) -> list[str]:
+        return self.issuer.tokens(name)
 
     def steps(self, since: int) -> list[str]:
         """Return the steps of a rotation after a mark, in the order of their writes."""
@@ -176,18 +94,7 @@ class Servers:
         return found
 
     def held(self) -> list[str]:
-        """Return the ids of the tokens in the descriptions of the credentials that exist."""
-        found = []
-        for place in ("", "/job/delivery"):
-            store = "folder" if place else "system"
-            name = "deployer-token" if place else "deployer"
-            address = f"{self.sandbox.urls['ci']}{place}/credentials/store/{store}/domain/_"
-            login = ("builder", "builder-api-token-1234567890")
-            response = requests.get(
-                f"{address}/credential/{name}/config.xml", auth=login, timeout=10
-            )
-            found += re.findall(r"\(token ([^()\s]+)\)", response.text) if response.ok else []
-        return found
+        return self.issuer.held()
 
     def require_rotated(self, old: str, runs: int = 2) -> None:
         """Verify that the next runs end with exactly one token, which all credentials hold."""
@@ -195,15 +102,13 @@ class Servers:
             run = self.run()
             assert run.code == 0, run.output
             self.require_sound()
-            tokens = self.tokens()
-            if len(tokens) == 1 and tokens != [old] and self.held() == tokens * 2:
+            if self.issuer.unfinished(old) is None:
                 return
-        pytest.fail(f"{tokens} are valid, {self.held()} are in use")
+        assert self.issuer.unfinished(old) is None
 
     def require_sound(self) -> None:
         """Verify that a token is valid, and that no credential holds a revoked one."""
-        assert self.tokens()
-        assert set(self.held()) <= set(self.tokens())
+        assert self.issuer.unsound() is None
 
 
 def _tree(process: int) -> list[int]:
@@ -224,7 +129,7 @@ def servers(fresh: Fresh, tmp_path: Path) -> Servers:
     return Servers(fresh("real"), tmp_path)
 
 
-@pytest.mark.parametrize("issuer", LOGINS)
+@pytest.mark.parametrize("issuer", issuers.LISTS)
 def test_login_is_rotated_and_then_unchanged(fresh: Fresh, tmp_path: Path, issuer: str) -> None:
     servers = Servers(fresh("real"), tmp_path, issuer)
     old, other = servers.add_token(), servers.add_token(name="ci-deployer-2")
@@ -238,7 +143,7 @@ def test_login_is_rotated_and_then_unchanged(fresh: Fresh, tmp_path: Path, issue
     (token,) = servers.tokens()
     assert token != old
     assert servers.held() == [token, token]
-    assert not re.search(r"eyJ\.sandbox|\b[0-9a-f]{44}\b|\b11[0-9a-f]{32}\b", run.output)
+    assert not issuers.SECRETS.search(run.output)
     begin = servers.sandbox.mark()
     run = servers.run()
     assert run.code == 0, run.output
@@ -301,11 +206,9 @@ def test_lost_response_is_recovered(fresh: Fresh, tmp_path: Path, issuer: str, c
     for _run in range(3):
         servers.run()
         servers.require_sound()
-        tokens = servers.tokens()
-        if len(tokens) == 1 and tokens != [old] and servers.held() == tokens * 2:
+        if servers.issuer.unfinished(old) is None:
             break
-    else:
-        pytest.fail(f"{tokens} are valid, {servers.held()} are in use")
+    assert servers.issuer.unfinished(old) is None
 
 
 #: The reads of a rotation by service; the first ones precede the first write.
@@ -418,13 +321,12 @@ def test_new_token_that_is_due_already_is_an_error(servers: Servers) -> None:
 
 
 def test_rotation_keeps_the_token_of_its_login(servers: Servers) -> None:
-    mark = f"toolchain:ci-deployer:{uuid.uuid4()}"
-    made = servers.request("POST", json={"username": "admin", "description": mark}).json()
-    own = Servers(servers.sandbox, servers.folder, token=made["access_token"])
+    made = servers.issuer.add(token_username="admin")
+    own = Servers(servers.sandbox, servers.folder, token=made["value"])
     run = own.run(login_rotation_username="admin")
     assert run.code == 0, run.output
     assert "because the task is logged in with it" in run.output
-    assert made["token_id"] in servers.tokens()
+    assert made["id"] in servers.tokens()
     assert len(servers.tokens()) == 2
 
 
