@@ -3,127 +3,86 @@
 time.
 
     python -m tests.faults.rotation                 all cells
-    python -m tests.faults.rotation renewal         the cells of the named groups
+    python -m tests.faults.rotation wiki-renewal    the cells of the named groups
+
+A group is an issuer of tokens with a kind of cells: `first` and `renewal` have a fault at every
+request of a rotation, `two-runs` has two runs at the same time.
 
 The expectation is the same for every cell: a token is always valid, no credential holds a revoked
-token, and soon exactly one token is left, which all credentials hold. The program exits with 1 if a
-cell fails.
+token, soon exactly one token is left, which all credentials hold, and no run prints a secret. The
+program exits with 1 if a cell fails.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import requests
 
 from sandbox.client import Sandbox
 from tests.faults import cell_runs
-from tests.helpers import connections, forked_role
+from tests.helpers import forked_role, issuers
 
-FIRST, RENEWAL, TWO_RUNS = GROUPS = ("first", "renewal", "two-runs")
+ISSUERS = tuple(issuers.LISTS)
+FIRST, RENEWAL, TWO_RUNS = ("first", "renewal", "two-runs")
+GROUPS = [f"{issuer}-{each}" for issuer in ISSUERS for each in (FIRST, RENEWAL, TWO_RUNS)]
 KINDS = ("lost before", "lost after", "killed")
-_ADMIN = "repo-admin-token-1234567890"
-_CREDENTIALS = [
-    {"id": "deployer", "username": "deployer"},
-    {"id": "deployer-token", "folder": "delivery"},
-]
-_ADDRESSES = (
-    "credentials/store/system/domain/_/credential/deployer",
-    "job/delivery/credentials/store/folder/domain/_/credential/deployer-token",
-)
-_CI_LOGIN = connections.LOGINS["ci"]
 _RERUNS = 2
+_WRITE = " (write)"
+#: The writes that create and revoke tokens.
+_TOKEN_WRITE = re.compile(r"(/tokens|ApiTokenProperty).*" + re.escape(_WRITE))
 
 
 class Servers:
     """The issuer of the tokens, the server that uses them, and runs of the role."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self.sandbox = sandbox
+    def __init__(self, sandbox: Sandbox, issuer: str) -> None:
+        self.sandbox, self.issuer = sandbox, issuers.Issuer(sandbox, issuer)
+        self._runs: list[forked_role.Run] = []
 
     def start(self, group: str) -> str:
         """Restore the state before a rotation; return the id of the token that expires soon.
 
         Before the first rotation no credential exists, before a renewal all hold the token.
         """
+        self._runs = []
         self.sandbox.reset()
+        self.issuer.prepare()
         # a build without a duration needs the same requests in every run
         self.sandbox.seed({"ci": {"jobs": {"no-parameters": {"build_seconds": 0}}}})
         if group == FIRST:
-            body = {"username": "deployer", "expires_in": 2 * 86_400}
-            body["description"] = f"toolchain:ci-deployer:{uuid.uuid4()}"
-            return str(self._request("POST", json=body).json()["token_id"])
+            return str(self.issuer.add()["id"])
         short = {"login_rotation_expires_in": "2d", "login_rotation_renew_before": "1d"}
         assert self.run(**short).finish() == ""
-        (token,) = self.tokens()
+        (token,) = self.issuer.tokens()
         return token
 
     def run(self, **changes: str) -> forked_role.Run:
         """Start a run; a request without a response is not repeated."""
-        login = {"repo": {"token": _ADMIN}, "ci": {}}
-        defaults = {
-            f"group/delivery.toolchain.{service}": connections.connection(
-                service, self.sandbox.urls[service], retries=0, **options
-            )
-            for service, options in login.items()
-        }
-        variables = {
-            "login_rotation_name": "ci-deployer",
-            "login_rotation_username": "deployer",
-            "login_rotation_expires_in": "90d",
-            "login_rotation_renew_before": "14d",
-            "login_rotation_credentials": _CREDENTIALS,
-            "login_rotation_proof": {"job": "no-parameters"},
-            **changes,
-        }
         role = {"role": "delivery.toolchain.login_rotation"}
-        return forked_role.Run({"module_defaults": defaults, "roles": [role], "vars": variables})
-
-    def _request(self, method: str, below: str = "", **sent: Any) -> requests.Response:
-        header = {"Authorization": f"Bearer {_ADMIN}"}
-        address = f"{self.sandbox.urls['repo']}/access/api/v1/tokens{below}"
-        response = requests.request(method, address, headers=header, timeout=10, **sent)
-        assert response.ok, response.text
-        return response
-
-    def tokens(self) -> list[str]:
-        """Return the ids of the valid tokens of the login."""
-        listed = self._request("GET", params={"description": "toolchain:ci-deployer:*"})
-        return [token["token_id"] for token in listed.json()["tokens"]]
-
-    def revoke(self, token: str) -> None:
-        self._request("DELETE", f"/{token}")
-
-    def held(self) -> list[str]:
-        """Return the id of the token that each existing credential holds, from its description."""
-        found = []
-        for address in _ADDRESSES:
-            url = f"{self.sandbox.urls['ci']}/{address}/config.xml"
-            login = (_CI_LOGIN["username"], _CI_LOGIN["password"])
-            response = requests.get(url, auth=login, timeout=10)
-            found += re.findall(r"\(token ([^()\s]+)\)", response.text) if response.ok else []
-        return found
+        defaults = self.issuer.module_defaults(retries=0)
+        variables = {**self.issuer.variables, **changes}
+        run = forked_role.Run({"module_defaults": defaults, "roles": [role], "vars": variables})
+        self._runs.append(run)
+        return run
 
     def unsound(self) -> str | None:
         """Return what must never be the case, or None."""
-        tokens = self.tokens()
-        if not tokens:
-            return "no token is valid"
-        revoked = sorted(set(self.held()) - set(tokens))
-        return f"credentials hold revoked tokens: {', '.join(revoked)}" if revoked else None
+        if any(issuers.SECRETS.search(run.printed) for run in self._runs):
+            return "a run has printed a secret"
+        return self.issuer.unsound()
 
-    def unfinished(self, old: str) -> str | None:
-        """Return what is missing at the end of a rotation, or None."""
-        tokens, held = self.tokens(), self.held()
-        if len(tokens) == 1 and tokens != [old] and held == tokens * len(_ADDRESSES):
-            return None
-        return f"{', '.join(tokens)} are valid, credentials hold {', '.join(held)}"
+    def unsound_until_end(self, run: forked_role.Run) -> str | None:
+        """Let a run continue; return what must never be the case after a response, or None.
+
+        Before a pending fault no request is sent, which would meet it.
+        """
+        while run.advance():
+            if not self.sandbox.pending_faults() and (reason := self.unsound()):
+                return reason
+        return self.unsound()
 
 
 @dataclass(frozen=True)
@@ -150,9 +109,9 @@ class Fault:
         else:
             service, after = self.request.partition(" ")[0], self.kind == "lost after"
             servers.sandbox.fault(service=service, skip=self.skip, cut=True, after=after)
-            servers.run().finish()
-            if servers.sandbox.pending_faults():
-                return "no request has met the fault"
+            reason = servers.unsound_until_end(servers.run())
+            if reason or servers.sandbox.pending_faults():
+                return reason or "no request has met the fault"
         return _ended(servers, old, _RERUNS)
 
 
@@ -184,11 +143,13 @@ def _ended(servers: Servers, old: str, reruns: int) -> str | None:
     """Return why the servers are not in the state that the next runs must reach, or None."""
     reason = servers.unsound()
     for _run in range(reruns):
-        if reason or not servers.unfinished(old):
+        if reason or not servers.issuer.unfinished(old):
             return reason
-        failure = servers.run().finish()
-        reason = f"the next run has failed: {failure}" if failure else servers.unsound()
-    return reason or servers.unfinished(old)
+        run = servers.run()
+        reason = servers.unsound_until_end(run)
+        if run.failure:
+            return f"the next run has failed: {run.failure}"
+    return reason or servers.issuer.unfinished(old)
 
 
 def requests_of(servers: Servers, group: str) -> list[str]:
@@ -202,7 +163,8 @@ def requests_of(servers: Servers, group: str) -> list[str]:
     while run.advance():
         request = servers.sandbox.requests(since=begin)[0]
         path = re.sub(r"/\d+", "/N", request["path"])
-        found.append(f"{request['service']} {request['method']} {path}")
+        write = _WRITE if request["write"] else ""
+        found.append(f"{request['service']} {request['method']} {path}{write}")
         reason = servers.unsound()
         assert reason is None, f"{reason} after {found[-1]}"
         begin = servers.sandbox.mark()
@@ -228,21 +190,28 @@ def two_runs(servers: Servers) -> list[TwoRuns]:
         TwoRuns(first, second)
         for first in range(1, len(requests_) + 1)
         for second in range(len(requests_) + 1)
-        if any(" GET " not in request for request in requests_[max(second - 1, 0) : second + 1])
+        if any(request.endswith(_WRITE) for request in requests_[max(second - 1, 0) : second + 1])
     ]
 
 
 def sample(servers: Servers) -> list[Cell]:
     """Return a fault for each request, of changing kinds, and two runs that stop before each write.
 
-    A renewal contributes only the requests that a first rotation lacks.
+    A renewal contributes only the requests that a first rotation lacks. Each issuer but the first
+    contributes the writes of its tokens, of all kinds.
     """
-    first, renewal = faults(servers, FIRST), faults(servers, RENEWAL)
+    first = faults(servers, FIRST)
+    if servers.issuer.service != ISSUERS[0]:
+        return [cell for cell in first if _TOKEN_WRITE.search(cell.request)]
+    renewal = faults(servers, RENEWAL)
     known = {cell.request for cell in first}
     further = [cell for cell in renewal if cell.request not in known]
-    in_turn = [cell for cell in first + further if cell.kind == KINDS[cell.number % len(KINDS)]]
-    writes = {cell.number for cell in renewal if " GET " not in cell.request}
-    return [*in_turn, *(TwoRuns(number, number) for number in sorted(writes))]
+    writes = {cell.number for cell in renewal if cell.request.endswith(_WRITE)}
+    return [*_in_turn(first + further), *(TwoRuns(number, number) for number in sorted(writes))]
+
+
+def _in_turn(faults_: Sequence[Fault]) -> list[Fault]:
+    return [cell for cell in faults_ if cell.kind == KINDS[cell.number % len(KINDS)]]
 
 
 def cells(servers: Servers, group: str) -> Sequence[Cell]:
@@ -252,8 +221,9 @@ def cells(servers: Servers, group: str) -> Sequence[Cell]:
 
 def group_run(_folder: Path, sandbox: Sandbox, group: str) -> list[tuple[Cell, str | None]]:
     """Run all cells of a group; return each with the reason why it is wrong, or None."""
-    servers = Servers(sandbox)
-    return [(cell, cell.wrong(servers)) for cell in cells(servers, group)]
+    issuer, _, kind = group.partition("-")
+    servers = Servers(sandbox, issuer)
+    return [(cell, cell.wrong(servers)) for cell in cells(servers, kind)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

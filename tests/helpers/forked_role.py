@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import multiprocessing
 import re
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from unittest import mock
 import jinja2
 import yaml
 
+from ansible_collections.delivery.toolchain.plugins.module_utils.core import polling
 from ansible_collections.delivery.toolchain.plugins.module_utils.core.accounting import Accounting
 from tests.helpers import in_process, playbook
 from tests.helpers.cases import CASES
@@ -28,6 +30,8 @@ from tests.helpers.cases import CASES
 _ROOT = Path(__file__).parents[2]
 _FILTERS = "ansible_collections.delivery.toolchain.plugins.filter"
 _SECONDS = 60
+#: Seconds before the first poll: the builds of the sandbox end at once.
+_POLL_SECONDS = 0.01
 _OMITTED = object()
 _EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
 _KEYWORDS = {"name", "vars", "when", "register", "check_mode", "changed_when", "no_log"}
@@ -78,6 +82,8 @@ class Run:
         theirs.close()
         #: The message of the failed task; empty after success, `None` before the end.
         self.failure: str | None = None
+        #: The results that a playbook would print.
+        self.printed = ""
         self._started = False
 
     def advance(self) -> bool:
@@ -88,7 +94,8 @@ class Run:
             self._signals.send(None)
         self._started = True
         assert wait([self._signals], _SECONDS), "the run does not respond"
-        self.failure = self._signals.recv()
+        self.failure, printed = self._signals.recv()
+        self.printed += printed
         if self.failure is not None:
             self._process.join()
         return self.failure is None
@@ -111,16 +118,19 @@ def _run(tasks: _Tasks, signals: Connection) -> None:
     def pausing(accounting: Accounting, **counts: float) -> None:
         count(accounting, **counts)
         if "seconds" in counts and accounting.total is None:
-            signals.send(None)
+            signals.send((None, tasks.printed()))
             signals.recv()
 
     try:
-        with mock.patch.object(Accounting, "add", pausing):
+        with (
+            mock.patch.object(Accounting, "add", pausing),
+            mock.patch.object(polling, "_FIRST_PAUSE", _POLL_SECONDS),
+        ):
             tasks.include("main.yml", {})
     except _TaskFailed as failed:
-        signals.send(str(failed))
+        signals.send((str(failed), tasks.printed()))
     else:
-        signals.send("")
+        signals.send(("", tasks.printed()))
 
 
 class _TaskFailed(Exception):
@@ -134,6 +144,12 @@ class _Tasks:
         self._files, self._logins = files, play["module_defaults"]
         self._variables = {**files["defaults/main.yml"], **play["vars"], "omit": _OMITTED}
         self._variables["ansible_check_mode"] = False
+        self._printed: list[str] = []
+
+    def printed(self) -> str:
+        """Return the results that are to be printed since the last call."""
+        lines, self._printed = self._printed, []
+        return "\n".join(lines)
 
     def include(self, file: str, inherited: Mapping[str, Any]) -> None:
         """Run the tasks of a file with the variables of the task that includes it."""
@@ -182,11 +198,14 @@ class _Tasks:
             self._variables |= arguments
             return {"changed": False}
         if action == "ansible.builtin.fail":
+            self._printed.append(arguments["msg"])
             raise _TaskFailed(arguments["msg"])
         namespace, _, module = action.rpartition(".")
         login = self._logins[f"group/{namespace}.{CASES[module]['service']}"]
         checks = self._rendered(task.get("check_mode", False), known)
         result = in_process.run(module, {**login, **arguments, "_ansible_check_mode": checks})
+        if not self._rendered(task.get("no_log", False), known):
+            self._printed.append(json.dumps(result))
         if result.get("failed"):
             raise _TaskFailed(result["msg"])
         return result
