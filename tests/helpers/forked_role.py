@@ -228,4 +228,5 @@ class _Tasks:
             return _JINJA.from_string(value).render(known)
         result = _JINJA.compile_expression(expression[1], undefined_to_none=False)(**known)
         assert not isinstance(result, jinja2.Undefined), value
-        return result
+        # as ansible-core before 2.19 does with `jinja2_native`
+        return int(result) if isinstance(result, str) and result.isdecimal() else result
