@@ -404,14 +404,23 @@ def test_secrets_of_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) 
     result = {
         "changed": True,
         "diff": {"before": {"environment-secret": ["environment-secret"]}, "after": {}},
-        "invocation": {
-            "module_args": {"url": "https://u:p@c\x1b[31mi\u202e/", "job": "environment-secret"}
-        },
+        "invocation": {"module_args": {"url": "https://u:p@ci/", "job": "environment-secret"}},
     }
     recorder.result(_task("delivery.toolchain.ci_job"), "h", result, failed=False)
     text = json.dumps(recorder.contents.as_json())
     assert "environment-secret" not in text
     assert recorder.contents.findings[0]["server"] == "https://ci"
+
+
+def test_terminal_shows_names_without_control_characters() -> None:
+    recorder = Recorder(Contents())
+    options = {"url": "https://c\x1b[31mi\u202e/", "job": "a\u202e\x1b[31m\nb"}
+    result = {"changed": True, "invocation": {"module_args": options}}
+    recorder.result(_task("delivery.toolchain.ci_job"), "h", result, failed=False)
+    lines = terminal.table(recorder.contents)
+    assert [line.text for line in lines[3:5]] == ["ci https://ci", "~ job a b: differs"]
+    (annotation,) = terminal.github(recorder.contents)
+    assert annotation.text == "::warning title=ci https%3A//ci::~ job a b: differs"
 
 
 def test_secrets_of_ansible_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,6 +167,11 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"enforce_connections": {"tracker": {"url": "https://other.example.com/x/"}}},
         "but this run connects to https://other.example.com/x: use the connections of drift",
     ),
+    "server of a variable": (
+        {},
+        {"enforce_connections": {}, "toolchain_tracker_url": "https://other.example.com"},
+        "but this run connects to https://other.example.com: use the connections of drift",
+    ),
     "no slice": ({}, {"enforce_plan": []}, "is missing, since enforce_plan is an empty list"),
     "file": ({}, {"enforce_plan": "none.json"}, "cannot be read: No such file or directory"),
     "folder": ({}, {"enforce_plan": "report"}, "cannot be read: Is a directory"),
