@@ -72,8 +72,8 @@ def test_comparison_of_values(comparison: Any, current: Any, wanted: Any, expect
 
 
 def test_comparison_returns_the_resulting_value() -> None:
-    def longer(current: str, wanted: str) -> tuple[bool, str]:
-        return False, current + wanted
+    def longer(current: str, desired: str) -> tuple[bool, str]:
+        return False, current + desired
 
     found = plan.plan({"p": "a"}, {"p": "b"}, {"p": longer})
     assert found.after == {"p": "ab"}
