@@ -316,8 +316,8 @@ def test_object_is_one_finding_for_any_number_of_tasks() -> None:
     [
         ([], True, "Nothing was compared."),
         (["ok"], True, "All of 1 object on 1 server are as wanted."),
-        (["ok", "drift"], True, "1 of 2 objects differ on 1 of 1 server."),
-        (["drift"], False, "1 of 1 object were changed on 1 of 1 server."),
+        (["ok", "drift"], True, "1 of 2 objects differs on 1 of 1 server."),
+        (["drift"], False, "1 of 1 object was changed on 1 of 1 server."),
         (["failed"], True, "0 of 1 object differ on 0 of 1 server; 1 failed."),
     ],
 )

@@ -141,7 +141,7 @@ def test_terminal_separates_ignored_findings() -> None:
     assert lines[1].split() == ["ci", SERVER, "0", "1", "0", "1"]
     assert "~ job b: differs" in lines
     assert "~ job a: differs" not in lines
-    assert "1 of 2 objects differ on 1 of 1 server; 1 ignored." in lines
+    assert "1 of 2 objects differs on 1 of 1 server; 1 ignored." in lines
 
 
 def test_failure_cannot_be_ignored() -> None:

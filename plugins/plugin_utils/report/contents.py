@@ -230,7 +230,8 @@ class Contents:
         if counts["ok"] == total:
             return f"All of {objects} on {servers} are as wanted."
         where = sum(1 for row in rows if row.drift)
-        verb = "differ" if self.check else "were changed"
+        singular, plural = ("differs", "differ") if self.check else ("was changed", "were changed")
+        verb = singular if counts["drift"] == 1 else plural
         text = f"{counts['drift']:,} of {objects} {verb} on {where:,} of {servers}"
         more = [f"{counts[each]:,} {each}" for each in ("failed", "ignored") if counts[each]]
         return f"{'; '.join([text, *more])}."

@@ -485,5 +485,5 @@ def test_alert_of_the_guide_posts_the_differences_without_addresses(tmp_path: Pa
         run = playbook.run(tmp_path, yaml.safe_load(text), variables=address)
         assert run.code == 0, run.output
         (sent,) = [json.loads(seen.body) for seen in stub.seen]
-    assert sent == {"text": "1 objects differ, 0 could not be read: job a: missing"}
+    assert sent == {"text": "1 different, 0 could not be read: job a: missing"}
     assert run.shows(["hook-secret-12345"]) == []
