@@ -23,7 +23,7 @@ The requests that a task sends. The tests count exactly these requests in the lo
 (a server with the written interfaces only, and a real server) differ, the table has both numbers.
 `python -m tests.helpers.request_table` writes this page from them.
 
-| operation | module | requests | of them writes |
+| operation | module | requests | writes |
 |---|---|---|---|
 """
 #: Maps a step of a case to its name in the table, and to a suffix if several steps share the name.
