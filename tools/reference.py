@@ -153,10 +153,10 @@ def _table() -> Iterator[str]:
     callbacks = _names("callback", [path.stem for path in _plugins("callback")])
     others = [path.stem for path in _plugins("lookup") if path.stem not in grouped]
     cells = [callbacks, _names("lookup", others), _names("filter", shared)]
-    yield f"| all: what crosses services | none | {', '.join(cell for cell in cells if cell)} | |"
+    yield f"| all services | none | {', '.join(cell for cell in cells if cell)} | |"
     grouped = {name for names in modules.values() for name in names}
     local = [path.stem for path in _plugins("modules") if path.stem not in grouped]
-    yield f"| none: asks no server | none | {_names('', local)} | |"
+    yield f"| none (no server) | none | {_names('', local)} | |"
 
 
 def _names(kind: str, names: Iterable[str]) -> str:

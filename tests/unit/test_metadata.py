@@ -270,9 +270,9 @@ def test_overview_names_every_module_lookup_filter_and_role() -> None:
         filters |= named & names("plugins/filter")
         lookups |= named & names("plugins/lookup")
         roles |= set(re.findall(r"`(\w+)`", roles_cell))
-    (row,) = [line for line in overview.splitlines() if line.startswith("| none: ")]
+    (row,) = [line for line in overview.splitlines() if line.startswith("| none (no server) ")]
     assert set(re.findall(r"`(\w+)`", row)) == LOCAL
-    (row,) = [line for line in overview.splitlines() if line.startswith("| all: ")]
+    (row,) = [line for line in overview.splitlines() if line.startswith("| all services ")]
     shared = set(re.findall(r"`(\w+)`", row))
     assert filters | (shared & names("plugins/filter")) == names("plugins/filter")
     assert lookups | (shared & names("plugins/lookup")) == names("plugins/lookup")
