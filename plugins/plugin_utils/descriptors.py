@@ -15,8 +15,8 @@ _MODULES = "ansible_collections.delivery.toolchain.plugins.modules"
 def descriptor_of(module: str) -> Descriptor:
     """Return the descriptor that `<Module>Operation` declares.
 
-    The process that starts the workers has imported the module with its action, so that this costs
-    a report nothing.
+    The process that starts the workers has imported the module with its action, so this costs a
+    report nothing.
 
     :raises ImportError: if the collection has no such module
     """

@@ -75,8 +75,8 @@ def set_options(
 
 
 def _refuse_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
-    """Raise AnsibleError for unknown options. Ansible ignores them, so that a search would run
-    without its limit or with another login.
+    """Raise AnsibleError for unknown options. Ansible ignores them, so a search would run without
+    its limit or with another login.
     """
     options: Mapping[str, Mapping[str, Any]] = lookup.option_definitions
     aliases = [alias for option in options.values() for alias in option.get("aliases") or ()]

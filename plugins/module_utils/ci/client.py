@@ -44,7 +44,7 @@ def require_confirmation(server: Transport, response: Response) -> None:
 
 
 def leads_to_login(response: Response, location: str) -> bool:
-    """Return whether a redirect leads to a login page; a job with such a name is none."""
+    """Return whether a redirect leads to a login page; a job with such a name does not count."""
     there = target(response.url, location)
     return is_login_page(there) and _JOB.search(there) is None
 

@@ -42,8 +42,8 @@ def send(
     """
 
     def check_way_back(response: Response) -> None:
-        """Raise for a redirect elsewhere (to a login page, out of a proxy), which
-        confirms nothing.
+        """Raise for a redirect to another address (to a login page, or from a proxy), which does
+        not confirm anything.
         """
         refuse_page(response)
         location = response.headers.get("Location")

@@ -103,8 +103,8 @@ class ToolchainError(Exception):
         self.result: dict[str, Any] = dict(result or {})
         #: Seconds after which to send the request again; `None`: the server names no time.
         self.retry_after: float | None = None
-        #: Name of the program that responded in place of the service, "" if it is not known;
-        #: `None`: the service responded.
+        #: Name of the program that responded instead of the service, "" if it is unknown; `None`:
+        #: the service responded.
         self.other_server: str | None = None
         #: The request had been sent before; a verification read showed that it has no effect.
         self.resent = self.verified_undone = False

@@ -30,7 +30,7 @@ class Plan:
     :param failure: error for the part that cannot be planned; `apply` raises it after the rest is
         done, the runner raises it if there is no rest
     :param waits: nothing changes, but `apply` waits until work of others ends; check mode does not
-    :param make_diff: returns the diff in place of `before` and `after`, if that takes long; must
+    :param make_diff: returns the diff instead of `before` and `after`, if that takes long; must
         depend on the plan only
     :param data: state of the server and decisions that the operation's `apply` needs
     """

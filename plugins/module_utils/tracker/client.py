@@ -28,7 +28,7 @@ Taken = TypeVar("Taken")
 _UNFORGED = {"X-Atlassian-Token": "no-check"}
 #: Memory of created issues, and the maximum number of them that a search may name.
 _WRITTEN, _MAX_WRITTEN = "tracker.written", 50
-#: Statuses of a side question that the task can go on without.
+#: Statuses of an optional read, without which the task can continue.
 _REFUSED = frozenset({401, 403, 404})
 
 
@@ -152,8 +152,8 @@ class TrackerClient:
             raise
 
     def aside(self, what: str, path: str, **parts: Any) -> Any:
-        """Return the JSON of a side question; None if the account may not ask it, or the server
-        does not know it. The task goes on without it [tracker-40].
+        """Return the JSON of an optional read; None if the account lacks the permission, or the
+        server does not support it. The task continues without it [tracker-40].
         """
         try:
             return json_or_none(self.read(what, path, **parts).body)

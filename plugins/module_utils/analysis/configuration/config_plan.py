@@ -42,7 +42,7 @@ from .object_kinds import (
 class PlannedObject:
     """An object of the plan.
 
-    :param pending: it is inside a project that the same task imports, and is read later
+    :param pending: whether it is inside a project that the task imports, so it is read later
     """
 
     kind: ObjectKind

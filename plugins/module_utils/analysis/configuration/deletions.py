@@ -110,7 +110,7 @@ class Protection:
 
 
 def own_in(catalogue: Catalogue, account: str | None) -> OwnAccount:
-    """Return the own objects of an account, from the lists that are read anyway."""
+    """Return the objects that belong to an account, from lists that are read anyway."""
 
     def listed(kind: ObjectKind) -> Iterable[State]:
         catalogue.load([(GROUPS, None), (ROLE_ASSIGNMENTS, None)])
@@ -127,7 +127,7 @@ def surplus(
     *,
     keeps: Callable[[ObjectKind, State], bool],
 ) -> list[Resource]:
-    """Return the objects of a kind that no list has, as absent.
+    """Return the objects of a kind that are in no list, with the wanted state "absent".
 
     :param places: the projects to read, `None` for a kind outside of projects
     :param wanted: identities of the states that entries have matched

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups with members, role assignments, and protection of the task's own account.
+"""Groups with members, role assignments, and protection of the task's account.
 
-No module removes the own account, or the objects that give it its rights, without `force`. Sources:
-written interface [W4.5], interface contract [C1.6]. Server facts [analysis-9]: members are listed
-with `list_users` only; `project` of an assignment is the id of a project.
+No module removes the task's account, or the objects that give it its permissions, without `force`.
+Sources: written interface [W4.5], interface contract [C1.6]. Server facts [analysis-9]: members are
+listed with `list_users` only; `project` of an assignment is the id of a project.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ class OwnAccount:
         return option == "groups" and self._is_in(state, doubtful) and self._gives(state)
 
     def refuse(self, option: str, title: str, plan: Plan) -> None:
-        """Raise `invalid` for a plan that removes an own object, or removes the account from a
-        group through which it has a role.
+        """Raise `invalid` for a plan that removes one of these objects, or removes the account from
+        a group through which it has a role.
         """
         removes = plan.action == "delete"
         if option == "groups" and plan.action == "update":
@@ -174,7 +174,7 @@ class GuardedOperation(ResourceOperation):
 
     `option` is the list of `analysis_config` for this kind of object.
 
-    :param force: remove it nevertheless
+    :param force: remove the object even so
     """
 
     option: ClassVar[str]

@@ -85,8 +85,8 @@ class AnalysisIssueInfoOperation(ReadOnly):
     def _refuse_unknown(
         self, search: IssueSearch, found: SearchResult, judged: list[quality_gate.Threshold]
     ) -> None:
-        """Raise `invalid` for a word that means nothing in the project: a typo would pass the gate.
-        Warn about a code without a defect type.
+        """Raise `invalid` for a word that is unknown in the project: a typo would let the gate
+        pass. Warn about a code without a defect type.
         """
         unknown = quality_gate.unknown(judged, found.issues)
         request = SearchRequest(self._options.project, summary=self._options.summary)

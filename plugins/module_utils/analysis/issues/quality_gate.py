@@ -64,7 +64,7 @@ class Threshold:
         return self.count > self.max
 
     def matches(self, issue: Mapping[str, Any]) -> bool:
-        """Return whether the issue counts; an issue without the member does."""
+        """Return whether the issue counts; an issue that lacks the member counts, too."""
         for name, among in self.patterns.items():
             shown = _values(issue, name)
             if shown and not any(_test(pattern)(one) for one in shown for pattern in among):
@@ -113,7 +113,7 @@ class Word:
 
     @property
     def refusal(self) -> ToolchainError:
-        """Return the `invalid` error for a word without a meaning: a typo would pass the gate."""
+        """Return the `invalid` error for an unknown word: a typo would let the gate pass."""
         known = ", ".join(_WRITTEN[self.name])
         return invalid(
             f"{self.place} is '{self.text}', which is not a {self.name} that the project shows or"

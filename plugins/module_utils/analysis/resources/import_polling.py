@@ -183,7 +183,7 @@ class ImportPolling:
         return any(record["name"] == self._wanted.project for record in named(records))
 
     def _failed(self, reason: str) -> ToolchainError:
-        """Return the error with the state of the server: the project may exist nevertheless."""
+        """Return the error with the state of the server: the project may exist in spite of it."""
         detail = shorten(reason)
         error = ToolchainError("failed", f"{self._wanted.title}: {detail}", detail=detail)
         if self._wanted.project is None:

@@ -55,7 +55,8 @@ class CiTokenOperation(TokenOperation):
         return plan
 
     def _require_creation(self) -> None:
-        """Raise `permission` if the server would refuse a new token; warn if it stays valid."""
+        """Raise `permission` if the server would reject a new token; warn if tokens never
+        expire."""
         name, tokens = self._options.name, self._api
         if not tokens.may_create:
             raise ToolchainError(

@@ -98,7 +98,7 @@ class ConsoleFile:
 
 
 def _validate(response: Response) -> None:
-    """Reject a page in place of the log: it comes from a login, or from a proxy."""
+    """Reject a web page instead of the log: it comes from a login, or from a proxy."""
     if response.status == 200 and "html" in response.headers.get("Content-Type", ""):
         raise response.error(
             "protocol",

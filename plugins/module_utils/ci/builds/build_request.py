@@ -112,7 +112,7 @@ class BuildRequest:
         self._files = parameters.file_parts(options.files or {}, "files")
         self.wanted = parameters.WantedParameters()
         self.state: records.JobState | None = None
-        #: A sufficient finished build, and a running or queued build that will do.
+        #: A finished build that is sufficient, and a running or queued build that can be joined.
         self.finished: Mapping[str, Any] | None = None
         self.running: TriggeredBuild | None = None
         self.asked = self.started = self.joined = False
@@ -227,7 +227,7 @@ class BuildRequest:
     def ask(self, *, wait: bool) -> None:
         """Send the trigger. Call :meth:`settle` after all triggers of the task have a response."""
         if self.state is None:
-            raise AssertionError("a build is started after its job was read")
+            raise AssertionError("the job must be read before its build is started")
         self.asked = True
         user = self._task.connection.username
         trigger = Trigger(

@@ -130,9 +130,7 @@ def plain_path(path: str) -> str:
 
 
 def _by_name(wanted: list[Any], live: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the entries of both lists by their names, or by their content if a name is there
-    twice.
-    """
+    """Return the entries of both lists by their names, or by their content for repeated names."""
     sides: list[dict[str, Any]] = []
     for name in (name_of, _content_of):
         sides = [{name(each): each for each in entries} for entries in (wanted, live)]

@@ -250,8 +250,8 @@ class Credentials(EntryKind[CiCredentialEntry]):
 
 
 def _lack_of_secrets(wanted: Wanted, live: XmlElement | None, found: Plan) -> ToolchainError | None:
-    """Return the error of a change whose secrets are not given: it depends on the server, so that
-    it stops only this credential.
+    """Return the error for a change that lacks its secrets. It depends on the state of the server,
+    so it stops only this credential.
     """
     try:
         wanted.document(live)

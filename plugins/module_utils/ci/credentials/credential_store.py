@@ -39,7 +39,7 @@ class CredentialStores:
         self._domains: dict[str, set[str] | None] = {}
 
     def place(self, folder: str | None, domain: str, id_: str) -> CredentialPlace:
-        """Return a place. Raises `invalid` for a folder that cannot be named so."""
+        """Return a place. Raises `invalid` for an invalid folder name."""
         if not folder:
             return CredentialPlace("", domain, id_)
         try:
@@ -48,7 +48,7 @@ class CredentialStores:
             raise invalid(f"folder '{folder}' cannot be used: {error.message}") from None
 
     def read(self, place: CredentialPlace) -> XmlElement | None:
-        """Return a credential. Raises `not_found` if its folder or domain is not there."""
+        """Return a credential. Raises `not_found` if its folder or domain does not exist."""
         found = self._objects.document(f"reading the credential '{place.name}'", self._path(place))
         if found is None:
             self._require_domain(place)

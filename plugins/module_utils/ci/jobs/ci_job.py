@@ -363,7 +363,7 @@ class CiJobOperation:
             )
 
     def _check_kind(self, is_folder: bool, is_computed: bool = False) -> None:
-        """Raise `conflict` for a job in place of a folder, `invalid` for enabling or disabling a
+        """Raise `conflict` for a job instead of a folder, `invalid` for enabling or disabling a
         plain folder.
         """
         if self._options.folder and not is_folder:

@@ -17,7 +17,7 @@ def is_folder(shown: Mapping[str, Any]) -> bool:
 
 
 def is_computed(shown: Mapping[str, Any]) -> bool:
-    """Return whether it is a multibranch project, an organization folder or the like: only these
+    """Return whether it is a multibranch project, an organization folder or similar: only these
     folders show `buildable`.
     """
     named = str(shown.get("_class")).endswith(_COMPUTED)

@@ -16,10 +16,10 @@ from .plugin_list import Plugin
 from .versions import is_newer, is_older
 
 _HEAD = "# Plugins of the CI server, name:version; written by delivery.toolchain.ci_plugin_info\n"
-#: Words in place of a version that ask for no certain version.
+#: Words instead of a version that stand for any version.
 _ANY_VERSION = ("latest", "experimental")
-#: Versions that can be compared with the version of a plugin: no range, and no `5.x`, which every
-#: version would meet, or none.
+#: Versions that can be compared with the version of a plugin: not a range, and not `5.x`, which
+#: every version would meet, or none.
 _VERSION = re.compile(r"(?=\D*\d)(?!.*\.x\Z)\w[\w.+-]*", re.ASCII)
 _WORKING = ("present", "enabled")
 _IDLE = ("absent", "disabled")

@@ -168,7 +168,7 @@ def refresh(server: Transport) -> None:
 def install(server: Transport, names: Sequence[str], after: int) -> None:
     """Queue the installation of the newest versions, with their dependencies.
 
-    Server fact [ci-22]: if a name is unknown, the names before it are queued all the same.
+    Server fact [ci-22]: if a name is unknown, the names before it are queued anyway.
 
     :param after: the number of the last installation before
     """

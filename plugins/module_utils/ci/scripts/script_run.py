@@ -35,7 +35,7 @@ def run_script(
     """Send a script and wait for its end; raise `failed` if it throws.
 
     :param arguments: value of `args` in the script; passed as data, never as source
-    :param warn: reports that a server does not run the wrapper, so that the end of the script is
+    :param warn: reports that a server does not run the wrapper, so the end of the script is
         assumed; without it such a response is `protocol`
     """
     marker = secrets.token_hex(16)

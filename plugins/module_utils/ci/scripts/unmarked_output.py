@@ -25,8 +25,8 @@ def read(text: str, marker: str) -> ScriptEnd | None:
     """Parse a response that does not show the end of the script; return `None` if it proves
     nothing.
 
-    A response is empty if the server got no script. A web page comes from a proxy or a login. If a
-    marker is in the response all the same, the response was cut or altered.
+    A response is empty if the server got no script. A web page comes from a proxy or a login. If
+    the response contains a marker anyway, it was truncated or altered.
     """
     if not text.strip() or marker in text or errors.looks_like_html(text):
         return None

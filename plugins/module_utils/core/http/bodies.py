@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Response bodies within bounds [C1.4]: the library decompresses without a limit, so that one
-megabyte may become gigabytes.
+"""Response bodies within bounds [C1.4]: the library decompresses without a limit, so one megabyte
+may become gigabytes.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _BROKEN = ("network", "timeout")
-#: Requests the stored bytes: a compressed body would have another size than the server's metadata.
+#: Requests the stored bytes: the size of a compressed body would differ from the server's metadata.
 AS_STORED = {"Accept-Encoding": "identity"}
 
 

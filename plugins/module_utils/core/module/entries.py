@@ -35,7 +35,7 @@ class Managed(Generic[Entry]):
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Keep an error of the object, so that the others are not stopped."""
+        """Store an error of the object, so that it does not stop the others."""
         try:
             yield
         except ToolchainError as error:

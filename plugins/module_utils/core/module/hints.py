@@ -12,8 +12,8 @@ _CHECK = "check url"
 def message_with_hint(error: ToolchainError, connection: Connection) -> str:
     """Return the message of an error.
 
-    A rejected login is named with its origin; a 404 names the program that responded in place of
-    the service, if any.
+    The message about a rejected login names the source of the login; the message about a 404 names
+    the program that responded instead of the service, if any.
     """
     if error.kind == "auth" and error.status is not None:
         login = connection.login

@@ -283,7 +283,7 @@ def _named(place: Place, name: object) -> Place:
 
 
 def _raw(option: Mapping[str, Any], value: Any, place: Place) -> Any:
-    """Return a string, or data: of strings, or of any types if `values` is `json`."""
+    """Return a string, or data with string values (of any type if `values` is `json`)."""
     empty = bool(option.get("empty"))
     if not isinstance(value, (Mapping, list, tuple)):
         return _reader(option)(value, place, empty=empty)

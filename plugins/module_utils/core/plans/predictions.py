@@ -78,7 +78,7 @@ class Predictions:
         """Remember the objects that a task creates or deletes.
 
         :param name: name of the object, with the `action` of its plan
-        :param rows: return value `results` of a task with `entries`, in place of both
+        :param rows: return value `results` of a task with `entries`, instead of both
         """
         for row in rows or [{"name": name, "action": action}]:
             known = str(row["name"]).lower()

@@ -158,7 +158,7 @@ def _digest(place: str, value: str) -> str:
 
 def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[PublishedFile]:
     """Return the files with the digests of the server. Raises `not_found` for missing items,
-    `conflict` if an item has another content than the options.
+    `conflict` if the content of an item differs from the options.
     """
     items: dict[str, dict[str, PublishedFile]] = {}
     for file in files:

@@ -164,8 +164,8 @@ class Bundle:
         verify: Verify | None = None,
         **parts: Any,
     ) -> Response:
-        """Send a write that continues on the server: the status is polled, so that no response can
-        be late.
+        """Send a write that continues on the server. The response does not wait for its end: the
+        status is polled.
         """
         headers = {} if signing_key is None else {"X-JFrog-Signing-Key-Name": signing_key}
         query = {**self.query, "async": True, **(query or {})}

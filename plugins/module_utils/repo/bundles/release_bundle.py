@@ -192,7 +192,7 @@ class ReleaseBundleOperation:
         return self._bundle.status() or Progress("PENDING")
 
     def _finished(self, sources: Sources, created: BundleContent | None) -> dict[str, Any]:
-        """Wait for the end of the creation, by whomever, and compare the content.
+        """Wait until the bundle is created, whoever requested it, and compare its content.
 
         :param created: the content if this task has created the bundle
         """

@@ -170,7 +170,7 @@ class ReleaseBundleDistributeOperation:
         return new[-1]
 
     def _finished(self, tracker: str) -> dict[str, Any]:
-        """Wait for the end of the tracker, by whomever it was started."""
+        """Wait until the tracker has ended, whoever started it."""
         last: list[Tracker] = []
 
         def status() -> Progress:

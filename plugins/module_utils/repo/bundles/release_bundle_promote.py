@@ -165,7 +165,7 @@ class ReleaseBundlePromoteOperation:
         return max(set(found) - set(known), default=None)
 
     def _finished(self, number: int) -> dict[str, Any]:
-        """Wait for the end of the promotion, by whomever, and return it."""
+        """Wait until the promotion has ended, whoever started it, and return it."""
         path = self._bundle.path("promotion/statuses", str(number))
 
         def status() -> Progress:

@@ -158,8 +158,8 @@ class Sources:
     def content(self, recorded: Sequence[Mapping[str, Any]] | None = None) -> BundleContent:
         """Read the content that the sources name.
 
-        Raises `not_found` for a missing source, `conflict` for an item with another digest than the
-        given.
+        Raises `not_found` for a missing source, `conflict` for an item whose digest differs from
+        the given digest.
 
         :param recorded: artifacts of the existing bundle. An item that was moved since, or a build
             whose record was discarded, is not an error then.

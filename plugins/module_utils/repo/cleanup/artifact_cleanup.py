@@ -238,7 +238,7 @@ def _sides(verdict: CleanupVerdict) -> dict[str, Any]:
 
 
 def _will_not_get_better(error: ToolchainError) -> bool:
-    """Return whether an error affects every other item too, so that continuing does harm."""
+    """Return whether an error affects every other item too, so continuing would do harm."""
     unreachable = error.kind in ("network", "timeout") and not error.outcome_unknown
     return unreachable or error.kind in ("auth", "rate_limited")
 

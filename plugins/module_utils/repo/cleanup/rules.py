@@ -133,7 +133,7 @@ class CleanupRule:
     def check_exclude(self, found: Collection[str], going: Collection[str]) -> Iterator[str]:
         """Yield a warning for each glob of `exclude` that matches none of the found paths.
 
-        Raises `invalid` if the glob would keep an item that goes if `*` matched slashes.
+        Raises `invalid` if the glob would keep a deleted item if `*` matched slashes.
         """
         for glob in self.exclude:
             for paths in (going, found):

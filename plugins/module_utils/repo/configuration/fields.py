@@ -180,7 +180,7 @@ def _merged(current: Any, desired: Any) -> tuple[bool, Any]:
 
 
 def merge(current: Any, wanted: Any) -> Any:
-    """Return a value with the wanted members in place of the current ones, at any depth."""
+    """Return a value whose members are replaced by the wanted members, at any depth."""
     if not isinstance(current, Mapping) or not isinstance(wanted, Mapping):
         return wanted
     return {**current, **{name: merge(current.get(name), one) for name, one in wanted.items()}}

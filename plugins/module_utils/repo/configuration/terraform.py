@@ -145,7 +145,7 @@ def _entry(
 
 
 def _special(attribute: str, value: Any, entry: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Convert an attribute with another form than that of its option."""
+    """Convert an attribute whose form differs from that of its option."""
     if attribute in ("includes_pattern", "excludes_pattern"):
         parts = [part.strip() for part in str(value).split(",")]
         entry[attribute.removesuffix("_pattern")] = [part for part in parts if part]

@@ -110,7 +110,7 @@ class PlatformClient:
             validate(response)
 
     def lacks_token(self) -> bool:
-        """Return whether another login than an access token is used."""
+        """Return whether the login is something other than an access token."""
         return self._connection.has_credentials and self._connection.token is None
 
     def _is_own(self, response: Response) -> bool:

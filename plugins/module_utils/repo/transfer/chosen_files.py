@@ -83,7 +83,7 @@ class FileSelection:
     def files(
         self, is_settled: Callable[[ChosenPath], bool]
     ) -> list[tuple[ChosenPath, RemoteFile]]:
-        """Return the files with the path that means them.
+        """Return the files with the path that selects them.
 
         Raises `not_found` for a path without a file, unless it is settled: an earlier run has done
         what the task wants. Raises `failed` for too many files.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find and delete local files that a selection does not have [C8.1]."""
+"""Find and delete local files that are not in a selection [C8.1]."""
 
 from __future__ import annotations
 

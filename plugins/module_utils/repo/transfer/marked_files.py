@@ -89,8 +89,8 @@ class MarkedFiles:
         return Plan(before, after, "update", result=result, data=files)
 
     def _is_settled(self, path: ChosenPath) -> bool:
-        """Return whether an earlier run changed the files of a path, so that they are no longer
-        among those with the properties that the task looks for.
+        """Return whether an earlier run changed the files of a path, so they no longer have the
+        properties that the task searches for.
         """
         wanted = self._selection.wanted
         if not wanted.properties:

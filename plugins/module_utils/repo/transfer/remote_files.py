@@ -39,7 +39,7 @@ class Filter:
     """Further conditions for a file: its properties, and patterns that exclude it.
 
     :param option: name of the option with the properties
-    :param hints: what to write in place of a path that matches nothing, by path
+    :param hints: what to write instead of a path that matches nothing, by path
     """
 
     properties: Properties = field(default_factory=dict)
@@ -146,7 +146,7 @@ def _many(client: RepoClient, repo: str, path: str, wanted: Filter) -> list[Remo
 def _meant(
     repo: str, path: str, files: Mapping[str, StoredItem], wanted: Filter
 ) -> list[RemoteFile]:
-    """Return those of the files in the folder of a path that it means."""
+    """Return the files that a path selects among those of its folder."""
     folder, is_meant = _meaning(path)
     found = [
         _remote(repo, each, each[len(folder) :].strip("/"), stored)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Comments of the own account [tracker-25], and watchers [tracker-31]."""
+"""Comments of the task's account [tracker-25], and watchers [tracker-31]."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _DELETING = ("DELETE_OWN_COMMENTS",)
 
 
 class CommentPart:
-    """Adds, edits or deletes a comment of the own account after comparing the existing ones: a
-    comment that is sent twice appears twice.
+    """Adds, edits or deletes a comment of the task's account after comparing the existing comments:
+    a comment that is sent twice appears twice.
     """
 
     names = ("comment",)
@@ -63,7 +63,7 @@ class CommentPart:
         return text == self._wanted if self._find is None else self._find in text
 
     def _own_comments(self, shown: Any, key: str) -> dict[str, str]:
-        """Return id to text of the comments by the own account, oldest first; `shown` may be the
+        """Return id to text of the comments by the task's account, oldest first; `shown` may be the
         first page only.
         """
         account = _identity(self._site.own())

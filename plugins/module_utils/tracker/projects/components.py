@@ -18,8 +18,8 @@ _MEMBERS = {"name": "name", "description": "description", "archived": "archived"
 
 @dataclass(frozen=True)
 class Component:
-    """A component. `lead` has the names of the account, the one that requests take first. The
-    server omits members without a value, and older servers know no `archived`.
+    """A component. `lead` has the names of the account; the first is the name that requests use.
+    The server omits members without a value, and older servers know no `archived`.
     """
 
     id: str

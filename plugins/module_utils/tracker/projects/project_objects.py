@@ -72,7 +72,7 @@ class ProjectObjects(Generic[Found]):
         return objects
 
     def count(self, found: Found, what: str, address: str, member: str) -> int:
-        """Return a number of issues with the object, invisible issues included."""
+        """Return the number of issues with the object, invisible issues included."""
         response = self._client.read(
             f"counting the {what} of the {self._noun} '{found.name}'", self._place(found, address)
         )

@@ -13,7 +13,7 @@ from .restrictions import OPERATIONS, PageRights, Restrictions
 from .spaces import Spaces
 from .wiki_space import SpaceEntry, SpacePermission
 
-#: Kinds of errors of what the account may not read, or the server does not have.
+#: Kinds of errors for content that the account cannot read, or that the server does not have.
 _REFUSED = ("not_found", "permission", "rejected")
 _INCOMPLETE = "the server does not report all users and groups"
 
@@ -48,8 +48,8 @@ class AccessReader:
         return [entry]
 
     def _permissions(self, key: str) -> list[dict[str, Any]]:
-        """Return the permissions of a space. Raises an error if one cannot be expressed: the others
-        alone, which are exact, would take it away.
+        """Return the permissions of a space. Raises an error if a permission cannot be expressed:
+        the exported list is exact, so it would remove that permission.
         """
         found = [self._permission(*item) for item in sorted(self._spaces.permissions(key).items())]
         SpaceEntry(key, permissions=[SpacePermission(**one) for one in found]).require_sense()

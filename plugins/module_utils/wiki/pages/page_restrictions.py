@@ -46,7 +46,7 @@ class PageRestrictions:
     """Restrict a page. Raises `invalid` for options without an operation.
 
     :param store: reads and writes restrictions, shared by the pages of a task
-    :param force: whether the own account may lose a page that is not written
+    :param force: whether the task's account may lose a page that is not written
     """
 
     def __init__(self, store: Restrictions, options: RestrictedOperations, *, force: bool) -> None:
@@ -59,7 +59,7 @@ class PageRestrictions:
     def plan(self, page: Page | None, *, saves: bool) -> Change | None:
         """Read and compare; `page` None is a page to create.
 
-        Raises `invalid` if the own account would lose the page.
+        Raises `invalid` if the task's account would lose the page.
 
         :param saves: whether the content is written after the restrictions
         """

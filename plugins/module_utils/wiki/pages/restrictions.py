@@ -77,7 +77,8 @@ class Restrictions:
         return self._client.ask(what, place, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,))
 
     def lost(self, before: PageRights, after: PageRights) -> tuple[str, str] | None:
-        """Return the own account and the operation that it may no longer do; None without one."""
+        """Return the task's account and an operation that it would no longer be allowed to do; None
+        if there is none."""
         if before == after:
             return None
         restricted = [rights[name] for rights in (before, after) for name in OPERATIONS]

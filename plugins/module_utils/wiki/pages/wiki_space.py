@@ -175,7 +175,7 @@ class SpaceKind(EntryKind[SpaceEntry]):
         return page.id
 
     def _permissions(self, entry: SpaceEntry, before: Permissions) -> Permissions:
-        """Return the permissions after the task. Raises `invalid` if the own account would no
+        """Return the permissions after the task. Raises `invalid` if the task's account would no
         longer administer the space.
         """
         after = {} if entry.permissions_mode == "exact" else dict(before)

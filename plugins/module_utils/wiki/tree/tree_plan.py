@@ -271,9 +271,7 @@ def deletions(
 
 
 def _is_known(page: Page, wanted: WantedPage) -> bool:
-    """Return whether the mark shows that the body is the wanted body, so that it need
-    not be read.
-    """
+    """Return whether the mark shows that the body is the wanted body, so it need not be read."""
     mark = mark_of(page)
     return mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
 
