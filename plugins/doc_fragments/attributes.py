@@ -34,10 +34,10 @@ attributes:
     INFO = """
 attributes:
   check_mode:
-    description: Changes nothing, so that check mode makes no difference.
+    description: Changes nothing, so check mode makes no difference.
     support: full
   diff_mode:
-    description: Changes nothing, so that there is no diff.
+    description: Changes nothing, so there is no diff.
     support: N/A
   idempotent:
     description: Changes nothing.

@@ -98,7 +98,7 @@ options:
   api_key:
     description:
       - API key. It is sent in the header of the dialect, or in the headers of both dialects until the dialect is known.
-      - Artifactory has ended API keys. From 7.98 on, no key can be created, and existing keys work only if the server allows them. Use
+      - Artifactory is retiring API keys. From 7.98 on, no key can be created, and existing keys work only if the server allows them. Use
         O(token) instead, with an identity token, a reference token or an access token.
       - "{credential}"
     type: str
@@ -184,7 +184,7 @@ options:
   token_json:
     description:
       - Output of C(kwauth --print-auth-info), a JSON object with user and token, as from the lookup P(ansible.builtin.pipe#lookup).
-      - Releases from 2024.3 on keep no token file. An application token is not a login of the Web API. {credential}
+      - Releases from 2024.3 on do not write a token file. An application token cannot log in to the Web API. {credential}
     type: str
 """
 

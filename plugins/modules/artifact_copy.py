@@ -34,7 +34,7 @@ options:
     type: str
   artifacts:
     description:
-      - Files, folders (with a slash at their end) and patterns to copy together, in place of O(path).
+      - Files, folders (with a slash at their end) and patterns to copy together, instead of O(path).
       - If one of them has no file, nothing is copied.
     type: list
     elements: dict

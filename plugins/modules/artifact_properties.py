@@ -31,7 +31,7 @@ options:
     type: str
   artifacts:
     description:
-      - Files, folders (with a slash at their end, which means their files) and patterns to change together, in place of O(path).
+      - Files, folders (with a slash at their end, which means their files) and patterns to change together, instead of O(path).
       - If one of them has no file, nothing is changed.
     type: list
     elements: dict

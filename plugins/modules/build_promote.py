@@ -88,8 +88,8 @@ options:
   gate:
     description:
       - Let the server validate the promotion in a dry run first. If it reports errors, the task fails, in check mode too.
-      - If the server is not known to support a dry run, the build is read afterwards. If the server promoted the build nevertheless, the
-        task fails and reports it.
+      - If the server is not known to support a dry run, the build is read afterwards. If the server promoted the build anyway, the task
+        fails and reports it.
     type: bool
     default: false
   followed_by:

@@ -33,7 +33,7 @@ options:
   config:
     description:
       - Configuration as XML. Unless it disables the job, the job is enabled.
-      - XML with a document type is rejected. Asterisks in place of a secret are also rejected, because the server would store them as the
+      - XML with a document type is rejected. Asterisks instead of a secret are also rejected, because the server would store them as the
         secret.
       - The placeholder C(kept by the server) in parentheses keeps the existing secret of the job. M(delivery.toolchain.ci_export) writes
         it. If the job has no such secret, or it is ambiguous, the task fails.

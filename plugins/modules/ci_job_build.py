@@ -68,8 +68,8 @@ options:
     type: dict
   builds:
     description:
-      - Several builds, in place of O(job) and O(parameters). They are started in parallel and polled together, with a single request per
-        job for all its builds.
+      - Several builds, instead of O(job) and O(parameters). They are started in parallel and polled together, with a single request per job
+        for all its builds.
       - If a build fails or cannot be started, the others continue. The task then fails and reports all errors.
       - With O(trigger=unless_successful), a build that is listed twice is started once.
     type: list

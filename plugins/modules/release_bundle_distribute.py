@@ -14,7 +14,7 @@ description:
   - Unchanged if completed distributions reached all wanted sites, and no later deletion took it away.
   - Which sites there are is known from distributions of this version only. A rule that matches several sites is therefore met if an earlier
     distribution had a rule as wide, or, if the server does not show rules, if all sites known from its distributions have the version.
-  - A distribution that is still running, by whomever, is waited for and is unchanged.
+  - If a distribution is still running, also by someone else, the task waits and is unchanged.
   - Distribution needs a licence of Enterprise+.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

@@ -13,7 +13,7 @@ description:
   - Promotes a version of a release bundle (version 2) to an environment, such as V(PROD).
   - Unchanged if the newest promotion to this environment is completed and has the given repositories. Promotions to other environments do
     not matter.
-  - A promotion that is still running, by whomever, is waited for and is unchanged.
+  - If a promotion is still running, also by someone else, the task waits and is unchanged.
   - A promotion is never sent twice. If its response is lost, the records of the server show whether it was accepted.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:

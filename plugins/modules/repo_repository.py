@@ -23,13 +23,13 @@ options:
     description: Key of the repository. Give either it or O(entries).
     type: str
   rclass:
-    description: Class of the repository. Needed to create it; another class than that of an existing repository is a conflict.
+    description: Class of the repository. Required to create it. A class that differs from that of an existing repository is a conflict.
     type: str
     choices: [local, remote, virtual, federated]
   package_type:
     description:
       - Package type as the server names it, such as V(maven) or V(docker).
-      - Needed to create it; another type than that of an existing repository is a conflict.
+      - Required to create it. A type that differs from that of an existing repository is a conflict.
     type: str
   description:
     description: Description. An empty string removes it.
@@ -62,7 +62,7 @@ options:
     description: User for the server behind a remote repository. An empty string removes it.
     type: str
   remote_password:
-    description: Password for the server behind a remote repository. Servers return it encrypted, so that it cannot be compared.
+    description: Password for the server behind a remote repository. Servers return it encrypted, so it cannot be compared.
     type: str
   update_password:
     description: V(on_create) sends the password to a new repository only. V(always) sends it every time, and is always a change.
@@ -119,13 +119,13 @@ options:
         type: str
         required: true
       rclass:
-        description: Class of the repository. Needed to create it; another class than that of an existing repository is a conflict.
+        description: Class of the repository. Required to create it. A class that differs from that of an existing repository is a conflict.
         type: str
         choices: [local, remote, virtual, federated]
       package_type:
         description:
           - Package type as the server names it, such as V(maven) or V(docker).
-          - Needed to create it; another type than that of an existing repository is a conflict.
+          - Required to create it. A type that differs from that of an existing repository is a conflict.
         type: str
       description:
         description: Description. An empty string removes it.
@@ -158,7 +158,7 @@ options:
         description: User for the server behind a remote repository. An empty string removes it.
         type: str
       password:
-        description: Password for the server behind a remote repository. Servers return it encrypted, so that it cannot be compared.
+        description: Password for the server behind a remote repository. Servers return it encrypted, so it cannot be compared.
         type: str
       update_password:
         description: V(on_create) sends the password to a new repository only. V(always) sends it every time, and is always a change.

@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Sets, adds or removes the users and groups of a role in one project. Roles themselves belong to the whole server and are not created.
   - The account must be allowed to administer the project.
-  - The task fails if the own account, with its groups, would lose the role of the administrators, unless O(force) is set.
+  - The task fails if its account, directly or through its groups, would lose the role of the administrators, unless O(force) is set.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.tracker
@@ -41,7 +41,7 @@ options:
     choices: [exact, add, remove]
     default: exact
   force:
-    description: Whether the own account may lose the role of the administrators.
+    description: Whether the account of the task may lose the role of the administrators.
     type: bool
     default: false
   entries:
@@ -73,7 +73,7 @@ options:
         choices: [exact, add, remove]
         default: exact
       force:
-        description: Whether the own account may lose the role of the administrators.
+        description: Whether the account of the task may lose the role of the administrators.
         type: bool
         default: false
 seealso:

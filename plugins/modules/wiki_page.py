@@ -91,7 +91,7 @@ options:
       - Who may read and change the page. An operation that is not set is not managed.
       - They are set before the content is saved. A new page is created empty, restricted and then written, so that nobody else can read
         its content in between. Its content is then version 2.
-      - The task fails if the own account, with its groups, would lose a right. With O(force) it may, if the content is not saved.
+      - The task fails if its account would lose a permission, its groups included. O(force) allows that if the content is not saved.
       - Servers before Confluence 8.8 have no interface for this. The task then fails with C(rejected), and a new page stays empty.
     type: dict
     suboptions:
@@ -158,7 +158,7 @@ options:
   force:
     description:
       - Whether O(state=absent) may remove the home page of a space, or a page with child pages.
-      - Whether O(restrictions) may take the page from the own account.
+      - Whether O(restrictions) may lock the account of the task out of the page.
     type: bool
     default: false
   pages:

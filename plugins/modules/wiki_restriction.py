@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Sets the users and groups that may read or change a page. An operation that is not given stays as it is.
   - A restriction to read also hides the pages below.
-  - The task fails if the own account, with its groups, would lose a right, unless O(force) is set.
+  - The task fails if its account would lose a permission, its groups included, unless O(force) is set.
   - Servers before Confluence 8.8 cannot set restrictions with this interface. The task then fails with C(rejected).
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
@@ -58,7 +58,7 @@ options:
         elements: str
         default: []
   force:
-    description: Whether the own account may lose the right to read or to change the page.
+    description: Whether the account of the task may lose the permission to read or change the page.
     type: bool
     default: false
   state:
@@ -109,7 +109,7 @@ options:
             elements: str
             default: []
       force:
-        description: Whether the own account may lose the right to read or to change the page.
+        description: Whether the account of the task may lose the permission to read or change the page.
         type: bool
         default: false
       state:

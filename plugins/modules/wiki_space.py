@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Manages a space and, on Data Center 9.1 or newer, its permissions. Only differences are sent.
   - A space with other pages than its home page is only deleted with O(force).
-  - The task fails if the own account, with its groups, would no longer administer the space, unless O(force) is set.
+  - The task fails if its account, its groups included, would no longer administer the space, unless O(force) is set.
 author: delivery.toolchain contributors (@delivery-toolchain)
 extends_documentation_fragment:
   - delivery.toolchain.connection.wiki
@@ -57,7 +57,7 @@ options:
     choices: [exact, add, remove]
     default: exact
   force:
-    description: Whether a space with pages may be deleted, and whether the own account may lose the right to administer the space.
+    description: Whether a space with pages may be deleted, and whether the account of the task may lose the permission to administer it.
     type: bool
     default: false
   state:
@@ -111,7 +111,8 @@ options:
         choices: [exact, add, remove]
         default: exact
       force:
-        description: Whether a space with pages may be deleted, and whether the own account may lose the right to administer the space.
+        description: Whether a space with pages may be deleted, and whether the account of the task may lose the permission to administer
+          it.
         type: bool
         default: false
       state:

@@ -97,7 +97,7 @@ options:
       - Who may read and change every page of the tree. An operation that is not set is not managed.
       - They are set before the content is saved. New pages are created empty, restricted and then written, so that nobody else can read
         their content in between.
-      - The task fails if the own account, with its groups, would lose a right. With O(force) it may, for pages that are not saved.
+      - The task fails if its account would lose a permission, its groups included. O(force) allows that for pages that are not saved.
       - A restriction to read a page also hides the pages below it. A restriction to update does not apply to them.
       - Servers before Confluence 8.8 have no interface for this. The task then fails with C(rejected).
     type: dict
@@ -131,7 +131,7 @@ options:
             elements: str
             default: []
   force:
-    description: Whether O(restrictions) may take pages from the own account.
+    description: Whether O(restrictions) may lock the account of the task out of pages.
     type: bool
     default: false
   mark:
