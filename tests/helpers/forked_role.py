@@ -34,6 +34,7 @@ _SECONDS = 60
 _POLL_SECONDS = 0.01
 _OMITTED = object()
 _EXPRESSION = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
+_NUMBER = re.compile(r"0|[1-9][0-9]*")
 _KEYWORDS = {"name", "vars", "when", "register", "check_mode", "changed_when", "no_log"}
 _FORK = multiprocessing.get_context("fork")
 
@@ -229,4 +230,5 @@ class _Tasks:
         result = _JINJA.compile_expression(expression[1], undefined_to_none=False)(**known)
         assert not isinstance(result, jinja2.Undefined), value
         # as ansible-core before 2.19 does with `jinja2_native`
-        return int(result) if isinstance(result, str) and result.isdecimal() else result
+        is_number = isinstance(result, str) and _NUMBER.fullmatch(result)
+        return int(result) if is_number else result
