@@ -230,5 +230,6 @@ class _Tasks:
         result = _JINJA.compile_expression(expression[1], undefined_to_none=False)(**known)
         assert not isinstance(result, jinja2.Undefined), value
         # as ansible-core before 2.19 does with `jinja2_native`
-        is_number = isinstance(result, str) and _NUMBER.fullmatch(result)
-        return int(result) if is_number else result
+        if isinstance(result, str) and _NUMBER.fullmatch(result):
+            return int(result)
+        return result
