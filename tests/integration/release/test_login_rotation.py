@@ -85,7 +85,7 @@ class Servers:
 
     def steps(self, since: int) -> list[str]:
         """Return the steps of a rotation after a mark, in the order of their writes."""
-        names = {"/build": "prove", "redential": "distribute", "/revoke": "revoke"}
+        names = {"redential": "distribute", "/revoke": "revoke", "/job/": "prove"}
         found: list[str] = []
         for write in self.sandbox.requests(since=since, writes=True):
             other = "revoke" if write["method"] == "DELETE" else "create"
