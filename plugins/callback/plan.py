@@ -7,10 +7,10 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: plan
 type: stdout
-short_description: Show only what drift and enforce list at their end
+short_description: Show only the summary of drift and enforce
 version_added: 1.0.0
 description:
-  - Shows no plays and tasks, only warnings, and what the callback P(delivery.toolchain.report#callback) lists at the end of the playbooks
+  - Shows no plays and tasks, only warnings and the list that the callback P(delivery.toolchain.report#callback) shows after the playbooks
     C(delivery.toolchain.drift), C(delivery.toolchain.enforce) and C(delivery.toolchain.drift_summary).
   - In other playbooks it shows failed tasks, too.
   - Select it with E(ANSIBLE_STDOUT_CALLBACK).

@@ -159,7 +159,7 @@ _WIKI = """
 options:
   dialect:
     description:
-      - Interface of the server. V(server) is that of a server of your own, V(cloud_v1) and V(cloud_v2) are those of Atlassian Cloud.
+      - Interface of the server. V(server) is for a server that you host, V(cloud_v1) and V(cloud_v2) are for Atlassian Cloud.
       - V(auto) detects the cloud from the host in O(url) or from O(cloud_id), and asks once whether it has version 2.
       - Also C(toolchain_wiki_dialect), E(TOOLCHAIN_WIKI_DIALECT).
     type: str

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: drift_findings
-short_description: Return what the run has found so far, compared with the last run
+short_description: Return the findings of the run so far, compared with the last run
 version_added: 1.0.0
 description:
   - Returns the findings that the callback P(delivery.toolchain.report#callback) would report now. Each has C(id), C(first_seen) and

@@ -20,9 +20,9 @@ extends_documentation_fragment:
 options:
   kind:
     description:
-      - V(report) counts issues and takes O(project), O(build), O(x), O(y) and O(query).
-      - V(metrics) lists metrics and takes O(project) and O(query).
-      - V(churns) counts changes of files and takes O(component) and O(project).
+      - V(report) counts issues and accepts O(project), O(build), O(x), O(y) and O(query).
+      - V(metrics) lists metrics and accepts O(project) and O(query).
+      - V(churns) counts changes of files and accepts O(component) and O(project).
     type: str
     choices: [report, metrics, churns]
     default: report

@@ -64,7 +64,7 @@ options:
     type: dict
     required: true
   recursive:
-    description: Whether to apply the change to all items in the folder as well. It goes with a single item.
+    description: Whether to apply the change to all items in the folder as well. It requires a single item.
     type: bool
     default: false
   state:

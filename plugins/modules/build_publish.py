@@ -114,8 +114,8 @@ options:
   environment:
     description:
       - Environment variables of the build.
-      - Variables with names of secrets (C(password), C(psw), C(secret), C(token), C(key), C(credential), C(auth) and the like, in any
-        letter case), variables that contain a secret of this task, and user info in URLs are removed.
+      - Variables with names of secrets (C(password), C(psw), C(secret), C(token), C(key), C(credential), C(auth) and similar, in any letter
+        case), variables that contain a secret of this task, and user info in URLs are removed.
     type: dict
   environment_exclude:
     description: Patterns of additional variable names to remove, in any letter case.

@@ -32,7 +32,7 @@ options:
   kind:
     description:
       - Kind of the credential. Without it, the kind on the server, and V(username_password) for a new credential.
-      - V(xml) takes the whole XML from O(config), for the classes of other plugins.
+      - V(xml) uses the complete XML in O(config), for the classes of other plugins.
       - A credential does not change its kind.
     type: str
     choices: [username_password, secret_text, secret_file, ssh_key, certificate, xml]
@@ -104,7 +104,7 @@ options:
       kind:
         description:
           - Kind of the credential. Without it, the kind on the server, and V(username_password) for a new credential.
-          - V(xml) takes the whole XML from C(config), for the classes of other plugins.
+          - V(xml) uses the complete XML in C(config), for the classes of other plugins.
           - A credential does not change its kind.
         type: str
         choices: [username_password, secret_text, secret_file, ssh_key, certificate, xml]
@@ -192,7 +192,8 @@ RETURN = r"""
 credential:
   description:
     - Credential without its secrets. Null if it is absent.
-    - C(secret) tells how the given secret compares with the one on the server before the task, as V(same), V(different) or V(unknown).
+    - C(secret) shows how the secret of the task compares with the one on the server before the task, as V(same), V(different) or
+      V(unknown).
   returned: success, without O(entries)
   type: dict
   sample: {id: deploy, kind: username_password, description: Deploys releases, folder: "", domain: _, secret: same}

@@ -17,8 +17,8 @@ description:
     inside scripts are exported unchanged.
   - Credentials are exported without their secrets. Such an entry finds a credential unchanged, and never empties it. Only a change, or a
     new credential, needs the secret.
-  - The configuration as code is exported without secrets, without what the server could not export, and without credentials, nodes and
-    views, which have lists of their own.
+  - The configuration as code is exported without secrets, without the parts that the server could not export, and without credentials,
+    nodes and views, which have lists of their own.
   - Objects that the server generates, such as the jobs of branches, are skipped.
   - Objects that cannot be expressed or read are listed in RV(left_out) and at the start of the file. No object is skipped silently.
   - Everything is read before anything is written. The server is not changed.
@@ -60,22 +60,22 @@ options:
   configuration:
     description:
       - Whether to export the configuration as code of the server, which needs the plugin C(configuration-as-code).
-      - By default, it is exported. If the plugin or the permission is missing, RV(left_out) says so; with V(true) the task fails.
+      - By default, it is exported. If the plugin or the permission is missing, RV(left_out) lists it; with V(true) the task fails.
     type: bool
   credentials:
     description:
       - Whether to export the credentials of the system and of the exported folders, without their secrets.
-      - By default, they are exported. If a permission is missing, RV(left_out) says so; with V(true) the task fails.
+      - By default, they are exported. If a permission is missing, RV(left_out) lists it; with V(true) the task fails.
     type: bool
   nodes:
     description:
       - Whether to export the nodes, and whether each is offline by hand.
-      - By default, they are exported. If a permission is missing, RV(left_out) says so; with V(true) the task fails.
+      - By default, they are exported. If a permission is missing, RV(left_out) lists it; with V(true) the task fails.
     type: bool
   views:
     description:
       - Whether to export the views of the server and of the exported folders.
-      - By default, they are exported. If a permission is missing, RV(left_out) says so; with V(true) the task fails.
+      - By default, they are exported. If a permission is missing, RV(left_out) lists it; with V(true) the task fails.
     type: bool
   parallel:
     description: Number of objects to read in parallel.

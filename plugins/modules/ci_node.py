@@ -39,14 +39,16 @@ options:
     type: str
     choices: [normal, exclusive]
   config:
-    description: Whole configuration as XML, for what has no option, such as the launcher. Goes with O(offline) and O(offline_reason) only.
+    description: Complete configuration as XML, for settings without an option, such as the launcher. It can only be combined with
+      O(offline) and O(offline_reason).
     type: str
   src:
     description: File with the configuration, instead of O(config). C(ci_export) writes such files.
     type: path
   offline:
     description:
-      - Whether the node is offline by hand. Running builds go on. Without it, the node stays as it is, also if the server would bring it online.
+      - Whether the node is offline by hand. Running builds continue. Without it, the node stays as it is, also if the server would bring it
+        online.
       - A node that is merely not connected is not offline in this sense.
     type: bool
   offline_reason:
@@ -91,14 +93,16 @@ options:
         type: str
         choices: [normal, exclusive]
       config:
-        description: Whole configuration as XML, for what has no option, such as the launcher. Goes with C(offline) and C(offline_reason) only.
+        description: Complete configuration as XML, for settings without an option, such as the launcher. It can only be combined with
+          C(offline) and C(offline_reason).
         type: str
       src:
         description: File with the configuration, instead of C(config). C(ci_export) writes such files.
         type: path
       offline:
         description:
-          - Whether the node is offline by hand. Running builds go on. Without it, the node stays as it is, also if the server would bring it online.
+          - Whether the node is offline by hand. Running builds continue. Without it, the node stays as it is, also if the server would
+            bring it online.
           - A node that is merely not connected is not offline in this sense.
         type: bool
       offline_reason:

@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Installs and updates plugins and their dependencies with the plugin manager of the server, and waits until its update center has
     finished. It installs the newest version of the update site.
-  - Enables, disables and removes plugins. This takes effect with the next start of the server.
+  - Enables, disables and removes plugins. This takes effect when the server is restarted.
   - The server is never restarted. RV(restart_required) reports whether a restart is required. M(delivery.toolchain.ci_restart) restarts it.
     A plugin that waits for a restart is not installed again.
 author: delivery.toolchain contributors (@delivery-toolchain)

@@ -25,7 +25,7 @@ attributes:
   idempotent:
     description: A second run with the same options changes nothing, unless O(force) is set.
     support: partial
-    details: With O(force) every run makes a new key.
+    details: With O(force) every run creates a new key.
 options:
   private_key:
     description:

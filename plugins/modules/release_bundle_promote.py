@@ -11,8 +11,8 @@ short_description: Promote a release bundle to an environment
 version_added: 1.0.0
 description:
   - Promotes a version of a release bundle (version 2) to an environment, such as V(PROD).
-  - Unchanged if the newest promotion to this environment is completed and has the given repositories. Promotions to other environments do
-    not matter.
+  - Unchanged if the newest promotion to this environment is completed and has the requested repositories. Promotions to other environments
+    do not matter.
   - If a promotion is still running, also by someone else, the task waits and is unchanged.
   - A promotion is never sent twice. If its response is lost, the records of the server show whether it was accepted.
 author: delivery.toolchain contributors (@delivery-toolchain)
@@ -103,7 +103,7 @@ promotion:
       description: Time of the promotion in epoch milliseconds, by which the server identifies it.
       type: int
     included_repositories:
-      description: Keys of the included repositories, if they were given.
+      description: Keys of the included repositories, if they were specified.
       type: list
       elements: str
 http:

@@ -10,7 +10,8 @@ module: repo_permission
 short_description: Manage permissions of the repository manager
 version_added: 1.0.0
 description:
-  - Creates, changes and deletes permissions, one or many in a task. A resource, and a part of a resource, that is not given stays as it is.
+  - Creates, changes and deletes permissions, one or many in a task. Resources, and parts of a resource, that are not listed are not
+    changed.
   - Uses the interface of Access. If the server does not have it, or does not accept the login there, the older interface is used.
   - Access changes a single resource. In the older interface, all resources are sent, so that none is lost.
   - Single repositories that the server lists next to V(ANY LOCAL), with the same patterns, are not a difference.
@@ -114,8 +115,8 @@ options:
             type: dict
   mode:
     description:
-      - V(exact) replaces the targets, users and groups that are given.
-      - V(add) adds targets and actions. V(remove) takes away the given targets and actions only.
+      - V(exact) replaces the targets, users and groups that are listed.
+      - V(add) adds targets and actions. V(remove) removes only the listed targets and actions.
     type: str
     choices: [exact, add, remove]
     default: exact

@@ -74,7 +74,7 @@ options:
     type: list
     elements: str
   default_deployment_repo:
-    description: Member of a virtual repository that takes deployments. An empty string removes it.
+    description: Member of a virtual repository that receives deployments. An empty string removes it.
     type: str
   members:
     description: Members of a federated repository. Others are removed.
@@ -86,7 +86,7 @@ options:
         type: str
         required: true
       enabled:
-        description: Whether the member takes part.
+        description: Whether the member is enabled.
         type: bool
         default: true
   settings:
@@ -170,7 +170,7 @@ options:
         type: list
         elements: str
       default_deployment_repo:
-        description: Member of a virtual repository that takes deployments. An empty string removes it.
+        description: Member of a virtual repository that receives deployments. An empty string removes it.
         type: str
       members:
         description: Members of a federated repository. Others are removed.
@@ -182,7 +182,7 @@ options:
             type: str
             required: true
           enabled:
-            description: Whether the member takes part.
+            description: Whether the member is enabled.
             type: bool
             default: true
       settings:
@@ -252,7 +252,7 @@ RETURN = r"""
 repository:
   description:
     - Repository as the server returns it, without passwords. Null if it is absent.
-    - In check mode, a repository that would be created has the given fields only.
+    - In check mode, a repository that would be created has only the fields of the task.
   returned: success, without O(entries)
   type: dict
   sample:

@@ -10,7 +10,7 @@ module: repo_user
 short_description: Manage users of the repository manager
 version_added: 1.0.0
 description:
-  - Creates, changes and deletes users, one or many in a task. Options that are not given are not managed.
+  - Creates, changes and deletes users, one or many in a task. Options that are not set are not managed.
   - Uses the interface of Access. If the server does not have it, or does not accept the login there, the older interface is used.
   - After a change, the user is read again to verify it. If the server did not keep a field, the task fails.
   - An unchanged user costs a single request. With O(entries), one more request reads the list of all users.

@@ -28,11 +28,11 @@ options:
   users:
     description:
       - Names of users. On Jira Cloud account IDs, display names or email addresses.
-      - Users stay as they are if this option is not given. An empty list removes all users with O(mode=exact).
+      - Without this option, users are not changed. An empty list removes all users with O(mode=exact).
     type: list
     elements: str
   groups:
-    description: Names of groups. Groups stay as they are if this option is not given. An empty list removes all groups with O(mode=exact).
+    description: Names of groups. Without this option, groups are not changed. An empty list removes all groups with O(mode=exact).
     type: list
     elements: str
   mode:
@@ -60,11 +60,11 @@ options:
       users:
         description:
           - Names of users. On Jira Cloud account IDs, display names or email addresses.
-          - Users stay as they are if this option is not given. An empty list removes all users with O(mode=exact).
+          - Without this option, users are not changed. An empty list removes all users with O(mode=exact).
         type: list
         elements: str
       groups:
-        description: Names of groups. Groups stay as they are if this option is not given. An empty list removes all groups with O(mode=exact).
+        description: Names of groups. Without this option, groups are not changed. An empty list removes all groups with O(mode=exact).
         type: list
         elements: str
       mode:

@@ -10,7 +10,7 @@ module: wiki_restriction
 short_description: Restrict who may read and change a wiki page
 version_added: 1.0.0
 description:
-  - Sets the users and groups that may read or change a page. An operation that is not given stays as it is.
+  - Sets the users and groups that may read or change a page. An operation that is not listed is not changed.
   - A restriction to read also hides the pages below.
   - The task fails if its account would lose a permission, its groups included, unless O(force) is set.
   - Servers before Confluence 8.8 cannot set restrictions with this interface. The task then fails with C(rejected).

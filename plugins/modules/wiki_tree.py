@@ -18,7 +18,8 @@ description:
     unchanged on the wiki.
   - Links between files become links between pages. Images and links to other files become attachments. Code, notes such as C([!NOTE]),
     tables and task lists become wiki elements. Footnotes become a list at the end, C(details) an expand macro. C(sub) and
-    C(sup) are kept. Of other raw HTML only the text is kept. Diagrams such as Mermaid stay source code, with a title that says so.
+    C(sup) are kept. For other raw HTML, only the text is kept. Diagrams such as Mermaid are shown as source code, with a title that
+    explains it.
   - Errors in the files, such as duplicate titles, broken links or missing images, are all reported with file and line before anything is
     written.
   - A mark on the page, stored as a content property, identifies its tree and file. If the title in a file changes, the page is renamed. If

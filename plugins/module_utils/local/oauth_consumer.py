@@ -216,7 +216,8 @@ class OauthConsumerOperation:
     def _described(
         self, key: RSAPrivateKey | None, certificate: x509.Certificate | None
     ) -> dict[str, Any]:
-        """Return the return value; entries that check mode cannot know are `None`."""
+        """Describe key and certificate in the result; values that check mode cannot know are
+        `None`."""
         known: dict[str, str] = {}
         if key is not None:
             known["public_key"] = _spki(key.public_key(), "PEM").decode("ascii")

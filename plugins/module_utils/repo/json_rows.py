@@ -107,7 +107,8 @@ class _JsonReader:
                 pass
 
     def entries(self, closing: str) -> Iterator[None]:
-        """Yield before every entry of an opened list or object."""
+        """Iterate over the entries of an opened list or object; the caller reads each entry with
+        `value`."""
         if self.take(closing):
             return
         while True:

@@ -261,7 +261,7 @@ class PagesOfVersion1:
 
 
 def _is_no_route(response: Response) -> bool:
-    """Return whether a 404 may mean the address instead of the page: the wiki's own has
+    """Return whether a 404 may be about the address, not the page: a 404 from the wiki itself has
     `statusCode`.
     """
     return response.status == 404 and member(json_or_none(response.body), "statusCode") is None

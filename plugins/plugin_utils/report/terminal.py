@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The end of a run on the terminal, read like a plan, and as annotations of GitHub."""
+"""Format the end of a run: for the terminal, like a plan, and as annotations for GitHub."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def wanted(report: Mapping[str, Any], per: str) -> list[Ticket]:
 
 
 def ended(report: Mapping[str, Any], per: str) -> dict[str, str]:
-    """Return the labels of issues that are to be closed, with the reason.
+    """Return the labels of issues to close, with the reason.
 
     An object that was not read is in neither list: its issue is not changed.
     """

@@ -243,7 +243,7 @@ class ConfigPlanner:
         self.items.append(PlannedObject(kind, ResourceWrite(resource, plan), pending))
 
     def _note_unknown_project(self, kind: ObjectKind, resource: Resource) -> None:
-        """Note an absent object in a missing project, unless the project is to be absent too."""
+        """Note an absent object in a missing project, unless the project should be absent too."""
         project = project_of(resource)
         gone = {each.name for each in self.desired.projects if each.desired is None}
         if kind.in_project and project not in {*self._projects, *self._pending, *gone}:

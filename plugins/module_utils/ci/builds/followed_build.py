@@ -143,7 +143,7 @@ class FollowedBuild:
 
     @property
     def open(self) -> bool:
-        """Return whether it is to be followed further."""
+        """Return whether to continue following it."""
         return self.error is None and not self.over
 
     def attempt(self, poll: Callable[[], None]) -> None:

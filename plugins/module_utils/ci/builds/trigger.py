@@ -252,7 +252,7 @@ class Trigger:
             return None, False
 
     def _own(self, state: JobState) -> TriggeredBuild | None:
-        """Return the first build that is ours and no other trigger's."""
+        """Return the first build that belongs to this trigger and to no other."""
         candidates = chain(self._new_builds(state), self._new_items(state))
         take = self._claims.take
         return next((found for found in candidates if take(self._job, found, self)), None)

@@ -41,7 +41,7 @@ class WantedField:
         return not same(current, self.value)
 
     def leaving(self, current: Any) -> list[Any]:
-        """Return the entries of the current list that are to be removed."""
+        """Return the entries of the current list to remove."""
         return [one for one in current or [] if any(same(one, each) for each in self.gone)]
 
     def change(self, current: Any) -> Change:

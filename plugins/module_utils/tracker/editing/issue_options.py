@@ -112,7 +112,7 @@ class IssueOptions:
         self._require_comment()
 
     def _require_disjoint(self) -> None:
-        """Raise `invalid` for a value that is to be added and removed."""
+        """Raise `invalid` for a value that would be both added and removed."""
         for name, source, option in (
             *((name, self.add, f"add.{name}") for name in _LISTS),
             ("watchers", self, "watchers"),
