@@ -35,7 +35,7 @@ class Access:
         #: Members of the response to a creation that differ, of the list, and the own token.
         self.changes: dict[str, Any] = {}
         self.page: dict[str, Any] = {}
-        self.own: dict[str, Any] | None = None
+        self.own: dict[str, Any] | Reply | None = None
         server.stub.response = self.response
 
     def add(self, number: str, *, days: float, age: float = 1, **fields: Any) -> None:
@@ -58,7 +58,7 @@ class Access:
             self.rows = [row for row in self.rows if row["token_id"] != number]
             return Reply(200)
         if number == "me" and self.own is not None:
-            return Reply(200, self.own)
+            return self.own if isinstance(self.own, Reply) else Reply(200, self.own)
         if number != "tokens":
             there = number in self.ids
             return Reply(200 if there else 404, {"errors": [{"code": "NOT_FOUND"}]})
@@ -286,6 +286,17 @@ def test_token_of_the_own_login_is_never_revoked(server: Server, access: Access)
     assert access.ids == ["newest", "own"]
     server.run(RepoTokenOperation, {"name": "app", "state": "absent"})
     assert access.ids == ["own"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405])
+@pytest.mark.parametrize("body", [b"", "<html>no</html>", {"errors": [{"message": "no"}]}])
+def test_server_that_does_not_know_the_own_token_is_no_obstacle(
+    server: Server, access: Access, status: int, body: Any
+) -> None:
+    access.own = Reply(status, body)
+    access.add("old", days=10)
+    server.run(RepoTokenOperation, {"name": "app", "renew": True, "revoke_older": True})
+    assert access.ids == ["made-1"]
 
 
 @pytest.mark.parametrize(

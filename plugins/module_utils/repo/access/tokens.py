@@ -14,7 +14,7 @@ from ...core.http.messages import Response, json_or_none
 from ...core.http.writes import Verify
 from ...core.tokens.named_tokens import NamedTokens, NewToken, Token, TokenReader
 from ..client import object_of
-from ..platform.interface import PlatformClient
+from ..platform.interface import InterfaceMissing, PlatformClient
 
 _PATH = "api/v1/tokens"
 
@@ -48,7 +48,10 @@ class AccessTokens(NamedTokens):
         if self._client.lacks_token():
             return None
         what, expect = "reading the token of the login", (200, 400, 401, 403, 404, 405)
-        response = self._client.read(what, f"{_PATH}/me", expect=expect)
+        try:
+            response = self._client.read(what, f"{_PATH}/me", expect=expect)
+        except InterfaceMissing:  # the page of a server that knows no `me`; it has the list
+            return None
         if response.status != 200:
             return None
         row = object_of(response, "a token")
