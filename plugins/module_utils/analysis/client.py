@@ -148,7 +148,7 @@ class AnalysisClient:
         """Raise `not_found` if no code analysis server responds. Call this before an empty response
         counts as "absent": other servers return empty responses too.
         """
-        if not self.ask("asking for the version", Call("version")):
+        if not self.ask("reading the version", Call("version")):
             raise ToolchainError(
                 "not_found", f"there is no code analysis server at {self._address}: check url"
             )
@@ -173,7 +173,7 @@ class AnalysisClient:
                 if not begun or left == 0 or error.kind not in _BROKEN:
                     raise
             self._transport.accounting.add(retries=1)
-        raise AssertionError("the last attempt answers or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     def _streamed(self, what: str, response: Incoming) -> Iterator[Record]:
         seen: list[bytes] = []
@@ -238,7 +238,7 @@ class AnalysisClient:
         error = self._transport.failure(response)
         if response.status in (404, 405):
             error.message += (
-                f" ({error.url}): this address is not a code analysis server, check url"
+                f" ({error.url}): there is no code analysis server at this address, check url"
             )
         return error
 

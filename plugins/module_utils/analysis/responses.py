@@ -75,7 +75,7 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
         lines.append(line)
         size += len(line)
         if size > MAX_BODY:
-            raise UnreadableResponse("the response is not JSON, and too long")
+            raise UnreadableResponse("the response is too long and is not JSON")
     value = _decoded(b"\n".join(lines))
     if value is None:
         raise UnreadableResponse(_where(first, len(lines) > 1 and not first.startswith(b"{")))
@@ -85,7 +85,7 @@ def _spread_object(first: bytes, rest: Iterable[bytes]) -> Record:
 def _where(line: bytes, more_follows: bool) -> str:
     if more_follows or not line.startswith(b"{"):
         return "a line of the response is not JSON"
-    return "the response was cut: its last object is not complete"
+    return "the response is truncated: its last object is incomplete"
 
 
 def _decoded(text: bytes) -> Any:
@@ -108,7 +108,7 @@ def one(what: str, found: list[Record]) -> Record:
     """Return the only record of a response. Raises `protocol` for none and for several."""
     if len(found) != 1:
         raise ToolchainError(
-            "protocol", f"{what}: the server returned with {len(found)} records instead of one"
+            "protocol", f"{what}: the server returned {len(found)} records instead of one"
         )
     return found[0]
 
@@ -124,7 +124,7 @@ def entries(record: Record, member: str) -> list[Record]:
     found = record.get(member) or []
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise ToolchainError(
-            "protocol", f"the record of the server has no list of objects as {member}"
+            "protocol", f"the server returned a record whose {member} is not a list of objects"
         )
     return found
 
@@ -147,7 +147,7 @@ def texts(record: Record, member: str) -> list[str]:
         return [re.sub(r"\\(.)", r"\1", part).strip() for part in parts]
     if not isinstance(found, list) or not all(isinstance(entry, str) for entry in found):
         raise ToolchainError(
-            "protocol", f"the record of the server has no list of texts as {member}"
+            "protocol", f"the server returned a record whose {member} is not a list of strings"
         )
     return found
 

@@ -40,7 +40,7 @@ def build(clauses: Any) -> str:
         if value is not None:
             terms += _terms(str(keyword), value)
     if not terms:
-        raise invalid("the query has no keyword and would find every issue: leave the query out")
+        raise invalid("the query has no keyword and would match every issue: omit the query")
     text = " ".join(terms)
     require_one_build(text)
     return text
@@ -70,7 +70,7 @@ def require_one_build(text: str) -> None:
     """Raise `invalid` for a search in several builds, which servers do not support."""
     found = builds_of(text)
     if len(found) > 1:
-        raise invalid(f"a search is for one build, not for {len(found)}: {', '.join(found)}")
+        raise invalid(f"a search can name only one build, not {len(found)}: {', '.join(found)}")
 
 
 def names_build(value: str, builds: Sequence[Mapping[str, Any]]) -> bool:
@@ -106,7 +106,7 @@ def _terms(keyword: str, value: Any) -> list[str]:
         raise invalid(f"'{keyword}' is not a search keyword: it must be one word")
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     if not values:
-        raise invalid(f"the list of {keyword} is empty: leave it out to search for all")
+        raise invalid(f"the list of {keyword} is empty: omit it to match all")
     if keyword == _TEXT:
         return [_quoted(keyword, _text_of(keyword, each)) for each in values]
     if keyword == _BUILD_EXACT:

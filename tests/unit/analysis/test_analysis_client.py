@@ -161,7 +161,7 @@ def test_html_response_names_the_address(status: int) -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (Reply(body='{"name": "a"}\n{"na'), "cut"),
+        (Reply(body='{"name": "a"}\n{"na'), "truncated"),
         (Reply(body="Hello"), "not JSON"),
         (Reply(status=201, body="[]"), "returned 201"),
     ],

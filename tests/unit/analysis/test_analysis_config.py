@@ -209,7 +209,9 @@ def test_missing_lists_are_unchanged() -> None:
 
 
 def test_task_without_lists_gives_a_warning() -> None:
-    assert configure(Server()).warnings == ["no list is given, so that nothing is managed"]
+    assert configure(Server()).warnings == [
+        "no list is set, so there is nothing to manage: set at least one list"
+    ]
     assert configure(Server(), users=[]).warnings == []
 
 
@@ -254,7 +256,7 @@ def test_project_with_protected_content_is_kept(
     server = Server()
     ran = configure(server, **lists, protect=[pattern])
     assert (ran.planned, server.writes) == ([], [])
-    assert [f"The project 'p' stays, as the {held} is protected"] == [
+    assert [f"The project 'p' is kept, because the {held} is protected"] == [
         warning.partition(" and would")[0] for warning in ran.warnings
     ]
 
@@ -271,7 +273,7 @@ def test_objects_of_a_protected_assignment_are_kept(lists: dict[str, Any], stays
     server = Server()
     ran = configure(server, **lists, protect=["Developer/dev/p"])
     assert (ran.planned, server.writes) == ([], [])
-    assert f"The {stays} stays, as the role assignment 'Developer/dev/p'" in ran.warnings[0]
+    assert f"The {stays} is kept, because the role assignment 'Developer/dev/p'" in ran.warnings[0]
 
 
 def test_unknown_protected_name_fails_before_any_deletion() -> None:
@@ -365,14 +367,14 @@ def test_force_removes_listed_own_objects_but_purge_keeps_them() -> None:
 @pytest.mark.parametrize(
     ("lists", "kind", "words"),
     [
-        ({"users": [{"name": "Analyst", "state": "absent"}]}, "invalid", "the account of this"),
-        ({"roles": [{"name": "Owner", "state": "absent"}]}, "invalid", "the account of this"),
-        ({"groups": [{"name": "admins", "state": "absent"}]}, "invalid", "the account of this"),
+        ({"users": [{"name": "Analyst", "state": "absent"}]}, "invalid", "the task's account"),
+        ({"roles": [{"name": "Owner", "state": "absent"}]}, "invalid", "the task's account"),
+        ({"groups": [{"name": "admins", "state": "absent"}]}, "invalid", "the task's account"),
         ({"groups": [{"name": "admins", "users": ["bob"]}]}, "invalid", "force: true"),
         (
             {"role_assignments": [{**ASSIGNED, "state": "absent"}]},
             "invalid",
-            "the account of this",
+            "the task's account",
         ),
         ({"roles": [{"name": "Root", "state": "absent"}]}, "permission", "read-only"),
         (
@@ -484,7 +486,7 @@ def test_protection_possibly_meant_across_projects_is_rejected(
     entry = {"project": "p", "name": "db"}
     error = refused(server, modules=[entry], purge=["modules"], protect=[pattern])
     assert (error.kind, server.writes) == ("invalid", [])
-    assert f"protect: '{pattern}' does not match 'p/core': * ends at a slash" in str(error)
+    assert f"protect: '{pattern}' does not match 'p/core': * does not match slashes" in str(error)
 
 
 def test_exceeding_max_deletions_fails_before_any_write() -> None:
@@ -496,7 +498,7 @@ def test_exceeding_max_deletions_fails_before_any_write() -> None:
     }
     error = refused(server, **lists, max_deletions=3)
     assert error.kind == "invalid"
-    assert "4 objects would be deleted, and max_deletions is 3" in str(error)
+    assert "4 objects would be deleted, but max_deletions is 3" in str(error)
     assert error.result["counts"]["delete"] == 4
     assert len(error.result["plan"]) == 5
     assert server.writes == []
@@ -534,29 +536,29 @@ def test_groups_with_hidden_members_are_not_purged() -> None:
 @pytest.mark.parametrize(
     ("lists", "words"),
     [
-        ({"users": [{"name": "a"}, {"name": "a"}]}, "users: the user 'a' is given twice"),
-        ({"modules": [{"project": "p", "name": "a"}] * 2}, "is given twice"),
+        ({"users": [{"name": "a"}, {"name": "a"}]}, "users: the user 'a' is listed twice"),
+        ({"modules": [{"project": "p", "name": "a"}] * 2}, "is listed twice"),
         (
             {"projects": [{"name": "a", "new_name": "b"}, {"name": "b"}]},
-            "the project 'b' is given twice",
+            "the project 'b' is listed twice",
         ),
         (
             {"role_assignments": [{"name": "r", "account": "a", "project": "p"}] * 2},
-            "is given twice",
+            "is listed twice",
         ),
         (
             {
                 "projects": [{"name": "a", "new_name": "b"}],
                 "modules": [{"project": "a", "name": "m"}],
             },
-            "needs 'a', which is not to be there according to projects",
+            "needs 'a', but projects declares it absent",
         ),
         (
             {
                 "users": [{"name": "a", "state": "absent"}],
                 "groups": [{"name": "g", "users": ["a"]}],
             },
-            "needs 'a', which is not to be there according to users",
+            "needs 'a', but users declares it absent",
         ),
         ({"parallel": 0}, "parallel must be at least 1"),
         ({"max_deletions": -1}, "max_deletions must be at least 0"),
@@ -718,7 +720,7 @@ def test_failed_write_stops_only_its_dependents() -> None:
     lists["users"].append({"name": "mallory"})
     error = refused(server, **lists)
     assert error.kind == "server"
-    assert "3 of 12 changes failed, first creating the user 'eve'" in str(error)
+    assert "3 of 12 changes failed, the first: creating the user 'eve'" in str(error)
     applied = {each["name"]: each for each in error.result["applied"]}
     assert [name for name, each in applied.items() if not each["ok"]] == [
         "eve",
@@ -727,7 +729,7 @@ def test_failed_write_stops_only_its_dependents() -> None:
     ]
     assert applied["eve"]["error"]["kind"] == "server"
     assert "broken" in applied["eve"]["error"]["msg"]
-    assert "was not tried: 'eve' of users failed" in applied["qa"]["error"]["msg"]
+    assert "was skipped, because 'eve' of users failed" in applied["qa"]["error"]["msg"]
     assert "create_group qa" not in server.writes
     assert server.types["q"] == {"ABV": False}
     assert "bob" not in server.users
@@ -788,7 +790,7 @@ def test_dropped_fields_are_reported() -> None:
     server.faults.append(fail("update_view", "v", Reply()))
     error = refused(server, views=[{"project": "p", "name": "v", "query": "x"}])
     assert error.kind == "rejected"
-    assert "did not keep query" in str(error)
+    assert "did not save query" in str(error)
 
 
 def test_changed_is_false_if_nothing_was_kept() -> None:

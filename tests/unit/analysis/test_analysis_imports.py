@@ -147,7 +147,7 @@ def test_unavailable_server_is_awaited() -> None:
     _found, _actions, said = follow(
         lines(), DONE, Reply(cut=True), Reply(503), refusal(502, "proxy"), COMPLETED
     )
-    assert said == ["importing the project 'fw': the server does not respond, still waiting"]
+    assert said == ["importing the project 'fw': the server does not respond; still waiting"]
 
 
 def test_other_error_ends_waiting() -> None:

@@ -75,14 +75,16 @@ def test_version_is_complete() -> None:
 def test_list_as_long_as_its_limit_gives_a_warning() -> None:
     with Stub(lines({"name": "a"}, {"name": "b"})) as stub:
         _result, warnings = gathered(stub, "users", limit=2)
-    assert warnings == ["reading users: the list is as long as its limit (2) and may be cut"]
+    assert warnings == [
+        "reading users: the list has as many entries as its limit (2) and may be incomplete"
+    ]
 
 
 @pytest.mark.parametrize(
     ("names", "options", "words"),
     [
-        (["version", "builds"], {}, "builds needs a project"),
-        (["views"], {"project": ["a", "b"]}, "views needs a project"),
+        (["version", "builds"], {}, "builds requires a project"),
+        (["views"], {"project": ["a", "b"]}, "views requires a project"),
         (["version"], {"project": []}, "a name or a list of names"),
         (["views"], {"project": {"name": "a"}}, "a name or a list of names"),
         (["views"], {"project": ["a", None]}, "a name or a list of names"),
@@ -219,7 +221,7 @@ def test_report_over_several_lines_is_parsed() -> None:
         found, warnings = reported(
             stub, "report", project="p", build="b", x="State", y="Owner", query="code:X"
         )
-    assert (found, warnings) == (COUNTS, ["making the report report on 'p': hm"])
+    assert (found, warnings) == (COUNTS, ["creating the report report on 'p': hm"])
     assert sent(stub) == [
         {
             "action": "report",
@@ -250,7 +252,7 @@ def test_possibly_truncated_metrics_give_a_warning() -> None:
     with Stub(lines(*[{"metricValue": 7}] * 1000)) as stub:
         found, warnings = reported(stub, "metrics", project="p")
     assert (len(found), len(warnings)) == (1000, 1)
-    assert "1000 records and may be cut" in warnings[0]
+    assert "1000 records and may be incomplete" in warnings[0]
 
 
 def test_churns_need_a_project_only_on_real_servers() -> None:
@@ -264,8 +266,8 @@ def test_churns_need_a_project_only_on_real_servers() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "words"),
     [
-        ("report", {}, "report needs project"),
-        ("metrics", {}, "metrics needs project"),
+        ("report", {}, "report requires project"),
+        ("metrics", {}, "metrics requires project"),
         ("metrics", {"project": "p", "build": "b"}, "build cannot be combined with"),
         ("churns", {"query": "x"}, "query cannot be combined with"),
         ("report", {"project": "p", "component": "c"}, "component cannot be combined with"),
@@ -334,8 +336,8 @@ def test_settings_are_not_awaited_without_wait() -> None:
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        ((), "unknown: the server shows no import"),
-        (({**RUNNING, "status": "?"},), "unknown: the server reports an unknown status"),
+        ((), "succeeded: the server shows no import"),
+        (({**RUNNING, "status": "?"},), "succeeded: the server reports an unknown status"),
         ((OVER,), None),
     ],
 )

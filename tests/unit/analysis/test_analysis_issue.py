@@ -226,7 +226,7 @@ def test_exceeding_max_issues_is_rejected() -> None:
     server = Server(1, 2, 3)
     error = failure(server, query="state:New", status="Fix", max_issues=2)
     assert (error.kind, server.writes) == ("invalid", 0)
-    assert "3 issues match, and max_issues is 2" in str(error)
+    assert "3 issues match, but max_issues is 2" in str(error)
     assert failure(server, ids=[1, 2, 3], status="Fix", max_issues=2).kind == "invalid"
     assert run(server, query="x", status="Fix", max_issues=3)[0].changed
 
@@ -254,7 +254,7 @@ def test_folded_issues_are_searched_individually() -> None:
     _planned, _result, writes = run(server, query="state:New", status="Fix")
     assert [form["ids"] for form in writes] == ["1,3"]
     error = failure(server, query="grouping:on", status="Ignore")
-    assert (error.kind, "give their ids" in str(error)) == ("invalid", True)
+    assert (error.kind, "set ids to their ids" in str(error)) == ("invalid", True)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_empty_list_of_ids_is_unchanged() -> None:
         assert plan(stub, ids=[], status="Fix")[1].result == {"issues": []}
         task, warnings = task_for(stub)
         AnalysisIssueOperation(task, build(AnalysisIssueOptions, project="p", ids=[], status="Fix"))
-        assert warnings == ["ids is empty, so that no issue is changed"]
+        assert warnings == ["ids is empty, so there is no issue to change"]
 
 
 @pytest.mark.parametrize(
@@ -290,10 +290,10 @@ def test_empty_list_of_ids_is_unchanged() -> None:
             "Fixx",
             "Analyze",
             1,
-            "'Fixx': it is not a documented one, and no issue of the project 'p'",
+            "'Fixx' may not exist on the server: it is not documented, and no issue of the project 'p'",
         ),
-        ("Fixx", "Analyze", 1, "is 'Fix' meant?"),
-        ("Waiting", "Analyze", 1, "documented are Analyze, Ignore, "),
+        ("Fixx", "Analyze", 1, "did you mean 'Fix'?"),
+        ("Waiting", "Analyze", 1, "documented ones are Analyze, Ignore, "),
     ],
 )
 def test_unknown_status_gives_a_warning(
@@ -323,7 +323,7 @@ def test_current_status_needs_no_search() -> None:
 def test_dropped_fields_are_reported() -> None:
     error = failure(Server(1, 2, deaf=True), ids=[1, 2], status="Fix", comment="look")
     assert error.kind == "rejected"
-    assert "did not keep status of 2 issues (1, 2)" in str(error)
+    assert "did not save status of 2 issues (1, 2)" in str(error)
 
 
 def test_rejected_batch_keeps_earlier_batches() -> None:

@@ -475,7 +475,7 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
         {"name": "dev", "users": ["eve"]},
         (_group(), DONE, _group()),
         "rejected",
-        "did not keep users",
+        "did not save users",
     ),
     "a role in a project that is not there": (
         "role_assignment",
@@ -524,14 +524,14 @@ REFUSALS: dict[str, tuple[str, Mapping[str, Any], tuple[Reply, ...], str, str]] 
         {"project": "p", "name": "v", "tags": ["a"]},
         (lines(),),
         "invalid",
-        "needs query",
+        "so query is required",
     ),
     "a query that was not kept": (
         "view",
         {"project": "p", "name": "v", "query": "state:Fixed"},
         (lines(VIEW), UNKNOWN, lines(VIEW)),
         "rejected",
-        "did not keep query (it had refused more: Unknown parameter)",
+        "did not save query (it had rejected additional parameters: Unknown parameter)",
     ),
     "a view that is gone after it was to be made anew": (
         "view",
@@ -616,7 +616,7 @@ def test_old_view_is_restored_if_the_new_one_is_rejected() -> None:
         task, _warnings = task_for(stub)
         options = build(analysis_view.AnalysisViewOptions, **params)
         operation = analysis_view.AnalysisViewOperation(task, options)
-        with pytest.raises(ToolchainError, match=r"Bad query.*has been created again") as caught:
+        with pytest.raises(ToolchainError, match=r"Bad query.*was restored") as caught:
             operation.apply(operation.plan())
         assert stub.replies == []
     assert caught.value.result == {"changed": True}
@@ -810,7 +810,7 @@ def test_failed_import_has_the_error_of_the_server(left: Reply, changed: bool | 
     assert error.kind == "failed"
     assert "importing the project 'fw': no space left" in str(error)
     assert error.result.get("changed") is changed
-    assert ("it has left a project" in str(error)) is bool(changed)
+    assert ("it left a project" in str(error)) is bool(changed)
 
 
 def test_password_of_the_source_url_is_hidden() -> None:

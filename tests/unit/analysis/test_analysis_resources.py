@@ -245,11 +245,11 @@ def test_empty_response_means_absent_only_from_a_real_server() -> None:
 @pytest.mark.parametrize(
     ("after", "params", "words"),
     [
-        (ROLE, {"permissions": {"Assign roles": True}}, "did not keep permissions.assign_role"),
+        (ROLE, {"permissions": {"Assign roles": True}}, "did not save permissions.assign_role"),
         (
             role_with(permissions={"Assign roles": True}),
             {"permissions": {"assign_role": True}, "allowed_status_transitions": []},
-            "did not keep allowed_status_transitions",
+            "did not save allowed_status_transitions",
         ),
         (ROLE, {"state": "absent"}, "still exists"),
         ({"name": "other"}, {"create_project": True}, "does not show"),
@@ -303,9 +303,9 @@ def test_unknown_permission_is_rejected_with_a_list(there: bool) -> None:
     [
         (
             {"create_project": True, "permissions": {"Create project": False}},
-            "'create_project' is given twice",
+            "'create_project' is set to both",
         ),
-        ({"permissions": {"assign_role": True, "Assign roles": "no"}}, "is given twice"),
+        ({"permissions": {"assign_role": True, "Assign roles": "no"}}, "is set to both"),
         ({"permissions": {"assign_role": "perhaps"}}, "must be true or false"),
         ({"allowed_status_transitions": [{"from": "A,B", "to": "C"}]}, "'A,B'"),
         ({"allowed_status_transitions": [{"from": "A", "to": "B;C"}]}, "'B;C'"),
@@ -440,7 +440,7 @@ def test_module_is_created_updated_and_deleted() -> None:
 def test_new_module_requires_paths() -> None:
     error = refused(manage_module, lines(), allow_all=True)
     assert error.kind == "invalid"
-    assert "needs paths" in str(error)
+    assert "so paths is required" in str(error)
 
 
 def test_module_is_renamed_with_its_other_changes() -> None:
@@ -564,7 +564,7 @@ def test_path_split_by_the_server_is_reported() -> None:
         paths=["a,b"],
     )
     assert error.kind == "rejected"
-    assert "did not keep paths" in str(error)
+    assert "did not save paths" in str(error)
 
 
 def test_missing_project_is_named() -> None:

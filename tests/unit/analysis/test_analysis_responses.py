@@ -45,9 +45,9 @@ def test_records_are_read_with_any_line_end(body: bytes, expected: list[Any]) ->
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b'{"name": "a"}\n{"name": "b', "cut"),
-        (b'{"name": "a', "cut"),
-        (b'{\n  "rows": [\n', "cut"),
+        (b'{"name": "a"}\n{"name": "b', "truncated"),
+        (b'{"name": "a', "truncated"),
+        (b'{\n  "rows": [\n', "truncated"),
         (b'{"name": "a"}\nnonsense\n{"name": "b"}\n', "not JSON"),
         (b'{"name": "a"}\n{"name": \n{"name": "b"}\n', "not JSON"),
         (b"<html><body>Reference</body></html>", "not JSON"),
@@ -55,7 +55,7 @@ def test_records_are_read_with_any_line_end(body: bytes, expected: list[Any]) ->
         (b'"text"\n', "not a JSON object"),
         (b"null\n", "not JSON"),
         (b"[" * 200_000, "not JSON"),
-        (b'{"name": "\xff"}\n', "cut"),
+        (b'{"name": "\xff"}\n', "truncated"),
     ],
 )
 def test_malformed_response_is_rejected(body: bytes, words: str) -> None:
@@ -85,7 +85,7 @@ def test_truncated_last_line_is_never_accepted(records: list[dict[str, Any]], mi
     body = "\n".join(json.dumps(record) for record in records)
     last = len(json.dumps(records[-1]))
     cut = body[: -min(missing, last - 1)]
-    with pytest.raises(responses.UnreadableResponse, match="cut"):
+    with pytest.raises(responses.UnreadableResponse, match="truncated"):
         read(cut.encode())
 
 

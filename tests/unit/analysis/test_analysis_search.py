@@ -138,7 +138,7 @@ def test_truncated_list_gives_a_warning() -> None:
         result, warnings = info(stub, limit=1)
     assert result["complete"] is False
     assert warnings == [
-        "searching for issues of the project 'p': the list is cut, or may be: 1 of 9 issues"
+        "searching for issues of the project 'p': the list is or may be incomplete: 1 of 9 issues"
     ]
 
 
@@ -185,8 +185,8 @@ def test_issue_with_a_member_summary_is_an_issue() -> None:
         ({"limit": 0}, "limit is 0"),
         ({"query": "build:a build:b"}, "one build"),
         ({"query": "build:a", "build": "b"}, "one build"),
-        ({"id": 1, "limit": 2}, "limit is for a search"),
-        ({"id": 1, "build": "b"}, "build is for a search"),
+        ({"id": 1, "limit": 2}, "limit is only for a search"),
+        ({"id": 1, "build": "b"}, "build is only for a search"),
         ({"thresholds": [{"severity": [], "max": 0}]}, "severity of a threshold is empty"),
         ({"thresholds": [{"max": -1}]}, "max of a threshold is -1"),
         ({"max_offenders": 0}, "max_offenders is 0"),
@@ -242,10 +242,10 @@ def test_build_with_issues_is_not_checked() -> None:
         (refusal(401, "Please run kwauth"), "auth", "check username and ltoken"),
         (Reply(body=ONE + '{"status": 500, "message": "lost it"}'), "server", "lost it"),
         (Reply(body=PAGE), "protocol", "HTML"),
-        (Reply(404, PAGE), "not_found", "this address is not a code analysis server"),
-        (Reply(body=ONE + '{"id": 2, "sta'), "protocol", "cut"),
+        (Reply(404, PAGE), "not_found", "there is no code analysis server at this address"),
+        (Reply(body=ONE + '{"id": 2, "sta'), "protocol", "truncated"),
         (Reply(body=f"{ONE}nonsense\n{ONE}"), "protocol", "not JSON"),
-        (Reply(body=ONE + ONE, truncate=300), "network", "broke"),
+        (Reply(body=ONE + ONE, truncate=300), "network", "was lost"),
         (Reply(503), "server", "503"),
     ],
 )
@@ -435,7 +435,7 @@ def test_severity_with_slash_fails_the_gate() -> None:
 def test_truncated_list_fails_the_gate() -> None:
     error = gate(lines(issue(1), summary(9)), thresholds=[{"state": ["Fixed"]}], limit=1)
     assert error.kind == "failed"
-    assert "cannot be passed" in str(error)
+    assert "cannot pass" in str(error)
     assert "1 of 9 issues" in str(error)
     assert error.result["complete"] is False
     assert error.result["thresholds"][0]["count"] == 0

@@ -83,7 +83,7 @@ class AnalysisConfigOperation:
             if number < least:
                 raise invalid(f"{name} must be at least {least}, not {number}")
         if all(entries is None for entries in options.entries().values()):
-            task.warn("no list is given, so that nothing is managed")
+            task.warn("no list is set, so there is nothing to manage: set at least one list")
         self._task, self._parallel = task, options.parallel
         self._client = AnalysisClient(task, connections=self._parallel)
         wanted = desired(options.entries())
@@ -116,8 +116,8 @@ class AnalysisConfigOperation:
             self._task.warn(warning)
         for (option, name), number in sorted(self._planner.unseen.items()):
             self._task.warn(
-                f"The server does not show {name} of {number} {option.replace('_', ' ')}: whether"
-                " it differs is not known; it is written only together with other changes."
+                f"The server does not show {name} of {number} {option.replace('_', ' ')}: it is"
+                " unknown whether they differ. They are only written along with other changes."
             )
         return _full_plan(items, result)
 
@@ -158,14 +158,16 @@ class AnalysisConfigOperation:
         failed: set[Reference] = set()
         for kind, phase in groupby(self._planner.items, lambda item: (item.kind, _deletes(item))):
             items = list(phase)
-            self._task.progress(f"{kind[0].option}: {len(items)} to write")
+            self._task.progress(f"{kind[0].option}: writing {len(items)}")
             self._carry_out(items, failed)
         items = self._planner.items
         applied = [_applied(item) for item in items]
         errors = [item.write.error for item in items if item.write.error is not None]
         if errors:
             first = errors[0]
-            first.message = f"{len(errors)} of {len(items)} changes failed, first {first.message}"
+            first.message = (
+                f"{len(errors)} of {len(items)} changes failed, the first: {first.message}"
+            )
             first.result = {**plan.result, "applied": applied, **_changed(items)}
             raise first
         return {"applied": applied}
@@ -246,7 +248,9 @@ def _blocked(item: PlannedObject, failed: set[Reference]) -> ToolchainError | No
     if not found:
         return None
     option, name = found[0]
-    return ToolchainError("failed", f"{resource.title} was not tried: '{name}' of {option} failed")
+    return ToolchainError(
+        "failed", f"{resource.title} was skipped, because '{name}' of {option} failed"
+    )
 
 
 def _changed(items: Sequence[PlannedObject]) -> dict[str, bool]:

@@ -40,7 +40,9 @@ class AnalysisExportOperation(ServiceExport):
     def __init__(self, task: Task, options: AnalysisExportOptions) -> None:
         super().__init__(task, options)
         if options.project is not None and not options.project:
-            raise invalid("project is empty: name projects, or leave it out for all of them")
+            raise invalid(
+                "project is empty: list projects, or omit the option to export all projects"
+            )
         self._projects = options.project
         self._client = AnalysisClient(task, connections=_PARALLEL)
 

@@ -104,7 +104,7 @@ class AnalysisInfoOperation(ReadOnly):
         self._topics = list(dict.fromkeys(options.gather))
         of_project = [name for name in self._topics if "project" in TOPICS[name].parameters]
         if of_project and (projects is None or len(projects) != 1):
-            raise invalid(f"{', '.join(of_project)} needs a project: set the option project")
+            raise invalid(f"{', '.join(of_project)} requires a project: set the option project")
         if options.limit is not None and options.limit < 1:
             raise invalid(f"limit is {options.limit}, but must be at least 1")
         self._values = {
@@ -135,7 +135,8 @@ class AnalysisInfoOperation(ReadOnly):
             return name, _with_full(record) if name == "version" else record
         if len(records) == call.parameters.get("limit"):
             self._task.warn(
-                f"{what}: the list is as long as its limit ({len(records)}) and may be cut"
+                f"{what}: the list has as many entries as its limit ({len(records)}) and may be"
+                " incomplete"
             )
         return name, records
 

@@ -170,8 +170,8 @@ class ConfigPlanner:
         deletions, most = self.counts()["delete"], self.limits.max_deletions
         if deletions > most:
             raise invalid(
-                f"{deletions} objects would be deleted, and max_deletions is {most}:"
-                " nothing has been changed"
+                f"{deletions} objects would be deleted, but max_deletions is {most}: nothing was"
+                " changed"
             )
 
     def _load(self) -> None:
@@ -247,7 +247,9 @@ class ConfigPlanner:
         project = project_of(resource)
         gone = {each.name for each in self.desired.projects if each.desired is None}
         if kind.in_project and project not in {*self._projects, *self._pending, *gone}:
-            self.warnings.append(f"{resource.title} is absent: there is no project '{project}'.")
+            self.warnings.append(
+                f"{resource.title} counts as absent, because there is no project '{project}'."
+            )
 
     def _objects(self, kind: ObjectKind, resource: Resource) -> Objects:
         place = project_of(resource) if kind.in_project else None
@@ -259,10 +261,10 @@ class ConfigPlanner:
         protected itself, or would be if `*` matched slashes.
         """
         if self._protection.covers(kind, current):
-            raise invalid(f"deleting {resource.title}: it is listed in protect")
+            raise invalid(f"cannot delete {resource.title}: it is listed in protect")
         doubt = self._protection.patterns.doubt(kind.name_of(current))
         if doubt:
-            raise invalid(f"protect: {doubt}; nothing is deleted")
+            raise invalid(f"protect: {doubt}; nothing was deleted")
         return self._holds_protected(kind, current)
 
     def _holds_protected(self, kind: ObjectKind, state: State) -> bool:
@@ -270,8 +272,8 @@ class ConfigPlanner:
         if inner is not None:
             noun = kind.makes.noun.replace("_", " ")
             self.warnings.append(
-                f"The {noun} '{kind.name_of(state)}' stays, as {inner} is protected and would go"
-                " with it."
+                f"The {noun} '{kind.name_of(state)}' is kept, because {inner} is protected and"
+                " would be deleted with it."
             )
         return inner is not None
 

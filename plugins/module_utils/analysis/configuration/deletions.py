@@ -91,11 +91,11 @@ class Protection:
             named = ", ".join(f"'{name}'" for name in names)
             raise ToolchainError(
                 "not_found",
-                f"protect: nothing is called {named}, so that nothing is deleted; correct the"
-                " name, or remove it",
+                f"protect: no object is named {named}, so nothing was deleted; correct the name or"
+                " remove it",
             )
         if self.patterns.hints:
-            raise invalid(f"{self.patterns.hints[0]}; nothing is deleted")
+            raise invalid(f"{self.patterns.hints[0]}; nothing was deleted")
 
     def _places(self, projects: Sequence[str]) -> Iterator[tuple[ObjectKind, str | None]]:
         known = self.catalogue.known()

@@ -53,8 +53,8 @@ class DesiredObjects:
         for kind, resources in self.lists.items():
             if kind.option in purge and all(resource.desired is None for resource in resources):
                 raise invalid(
-                    f"purge: no entry of {kind.option} is to be there, so that all of them would be"
-                    f" deleted: allow_empty: [{kind.option}] allows it"
+                    f"purge: {kind.option} has no entry with state 'present', so all existing ones"
+                    f" would be deleted: allow_empty: [{kind.option}] allows that"
                 )
 
     def places(self, kind: ObjectKind, *, exact: bool) -> list[str | None]:
@@ -106,7 +106,7 @@ def _refuse_duplicates(kind: ObjectKind, resources: list[Resource]) -> None:
             keys.add(resource.target)
         places = {(project_of(resource) if kind.in_project else None, key) for key in keys}
         if places & seen:
-            raise invalid(f"{kind.option}: {resource.title} is given twice")
+            raise invalid(f"{kind.option}: {resource.title} is listed twice")
         seen |= places
 
 
@@ -123,6 +123,5 @@ def _refuse_contradictions(found: DesiredObjects) -> None:
         if contradicted:
             option, name = contradicted[0]
             raise invalid(
-                f"{kind.option}: {resource.title} needs '{name}', which is not to be there"
-                f" according to {option}"
+                f"{kind.option}: {resource.title} needs '{name}', but {option} declares it absent"
             )

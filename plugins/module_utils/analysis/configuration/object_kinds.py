@@ -238,7 +238,9 @@ class Catalogue:
         if any(kind in (PROJECTS, ROLE_ASSIGNMENTS) for kind, _project in missing):
             with suppress(ToolchainError):  # read again, and raised, on the first use
                 self.projects()
-        count = ProgressCounter(self._client.progress, "reading lists of the server", len(missing))
+        count = ProgressCounter(
+            self._client.progress, "reading the lists of the server", len(missing)
+        )
 
         def read(place: tuple[ObjectKind, str | None]) -> Listed | ToolchainError:
             try:
@@ -288,7 +290,7 @@ class Catalogue:
 def _doubt(kind: ObjectKind, records: Sequence[Record]) -> str | None:
     """Return why a listing may be incomplete."""
     if kind.limited and (len(records) == _DEFAULT_LIMIT or len(records) >= LIMIT):
-        return f"the server gave {len(records)} {kind.option}, and may have cut the list there"
+        return f"the server returned {len(records)} {kind.option}, and may have truncated the list"
     if kind is GROUPS and records and not any("users" in record for record in records):
         return "the server does not show the members of groups"
     return None

@@ -99,7 +99,7 @@ class ResourceWrite:
             self.resource.write(client, f"creating {self.resource.title} again", old)
         except ToolchainError:
             return gone
-        return "what was there has been created again"
+        return "the previous object was restored"
 
     def _doing(self, part: Plan) -> str:
         return f"{DOING[part.action]} {self.resource.title}"
@@ -107,11 +107,11 @@ class ResourceWrite:
     def _not_kept(self, left: Plan, refusals: Mapping[str, str]) -> ToolchainError:
         reason = {
             "create": "the server accepted it, but does not show the object",
-            "update": f"the server did not keep {not_kept(left.changes)}",
+            "update": f"the server did not save {not_kept(left.changes)}",
             "delete": "the server accepted the deletion, but the object still exists",
         }[left.action]
         words = refusals.get(self.resource.call(self._done).action)
-        reason += f" (it had refused more: {words})" if words else ""
+        reason += f" (it had rejected additional parameters: {words})" if words else ""
         return ToolchainError("rejected", f"{self._doing(self.plan)}: {reason}")
 
 
@@ -171,8 +171,8 @@ class ResourceOperation:
         unseen = hidden(self._resource, current)
         if unseen:
             self._task.warn(
-                f"The server does not show {', '.join(unseen)} of {self._resource.title}:"
-                " whether it differs is not known; it is written only together with other changes."
+                f"The server does not show {', '.join(unseen)} of {self._resource.title}: it is"
+                " unknown whether they differ. They are only written along with other changes."
             )
         return self._returning(found, found.after)
 

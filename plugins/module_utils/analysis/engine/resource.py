@@ -118,8 +118,8 @@ class Renameable(Resource):
         if self.target != self.name and old is not None and new is not None:
             raise ToolchainError(
                 "conflict",
-                f"renaming {self.title} to '{self.target}': there is a {self.noun} of that name"
-                " already",
+                f"renaming {self.title} to '{self.target}': a {self.noun} with that name already"
+                " exists",
             )
         return old or new
 
@@ -145,7 +145,7 @@ def target_name(title: str, name: str, new_name: str | None, state: Presence) ->
     if new_name is None:
         return name
     if state == "absent":
-        raise invalid(f"{title}: new_name contradicts the state absent")
+        raise invalid(f"{title}: new_name cannot be combined with state 'absent'")
     return new_name
 
 
@@ -181,7 +181,7 @@ def refuse_impossible(resource: Resource, found: Plan) -> None:
     of an object to create or delete: an unmatched pattern does not prove absence.
     """
     if "*" in resource.title and not found.before:
-        raise invalid(f"{resource.title} has a wildcard in its name, but names one object")
+        raise invalid(f"{resource.title} has a wildcard in its name, but must name a single object")
     if not found.changed:
         return
     if found.before.get("readonly") is True:
@@ -200,6 +200,5 @@ def is_account(name: str, account: str | None) -> bool:
 def refusal(doing: str) -> ToolchainError:
     """Return the `invalid` error for removing an object that the task needs."""
     return invalid(
-        f"{doing}: the account of this task, or what gives it its rights, would be lost;"
-        " force: true allows it"
+        f"{doing}: the task's account would lose its rights or be deleted; force: true allows that"
     )

@@ -96,9 +96,11 @@ class AnalysisIssueOperation:
         if self._most < 1:
             raise invalid(f"max_issues is {self._most}, but must be at least 1")
         if self._ids is not None and len(self._ids) > self._most:
-            raise invalid(f"{len(self._ids)} ids are given, more than max_issues ({self._most})")
+            raise invalid(
+                f"ids has {len(self._ids)} entries, more than max_issues ({self._most}) allows"
+            )
         if self._ids == []:
-            task.warn("ids is empty, so that no issue is changed")
+            task.warn("ids is empty, so there is no issue to change")
         self._client = AnalysisClient(task, connections=_PARALLEL)
 
     def plan(self) -> Plan:
@@ -125,7 +127,7 @@ class AnalysisIssueOperation:
                 error.result["issues"] = [issue.as_dict() for issue in done]
                 raise
             if len(done) < len(plan.changes):
-                self._task.progress(f"{len(done)} of {len(plan.changes)} issues changed")
+                self._task.progress(f"{len(done)} of {len(plan.changes)} issues were changed")
         return {"issues": [issue.as_dict() for issue in done]}
 
     def _check_status(self, seen: set[str | None]) -> None:
@@ -142,10 +144,14 @@ class AnalysisIssueOperation:
         if any(_same("status", _issue(0, record, None).status, status) for record in found):
             return
         near = difflib.get_close_matches(status, STATUSES, 1)
-        hint = f"is '{near[0]}' meant?" if near else f"documented are {', '.join(STATUSES)}"
+        hint = (
+            f"did you mean '{near[0]}'?"
+            if near
+            else (f"the documented ones are {', '.join(STATUSES)}")
+        )
         self._task.warn(
-            f"cannot know whether the server has the status '{shorten(status)}': it is not a"
-            f" documented one, and no issue of the project '{self._project}' has it ({hint})"
+            f"the status '{shorten(status)}' may not exist on the server: it is not documented,"
+            f" and no issue of the project '{self._project}' has it ({hint})"
         )
 
     def _differing(self, issue: Issue) -> list[str]:
@@ -175,7 +181,7 @@ class AnalysisIssueOperation:
         }
         if fields:
             kept_not = _names([issue.id for issue, names in left.items() if fields & set(names)])
-            reason = f"the server accepted it, but did not keep {', '.join(sorted(fields))}"
+            reason = f"the server accepted the change, but did not save {', '.join(sorted(fields))}"
             raise ToolchainError("rejected", f"{what}: {reason} of {kept_not}")
         return found
 
@@ -203,9 +209,11 @@ class AnalysisIssueOperation:
             raise ToolchainError("rejected", f"{what}: the server warns: {refusals}")
         if len(found.issues) > self._most or (found.total or 0) > self._most:
             number = f"more than {self._most}" if found.total is None else str(found.total)
-            raise invalid(f"{what}: {number} issues match, and max_issues is {self._most}")
+            raise invalid(f"{what}: {number} issues match, but max_issues is {self._most}")
         if found.folded:
-            raise invalid(f"{what}: the server shows several issues as one: give their ids")
+            raise invalid(
+                f"{what}: the server returns several issues as one group: set ids to their ids"
+            )
         if not found.complete:
             raise ToolchainError("protocol", cut(found))
         issues = [_issue(_number(record), record, None) for record in found.issues]
@@ -226,7 +234,7 @@ class AnalysisIssueOperation:
 def _number(record: Record) -> int:
     text = str(record.get("id"))
     if not text.isdecimal():
-        raise ToolchainError("protocol", "the server shows an issue without an id")
+        raise ToolchainError("protocol", "the server returned an issue without an id")
     return int(text)
 
 

@@ -58,7 +58,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
             return
         for name in ("build", "view", "limit", "thresholds"):
             if getattr(self._options, name) is not None:
-                raise invalid(f"{name} is for a search, and cannot be combined with id")
+                raise invalid(f"{name} is only for a search, and cannot be combined with id")
 
     def plan(self) -> Plan:
         number = self._options.id
@@ -107,7 +107,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
         known = [str(type_.get("code")).lower() for type_ in types]
         for word in unknown:
             if not word.is_among(known):
-                message = f"no defect type of the project '{project}' has such a code"
+                message = f"no defect type of the project '{project}' has this code"
                 self._task.warn(f"{word.place} is '{word.text}': {message}, check its spelling")
 
     def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
@@ -128,7 +128,9 @@ class AnalysisIssueInfoOperation(ReadOnly):
             )
             raise self._failed(f"{too_many}; the first: {first}", reported)
         if not found.complete:
-            raise self._failed(f"it cannot be passed; {cut(found)}", reported)
+            raise self._failed(
+                f"the result may be incomplete, so the gate cannot pass; {cut(found)}", reported
+            )
         return counted
 
     def _failed(self, reason: str, result: Mapping[str, Any]) -> ToolchainError:

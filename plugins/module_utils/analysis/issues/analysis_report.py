@@ -85,9 +85,9 @@ class AnalysisReportOperation(ReadOnly):
             if value is not None and name not in {**self._kind.parameters, **self._kind.optional}:
                 raise invalid(f"{name} cannot be combined with a report of the kind {options.kind}")
             if value is None and name in self._kind.required:
-                raise invalid(f"a report of the kind {options.kind} needs {name}")
+                raise invalid(f"a report of the kind {options.kind} requires {name}")
         subject = options.project or options.component
-        self._what = f"making the {options.kind} report" + (f" on '{subject}'" if subject else "")
+        self._what = f"creating the {options.kind} report" + (f" on '{subject}'" if subject else "")
         self._call = Call(
             self._kind.action,
             {name: named[option] for option, name in self._kind.parameters.items()},
@@ -106,6 +106,7 @@ class AnalysisReportOperation(ReadOnly):
             return report
         if len(records) == _DEFAULT_LIMIT:
             self._task.warn(
-                f"{self._what}: the list has {len(records)} records and may be cut: narrow query"
+                f"{self._what}: the list has {len(records)} records and may be incomplete: narrow"
+                " the query"
             )
         return records

@@ -211,4 +211,4 @@ def issues(task: Task, options: SearchOptions) -> list[Record]:
 def cut(found: SearchResult) -> str:
     """Return the message for a list that may be incomplete."""
     of = "" if found.total is None else f" of {found.total}"
-    return f"{found.request.what}: the list is cut, or may be: {len(found.issues)}{of} issues"
+    return f"{found.request.what}: the list is or may be incomplete: {len(found.issues)}{of} issues"

@@ -92,7 +92,7 @@ def thresholds(options: Iterable[ThresholdOptions]) -> list[Threshold]:
         members = option.members()
         for name, texts in members.items():
             if not texts:
-                raise invalid(f"{name} of a threshold is empty: leave it out to count all")
+                raise invalid(f"{name} of a threshold is empty: omit it to count all issues")
         if option.max < 0:
             raise invalid(f"max of a threshold is {option.max}, but must be at least 0")
         found.append(Threshold(members, option.max))
@@ -116,8 +116,8 @@ class Word:
         """Return the `invalid` error for an unknown word: a typo would let the gate pass."""
         known = ", ".join(_WRITTEN[self.name])
         return invalid(
-            f"{self.place} is '{self.text}', which is not a {self.name} that the project shows or"
-            f" that servers have by default: give one of {known}"
+            f"{self.place} is '{self.text}', but neither the project nor a default server has this"
+            f" {self.name}: use one of {known}"
         )
 
 

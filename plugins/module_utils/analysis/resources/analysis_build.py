@@ -51,7 +51,7 @@ class Build(Renameable):
             return Call("delete_build", {"project": self.project, "name": self.name})
         if plan.action == "create":
             raise ToolchainError(
-                "not_found", f"{self.title} does not exist, and only an analysis creates it"
+                "not_found", f"{self.title} does not exist, and only an analysis can create it"
             )
         names = {"name": plan.before["name"], "new_name": plan.after["name"]}
         return Call("update_build", names, {"project": self.project})

@@ -66,7 +66,7 @@ class Module(Renameable):
         fields = {change.field: change.after for change in plan.changes}
         if plan.action == "create":
             if "paths" not in fields:
-                raise invalid(f"creating {self.title}: it does not exist yet, and needs paths")
+                raise invalid(f"creating {self.title}: it does not exist yet, so paths is required")
             return Call("create_module", {"project": self.project, **fields})
         if "name" in fields:
             fields["new_name"] = fields.pop("name")

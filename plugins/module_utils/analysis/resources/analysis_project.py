@@ -82,7 +82,7 @@ class Project(Renameable):
         polling.start()
         if self.waiting.wait and "unknown" in map(state_of, polling.finish()):
             client.warn(
-                f"Whether {title} has succeeded is unknown: the project exists, and the server"
+                f"It is unknown whether {title} succeeded: the project exists, but the server"
                 " reports an unknown status."
             )
         if self.target != self.name:
@@ -103,7 +103,8 @@ class Project(Renameable):
             raise ToolchainError(
                 "not_found",
                 f"{self.title} does not exist, and cannot be created without import_from: the"
-                " interface creates no empty project; create it in the portal or with kwadmin",
+                " interface cannot create an empty project; create it in the portal or with"
+                " kwadmin",
             )
         return Call(
             "import_project",
@@ -157,13 +158,16 @@ def wanted(options: AnalysisProjectOptions) -> Project:
     target = target_name(title, name, options.new_name, options.state)
     if options.state == "absent":
         if source is not None:
-            raise invalid(f"{title}: import_from contradicts the state absent")
+            raise invalid(f"{title}: import_from cannot be combined with state 'absent'")
         return Project(title, None, name)
     if source is not None:
         require_address(source.url, "in import_from.url")
         options.interval()
         if not options.wait and target != name:
-            raise invalid(f"{title}: new_name needs the end of the import, and wait is false")
+            raise invalid(
+                f"{title}: new_name requires wait: true, because the project is renamed after its"
+                " import"
+            )
     return Project(title, {"name": target}, name, source, options)
 
 

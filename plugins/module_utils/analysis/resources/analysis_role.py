@@ -154,8 +154,8 @@ class Role(Resource):
         unknown = sorted(named - known)
         if unknown:
             raise invalid(
-                f"{self.title}: there is no permission '{unknown[0]}', only "
-                f"{', '.join(sorted(known))}"
+                f"{self.title}: there is no permission '{unknown[0]}'; the permissions are"
+                f" {', '.join(sorted(known))}"
             )
 
 
@@ -205,7 +205,7 @@ def _wanted_permissions(entry: RoleEntry) -> dict[str, bool]:
             raise invalid(f"the permission '{name}' must be true or false, not {value!r}") from None
         parameter = permission_parameter(name)
         if found.setdefault(parameter, enabled) != enabled:
-            raise invalid(f"the permission '{parameter}' is given twice, as true and as false")
+            raise invalid(f"the permission '{parameter}' is set to both true and false")
     return found
 
 

@@ -62,7 +62,7 @@ class AnalysisServerImportOperation:
         status = self._polling.finish() if self._waits else []
         if self._waits and {state_of(record) for record in status} != {"done"}:
             self._task.warn(
-                f"Whether the import from {self._source} has succeeded is unknown: the server"
+                f"It is unknown whether the import from {self._source} succeeded: the server"
                 f" {'reports an unknown status' if status else 'shows no import'}."
             )
         return {"status": status}

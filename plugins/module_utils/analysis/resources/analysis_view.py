@@ -81,7 +81,7 @@ class View(Resource):
         fields = {change.field: change.after for change in plan.changes}
         if plan.action == "create":
             if fields.get("query") is None:
-                raise invalid(f"creating {self.title}: it does not exist yet, and needs query")
+                raise invalid(f"creating {self.title}: it does not exist yet, so query is required")
             more = {name: fields[name] for name in ("tags", "is_public") if fields.get(name)}
             return Call("create_view", {**view, "query": fields["query"]}, more)
         query = {"query": fields["query"]} if "query" in fields else {}

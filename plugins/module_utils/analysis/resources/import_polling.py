@@ -117,7 +117,7 @@ class ImportPolling:
                 if not passing and error.status not in _UNAVAILABLE:
                     raise
                 ended = None
-                self._report("the server does not respond, still waiting")
+                self._report("the server does not respond; still waiting")
             if ended is not None:
                 return ended
             last = f" ({self._last})" if self._last else ""
@@ -193,7 +193,7 @@ class ImportPolling:
         except ToolchainError:
             return error  # the import was started, and its result cannot be read
         error.result["changed"] = exists
-        return error.with_hint("it has left a project of this name") if exists else error
+        return error.with_hint("it left a project with this name") if exists else error
 
     def _report(self, line: str) -> None:
         """Report progress if it is new."""
