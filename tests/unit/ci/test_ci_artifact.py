@@ -242,10 +242,10 @@ def test_truncated_log_is_discarded(fetch: Fetching) -> None:
     ("options", "words", "kind"),
     [
         ({"patterns": ["nothing"]}, "it has 2 others", "not_found"),
-        ({"build": "8"}, "has no build 8: its newest is 9", "not_found"),
-        ({"build": "../7"}, "give a number", "invalid"),
+        ({"build": "8"}, "has no build 8: its newest build is 9", "not_found"),
+        ({"build": "../7"}, "must be a number", "invalid"),
         ({"parallel": 0}, "parallel is 0", "invalid"),
-        ({"console": "logs/"}, "console is 'logs/', which names a folder", "invalid"),
+        ({"console": "logs/"}, "console is 'logs/', which is a folder", "invalid"),
         ({"console": "/dev/null"}, "/dev/null is a device", "invalid"),
     ],
 )
@@ -283,4 +283,4 @@ def test_allow_empty_accepts_no_match(fetch: Fetching) -> None:
 def test_running_build_gives_a_warning(fetch: Fetching) -> None:
     fetch.server.shown = {"building": True, "result": None}
     fetch()
-    assert "it is still running" in fetch.warnings[0]
+    assert "build is still running" in fetch.warnings[0]

@@ -71,7 +71,7 @@ def test_completed_build_is_returned_immediately(read_only: bool) -> None:
     [
         (Ci(items=[item(7)], running=[build(7, "FAILURE")]), {}, "failed", "ended with FAILURE"),
         (Ci(items=[item(cancelled=True)]), {}, "failed", "14 was cancelled before it was built"),
-        (Ci(items=[item(7, f"{JOB}2/")]), {}, "invalid", "item 14 is not one of the job"),
+        (Ci(items=[item(7, f"{JOB}2/")]), {}, "invalid", "item 14 does not belong to the job"),
         (Ci(items=[Reply(404)]), {}, "not_found", "no item 14 in the queue"),
         (Ci(running=[Reply(404)]), {"build": "9"}, "not_found", "has no build 9"),
         (
@@ -124,17 +124,17 @@ def test_check_mode_does_not_wait() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"queue_id": 14, "parameters": {"A": "1"}}, "parameters is for a new build"),
-        ({"queue_id": 14, "files": {"A": "x"}}, "files is for a new build"),
-        ({"build": "7", "delay": 0}, "delay is for a new build"),
-        ({"build": "7", "trigger": "unless_successful"}, "trigger is for a new build"),
-        ({"queue_id": 14, "state": "started"}, "queue_id names an existing build"),
-        ({"build": "7", "state": "started"}, "build names an existing build"),
-        ({"build": "7", "queue_id": 14}, "queue_id and build exclude each other"),
+        ({"queue_id": 14, "parameters": {"A": "1"}}, "parameters applies to new builds"),
+        ({"queue_id": 14, "files": {"A": "x"}}, "files applies to new builds"),
+        ({"build": "7", "delay": 0}, "delay applies to new builds"),
+        ({"build": "7", "trigger": "unless_successful"}, "trigger applies to new builds"),
+        ({"queue_id": 14, "state": "started"}, "queue_id refers to an existing build"),
+        ({"build": "7", "state": "started"}, "build refers to an existing build"),
+        ({"build": "7", "queue_id": 14}, "queue_id and build are mutually exclusive"),
         ({"build": "7", "wait": False}, "wait is false"),
-        ({"build": "first one"}, "give a number, or a permalink"),
+        ({"build": "first one"}, "must be a number or a permalink"),
         ({"queue_id": 0}, "queue_id is 0"),
-        ({}, "give queue_id or build"),
+        ({}, "requires queue_id or build"),
         ({"job": None, "builds": [{"job": "a", "state": "started", "build": "7"}]}, "builds[0]:"),
         *(
             ({"job": None, "builds": [{"job": "a", "state": "started"}, entry]}, "builds[1]:")
@@ -185,7 +185,7 @@ def test_check_mode_accepts_a_predicted_build(
         task = Task(made.connection, made.warn, read_only=True, predictions=predictions)
         start = options_of(CiJobBuildOptions, **OPTIONS, wait=False)
         wait = options_of(CiJobBuildOptions, **OPTIONS, state="finished")
-        with pytest.raises(ToolchainError, match="give queue_id or build"):
+        with pytest.raises(ToolchainError, match="requires queue_id or build"):
             CiJobBuildOperation(task, wait)
         first = CiJobBuildOperation(task, start)
         first.predict(first.plan())

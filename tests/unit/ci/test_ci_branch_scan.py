@@ -97,10 +97,10 @@ def test_scan_is_not_awaited_without_wait() -> None:
         (
             Scans(more={"_class": "com.cloudbees.hudson.plugins.folder.Folder"}),
             "rejected",
-            "it is a folder; give a multibranch project",
+            "it is a folder, but must be a multibranch project",
         ),
         (Scans(["", NEW + "Finished: FAILURE\n"]), "failed", "the scan ended with FAILURE"),
-        (Scans([OLD]), "timeout", "wait_timeout (60 s) is over"),
+        (Scans([OLD]), "timeout", "wait_timeout (60 s) expired"),
         (Scans([OLD], response=Reply(502)), "server", "whether it was done is not known"),
     ],
 )

@@ -126,8 +126,11 @@ def test_check_mode_deletes_nothing() -> None:
         ({"keep_last": 0, "max_deletions": 2}, "3 builds (#3, #2, #1) would be deleted"),
         ({"keep_last": -1}, "keep_last is -1"),
         ({"builds": [0]}, "builds is 0"),
-        ({"older_than": "yesterday"}, "older_than is 'yesterday': give a number above 0 with"),
-        ({"older_than": "0d"}, "older_than is '0d': give a number above 0 with"),
+        (
+            {"older_than": "yesterday"},
+            "older_than is 'yesterday', but must be a number above 0 with",
+        ),
+        ({"older_than": "0d"}, "older_than is '0d', but must be a number above 0 with"),
     ],
 )
 def test_invalid_options_delete_nothing(given: dict[str, Any], words: str) -> None:
@@ -149,7 +152,7 @@ def test_failure_reports_the_deleted_builds() -> None:
 
 def test_deletion_without_effect_is_an_error() -> None:
     served = Builds(answers={"1/doDelete": BACK})
-    with pytest.raises(ToolchainError, match="has not deleted #1") as failure:
+    with pytest.raises(ToolchainError, match="did not delete #1") as failure:
         play(served, builds=[1])
     assert (failure.value.kind, failure.value.result["changed"]) == ("rejected", False)
 

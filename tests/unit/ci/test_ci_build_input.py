@@ -90,8 +90,8 @@ def test_parameters_are_converted_to_the_types_of_the_input() -> None:
             "not_found",
             "wait for the input Other, but for the input 'Dep",
         ),
-        ({}, {"action": "abort", "parameters": {"A": 1}}, "invalid", "leave them out to abort"),
-        ({}, {"build": "../1"}, "invalid", "give a number, or a permalink"),
+        ({}, {"action": "abort", "parameters": {"A": 1}}, "invalid", "omit them to abort"),
+        ({}, {"build": "../1"}, "invalid", "must be a number or a permalink"),
     ],
 )
 def test_invalid_reply_is_not_sent(
@@ -146,6 +146,8 @@ def test_concurrently_aborted_build_is_not_a_successful_proceed(action: str) -> 
     if action == "abort":
         assert play(inputs, action=action)[0]["changed"] is True
         return
-    with pytest.raises(ToolchainError, match="aborted meanwhile, and whether") as failure:
+    with pytest.raises(
+        ToolchainError, match="aborted meanwhile, and it is unknown whether"
+    ) as failure:
         play(inputs, action=action)
     assert failure.value.kind == "failed"

@@ -144,7 +144,7 @@ def test_stronger_methods_are_not_sent_if_the_build_ends() -> None:
 def test_unsupported_methods_are_reported(no: Reply) -> None:
     error, _ignored = failed(Runs(answers={"term": no}), method="term")
     assert (error.kind, error.status) == ("rejected", 404)
-    assert "no term for this build" in error.message
+    assert "does not support term for this build" in error.message
     assert error.result["changed"] is False
 
 

@@ -88,8 +88,8 @@ def test_rows_are_ordered_in_both_columns() -> None:
         ("", "is not a release"),
         ("2.100", "older than the table"),
         ("2.150.3", "older than the table"),
-        (2.34, "as text"),
-        (None, "as text"),
+        (2.34, "must be a string"),
+        (None, "must be a string"),
     ],
 )
 def test_unknown_release_is_an_error(release: Any, words: str) -> None:
@@ -98,7 +98,7 @@ def test_unknown_release_is_an_error(release: Any, words: str) -> None:
 
 
 def test_unknown_source_is_rejected() -> None:
-    with pytest.raises(AnsibleFilterError, match="interface or vendor"):
+    with pytest.raises(AnsibleFilterError, match="must be 'interface' or 'vendor'"):
         ci_java_support("2.346.1", source="somebody")
 
 

@@ -59,7 +59,7 @@ def test_unreadable_verification_is_a_protocol_error(what: str, before: Reply) -
     server = Server(UNREADABLE[what], before)
     error = _error(server)
     assert (error.kind, server.writes) == ("protocol", 1)
-    assert "cannot be read back" in str(error)
+    assert "saved version cannot be read" in str(error)
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
@@ -75,7 +75,7 @@ def test_unreadable_configuration_is_not_replaced(what: str) -> None:
     server = Server(UNREADABLE[what], UNREADABLE[what])
     error = _error(server)
     assert (error.kind, server.writes) == ("protocol", 0)
-    assert "configuration of the job cannot be read" in str(error)
+    assert "cannot parse the server's configuration of the job" in str(error)
 
 
 @pytest.mark.parametrize("name", ["a@b", "a<b", "x|y", "a;b", "folder/a&b", "end.", "a!"])

@@ -117,7 +117,7 @@ def test_build_merged_into_a_queued_one_is_joined_and_changed() -> None:
         (
             Reply(500, "<html><h1>Oops!</h1><p>Logging ID=ab-12</p></html>"),
             "server",
-            "Oops!; Logging ID=ab-12.*values that a parameter does not take",
+            "Oops!; Logging ID=ab-12.*value that a parameter does not accept",
         ),
         (
             Reply(403, "<html>", {"X-Required-Permission": "hudson.model.Item.Build"}),
@@ -156,7 +156,10 @@ def test_disabled_job_folder_and_missing_job_are_distinguished_before_any_write(
     ("options", "words"),
     [
         ({"wait_timeout": -1}, "wait_timeout"),
-        ({"wait_timeout": 0}, "wait_timeout is 0: give more than 0 seconds, or wait: false"),
+        (
+            {"wait_timeout": 0},
+            "wait_timeout is 0: set it to more than 0 seconds, or set wait: false",
+        ),
         ({"poll_interval": 0}, "poll_interval"),
         ({"lookback": 0}, "lookback"),
         ({"console_lines": -1}, "console_lines"),
@@ -178,7 +181,7 @@ def test_rejected_repeated_parameter_suggests_a_solution() -> None:
     ci = Ci(trigger=Reply(500, "Illegal number of parameter values for VERSION: 2"))
     error, played = failed(ci.defines(VERSION), parameters={"VERSION": ["1", "2"]})
     assert (error.kind, error.status) == ("rejected", 500)
-    assert "VERSION may take one value only: set list_style to comma" in error.message
+    assert "VERSION may accept only one value: set list_style to comma" in error.message
     assert "set list_style to comma" in played.warnings[0]
     assert played.posts[0].body == b"VERSION=1&VERSION=2"
 
@@ -189,7 +192,7 @@ def test_crumb_error_is_not_attributed_to_parameters() -> None:
             return Reply(500, "boom") if "crumbIssuer" in seen.path else super().__call__(seen)
 
     error, played = failed(Broken())
-    assert error.message == "asking for a crumb: the server returned 500: boom"
+    assert error.message == "requesting a crumb: the server returned 500: boom"
     assert played.posts == []
 
 
@@ -436,7 +439,7 @@ def test_unsuccessful_build_is_an_error_with_its_details() -> None:
     log = b"compiling\nERROR: tests failed\nFinished: FAILURE\n"
     error, _ignored = failed(Ci(running=[build(7, "FAILURE")], log=log))
     assert (error.kind, error.detail) == ("failed", "ERROR: tests failed")
-    assert "#7 ended with FAILURE, accepted is SUCCESS" in error.message
+    assert "#7 ended with FAILURE instead of SUCCESS" in error.message
     assert (error.result["changed"], error.result["build"]["result"]) == (True, "FAILURE")
     assert error.result["console"][-1] == "Finished: FAILURE"
 
@@ -464,7 +467,7 @@ def test_timed_out_build_continues_unless_stop_is_requested() -> None:
     error, played = failed(ci, wait_timeout=10.0, stop_on_timeout=True)
     assert (error.kind, error.result["build"]["result"]) == ("timeout", "ABORTED")
     assert "build #7 was stopped" in error.message
-    assert "wait_timeout (10 s) is over" in error.message
+    assert "wait_timeout (10 s) expired" in error.message
     assert [post.path for post in played.posts[1:]] == ["/base/job/folder/job/job/7/stop"]
 
 
@@ -580,7 +583,7 @@ def test_build_waiting_for_input_is_an_error(on_input: str, many: bool) -> None:
     error = failure.value
     assert error.kind == "waiting"
     assert "build #7 waits for the input 'Deploy?' (id Deploy; parameters TARGET)" in error.message
-    assert ("wait_timeout (60 s) is over" in error.message) is (on_input == "wait")
+    assert ("wait_timeout (60 s) expired" in error.message) is (on_input == "wait")
     values = error.result["builds"][0] if many else error.result
     assert values["build"]["input"] == {
         "id": "Deploy",

@@ -338,6 +338,6 @@ def test_hidden_parameters_are_not_found(body: dict[str, Any]) -> None:
         ci_job_info.build_parameters(Played(stub).task(), options)
     newest = Reply(body={"lastBuild": {"number": 9}})
     gone = Stub(response=lambda seen: Reply(404) if "/7/" in seen.target else newest)
-    with gone as stub, pytest.raises(ToolchainError, match="its newest is 9") as caught:
+    with gone as stub, pytest.raises(ToolchainError, match="its newest build is 9") as caught:
         ci_job_info.build_parameters(Played(stub).task(), options)
     assert caught.value.kind == "not_found"

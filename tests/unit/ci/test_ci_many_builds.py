@@ -295,7 +295,7 @@ def test_timeout_distinguishes_queued_from_running_builds() -> None:
     words = [row["msg"] for row in error.result["builds"]]
     assert words[0] is None
     assert "queue item" in words[1]
-    assert "wait_timeout (30 s) is over" in words[2]
+    assert "wait_timeout (30 s) expired" in words[2]
     assert "a #1: SUCCESS (1 of 3 done)" in played.lines
     assert any("1 of 3 builds done, 0 running, 2 in the queue (soon)" in x for x in played.lines)
 
@@ -316,7 +316,7 @@ def test_timed_out_builds_are_stopped_on_request() -> None:
 def test_temporarily_unavailable_server_is_awaited() -> None:
     values, played = play(Farm(down=["a", "a"]), wish("a", 1))
     assert results(values) == ["SUCCESS"]
-    assert "the server does not respond, still waiting" in played.lines
+    assert "the server does not respond; still waiting" in played.lines
 
 
 def test_permanent_error_ends_waiting_for_its_job_only() -> None:
@@ -356,7 +356,7 @@ def test_lost_response_is_not_resolved_by_the_build_of_another_entry(parallel: i
     assert (error.kind, len(played.posts)) == ("network", 4)
     good = [row for row in error.result["builds"] if row["ok"]]
     assert sorted(row["build"]["number"] for row in good) == [1, 2, 3]
-    assert "no build of it was found" in error.message
+    assert "no matching build was found" in error.message
 
 
 @pytest.mark.parametrize("lost", [{1: True}, {2: True}, {1: True, 3: True}])

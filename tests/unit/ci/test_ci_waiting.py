@@ -78,13 +78,13 @@ def test_hidden_item_waits_as_long_as_its_job_is_queued() -> None:
 def test_vanished_item_without_build_is_an_error() -> None:
     error, played = failed(Ci(items=[GONE]))
     assert error.kind == "failed"
-    assert "gone without a build" in error.message
+    assert "disappeared without starting a build" in error.message
     assert 15 <= played.clock.time < 30
 
 
 def test_vanished_build_is_an_error() -> None:
     error, _ignored = failed(Ci(running=[build(7, None), GONE]))
-    assert "build #7 is not on the server any more" in error.message
+    assert "build #7 is no longer on the server" in error.message
     assert error.result["build"]["number"] == 7
 
 
@@ -128,7 +128,7 @@ def test_late_result_is_read_after_a_long_pause() -> None:
 def test_build_that_ends_without_result_is_an_error() -> None:
     error, played = failed(Ci(running=[build(7, None), build(7, None, building=False)]))
     assert (error.kind, error.result["changed"]) == ("failed", True)
-    assert "build #7 ended with no result, accepted is SUCCESS" in error.message
+    assert "build #7 ended with no result instead of SUCCESS" in error.message
     assert error.result["console"] == ["one", "two", "Finished: SUCCESS"]
     assert played.clock.time < 20
 

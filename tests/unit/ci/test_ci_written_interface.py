@@ -104,7 +104,7 @@ def test_missing_results_are_reported_immediately() -> None:
     with pytest.raises(ToolchainError) as caught:
         play(Written(results=False))
     assert caught.value.kind == "protocol"
-    assert "neither whether build #1 runs nor its result" in caught.value.message
+    assert "neither a result for build #1 nor whether it is running" in caught.value.message
     assert caught.value.result["build"]["number"] == 1
 
 

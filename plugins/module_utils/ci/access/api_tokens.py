@@ -100,8 +100,10 @@ class ApiTokens(NamedTokens):
 
     def _without_user(self, what: str) -> ToolchainError:
         if self._arguments["user"] is None:
-            return ToolchainError("auth", f"{what}: the task has no login: set username")
-        return ToolchainError("not_found", f"{what}: token_username: no user '{self.user}' exists")
+            return ToolchainError("auth", f"{what}: the task has no login; set username")
+        return ToolchainError(
+            "not_found", f"{what}: token_username: the user '{self.user}' does not exist"
+        )
 
     def send(self, what: str, mark: str, verify: Verify) -> Response:
         form = {"newTokenName": mark}

@@ -61,8 +61,8 @@ class CiTokenOperation(TokenOperation):
         if not tokens.may_create:
             raise ToolchainError(
                 "permission",
-                f"creating the token '{name}': only the user '{tokens.user}' may create its tokens:"
-                " log in as this user, or set the server's system property"
+                f"creating the token '{name}': only the user '{tokens.user}' may create its own"
+                " tokens. Log in as this user, or set the server's system property"
                 " jenkins.security.ApiTokenProperty.adminCanGenerateNewTokens",
             )
         if self._options.lifetime and not tokens.stores_ends:

@@ -109,7 +109,7 @@ class ArtifactSource:
 
     def _size(self, artifact: Artifact) -> int | None:
         """Server fact [ci-24]: a store on another host signs its addresses for GET alone."""
-        what, where = self._doing("asking for the size of", artifact), self._address(artifact)
+        what, where = self._doing("reading the size of", artifact), self._address(artifact)
         try:
             response = self._server.read(what, where, method="HEAD", headers=AS_STORED)
         except ToolchainError as error:
@@ -126,8 +126,8 @@ class ArtifactSource:
         if any(_COMMAND.fullmatch(segment) for segment in segments):
             raise ToolchainError(
                 "rejected",
-                f"{self._doing('fetching', artifact)}: the server takes its name for a"
-                " command, so that it cannot be downloaded",
+                f"{self._doing('fetching', artifact)}: the server interprets its name as a"
+                " command, so it cannot be downloaded",
             )
         return f"{self._path}/artifact/{address.path(*segments)}"
 

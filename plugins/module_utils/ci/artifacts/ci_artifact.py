@@ -108,7 +108,7 @@ class CiArtifactOperation:
             raise invalid(f"dest must be a folder, but is '{dest}'")
         if (options.console or "").endswith("/"):
             raise invalid(
-                f"console is '{options.console}', which names a folder: name a file in it"
+                f"console is '{options.console}', which is a folder: specify a file in it"
             )
         if options.console is not None and os.path.lexists(options.console):
             require_replaceable(options.console, os.lstat(options.console))
@@ -156,7 +156,9 @@ class CiArtifactOperation:
         if number is None:
             raise response.error("protocol", "the server does not report the number of the build")
         if records.is_running(shown):
-            self._task.warn(f"{what}: it is still running, so that files and log are incomplete")
+            self._task.warn(
+                f"{what}: the build is still running, so its files and log are incomplete"
+            )
         return shown, number
 
     def _targets(self, shown: Mapping[str, Any], what: str) -> dict[Artifact, str]:
@@ -171,7 +173,7 @@ class CiArtifactOperation:
         if not chosen and not self._options.allow_empty:
             has = f"it has {len(artifacts)} others" if artifacts else "it has none"
             raise ToolchainError(
-                "not_found", f"{what} has no artifact that is meant: {has}; allow_empty allows that"
+                "not_found", f"{what} has no matching artifact: {has}; allow_empty allows that"
             )
         paths = [artifact.path for artifact in chosen]
         found = places(self._options.dest or "", paths, flat=self._options.flat)

@@ -102,5 +102,5 @@ def _validate(response: Response) -> None:
     if response.status == 200 and "html" in response.headers.get("Content-Type", ""):
         raise response.error(
             "protocol",
-            "the server returned 200 with a web page in place of the log: check url and login",
+            "the server returned 200 with a web page instead of the log: check url and login",
         )

@@ -60,7 +60,7 @@ class BuildOptions(WaitOptions):
         require_at_least("console_lines", self.console_lines, 0)
         require_at_least("delay", self.delay, 0)
         if not self.accept:
-            raise invalid("accept is empty, so that no build could succeed: name a result")
+            raise invalid("accept is empty, so no build could succeed: list at least one result")
         self._check_state()
 
     def _check_state(self) -> None:
@@ -74,17 +74,17 @@ class BuildOptions(WaitOptions):
         }
         if self.state == "started":
             for name in (name for name, value in wanted.items() if value is not None):
-                raise invalid(f"{name} names an existing build: set state to finished")
+                raise invalid(f"{name} refers to an existing build: set state to finished")
             return
         for name in (name for name, value in started.items() if value is not None):
-            raise invalid(f"{name} is for a new build, and state is finished: leave it out")
+            raise invalid(f"{name} applies to new builds, but state is finished: omit it")
         if None not in wanted.values():
-            raise invalid("queue_id and build exclude each other: give one of them")
+            raise invalid("queue_id and build are mutually exclusive: set only one of them")
         require_at_least("queue_id", self.queue_id, 1)
         if self.build is not None:
             build_segment(self.build)
         if not self.wait:
-            raise invalid("wait is false, and state=finished waits: leave out one of them")
+            raise invalid("wait is false, but state=finished always waits: omit one of them")
 
 
 class BuildRequest:
@@ -120,7 +120,7 @@ class BuildRequest:
         self.followed.on_input = options.on_input
         named = options.queue_id is not None or options.build is not None
         if self.is_awaited and not named and task.predictions.get("build", self.job.name) is None:
-            raise invalid("state is finished: give queue_id or build")
+            raise invalid("state is finished, which requires queue_id or build")
 
     @property
     def if_needed(self) -> bool:
@@ -256,7 +256,7 @@ class BuildRequest:
         raise ToolchainError(
             "failed",
             f"{self.what}: build #{build.get('number')} ended with"
-            f" {build.get('result') or 'no result'}, accepted is {' or '.join(accept)}"
+            f" {build.get('result') or 'no result'} instead of {' or '.join(accept)}"
             f" ({self.followed.url}){': ' if last_lines else ''}{shorten(last_lines)}",
             url=self.followed.url,
             detail=last_lines or None,
@@ -271,7 +271,7 @@ class BuildRequest:
         :param at_once: do not wait for its end
         """
         if self.outstanding and not self.asked:
-            return f"{self.what}: it was not started"
+            return f"{self.what}: the build was not started"
         if not self._options.stop_on_timeout or not self.started or self.joined:
             return self.followed.running()
         try:
@@ -284,7 +284,7 @@ class BuildRequest:
         `waiting` if the build still waits for an input.
         """
         limit = f"wait_timeout ({self._options.wait_timeout:g} s)"
-        words = f"{self.abandon(at_once=False)}, and {limit} is over"
+        words = f"{self.abandon(at_once=False)}; {limit} expired"
         kind: Kind = "timeout" if self.followed.input is None else "waiting"
         return PollTimeout(kind, words)
 
@@ -331,14 +331,14 @@ class BuildRequest:
     def _warn(self, state: records.JobState) -> None:
         if state.definitions is not None and self.wanted.repeated:
             self._task.warn(
-                f"{self.what}: a parameter of the type of {', '.join(self.wanted.repeated)} takes"
-                " one value on most servers, which refuse a repeated one: set list_style to comma"
+                f"{self.what}: most servers accept only one value for a parameter of the type of"
+                f" {', '.join(self.wanted.repeated)}, and reject a list: set list_style to comma"
             )
         if self.if_needed and self.wanted.incomparable:
             names = ", ".join(self.wanted.incomparable)
             self._task.warn(
-                f"{self.what}: the server does not show the values of {names}, so that builds"
-                " are compared without them"
+                f"{self.what}: the server does not show the values of {names}, so builds are"
+                " compared without them"
             )
 
     def _successful(self, state: records.JobState) -> Mapping[str, Any] | None:
@@ -378,7 +378,7 @@ class BuildRequest:
                 return f"queue item {followed.item} was cancelled"
             followed.step()
         if followed.number is None:
-            raise ToolchainError("failed", f"{what}: it has no number yet")
+            raise ToolchainError("failed", f"{what}: the build has no number yet")
         try:
             path = build_path(self.job, followed.number)
             stopping.send(self._server, what, path, "stop", patience=patience)

@@ -151,7 +151,7 @@ class BuildWatcher:
             return response, object_of(response) if response.status == 200 else {}
         except ToolchainError as error:
             if is_passing(error):
-                self._progress.state("the server does not respond, still waiting")
+                self._progress.state("the server does not respond; still waiting")
             else:
                 for build in group.open:
                     build.error = error

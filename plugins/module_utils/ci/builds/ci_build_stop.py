@@ -63,7 +63,9 @@ class CiBuildStopOperation:
         options.check()
         require_at_least("grace", options.grace, 0)
         if options.escalate and not options.wait:
-            raise invalid("escalate needs wait: the next method is for a build that does not stop")
+            raise invalid(
+                "escalate requires wait: the next method is only used if the build does not stop"
+            )
         job = job_of(options.job, task.connection.url)
         self._stopped: _RunningBuild | ItemCancellation
         if options.queue_id is None:
@@ -155,8 +157,8 @@ class _RunningBuild:
         hint = "" if self._options.escalate else "; escalate: true tries harder methods"
         return ToolchainError(
             "timeout",
-            f"{self._what}: it was asked to stop, but is still running ({self._build.url}), and"
-            f" wait_timeout ({self._options.wait_timeout:g} s) is over{hint}",
+            f"{self._what}: it was asked to stop, but is still running ({self._build.url});"
+            f" wait_timeout ({self._options.wait_timeout:g} s) expired{hint}",
             url=self._build.url,
             result={"changed": True, **self._values()},
         )
@@ -167,8 +169,8 @@ class _RunningBuild:
         """
         return ToolchainError(
             "rejected",
-            f"{self._what}: the server has no {method} for this build: it is not a pipeline"
-            " build, or it no longer exists",
+            f"{self._what}: the server does not support {method} for this build: it is not a"
+            " pipeline build, or it no longer exists",
             status=404,
             method="POST",
             url=self._build.url,

@@ -199,7 +199,7 @@ class FollowedBuild:
             state = "is running" if self.input is None else f"waits for {described(self.input)}"
             return f"{self._what}: build #{self.number} {state} ({self.url})"
         if self.item is None:
-            return f"{self._what}: whether one was started is not known ({self.url})"
+            return f"{self._what}: it is unknown whether a build was started ({self.url})"
         why = f" ({self.why})" if self.why else ""
         return f"{self._what}: queue item {self.item} stays in the queue{why}"
 
@@ -223,7 +223,7 @@ class FollowedBuild:
     def _read_build(self, number: int) -> None:
         response = self._verify(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
         if response is not None and response.status == 404:
-            self._missing(f"build #{number} is not on the server any more")
+            self._missing(f"build #{number} is no longer on the server")
         elif response is not None:
             shown = {**object_of(response), "number": number}
             if not has_ended(shown):
@@ -247,7 +247,9 @@ class FollowedBuild:
         elif truth(shown.get("inQueue")):
             self.take_item(part(shown.get("queueItem")))
         else:
-            self._missing(f"queue item {item} is gone without a build: it was probably cancelled")
+            self._missing(
+                f"queue item {item} disappeared without starting a build: it was probably cancelled"
+            )
 
     def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
         """Return the number of an item's build among those of a job. If builds do not name their
@@ -286,7 +288,7 @@ class FollowedBuild:
         except ToolchainError as error:
             if not is_passing(error):
                 raise
-            self._progress.state(f"{self.job.name}: the server does not respond, still waiting")
+            self._progress.state(f"{self.job.name}: the server does not respond; still waiting")
             return None
 
     def _log(self) -> BuildLog | None:

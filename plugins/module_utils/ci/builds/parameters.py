@@ -210,7 +210,7 @@ def _accepted(
     name = definition.name
     if definition.is_a(*_FILES):
         # server fact [ci-26]: only an upload is accepted, a string is dropped
-        raise _rejected(job_name, f"the parameter '{name}' is a file: give its path in files")
+        raise _rejected(job_name, f"the parameter '{name}' is a file: set its path in files")
     if isinstance(value, list):
         if list_style == "repeat" and len(value) > 1:
             return value
@@ -218,10 +218,10 @@ def _accepted(
     if definition.is_a("Boolean"):
         value = text(value).lower()
         if value not in ("true", "false"):
-            raise _rejected(job_name, f"the parameter '{name}' is a boolean: give true or false")
+            raise _rejected(job_name, f"the parameter '{name}' is a boolean: use true or false")
     if definition.is_a("Choice") and definition.choices and text(value) not in definition.choices:
         allowed = ", ".join(definition.choices)
-        raise _rejected(job_name, f"the parameter '{name}' is one of {allowed}")
+        raise _rejected(job_name, f"the parameter '{name}' must be one of {allowed}")
     return value
 
 

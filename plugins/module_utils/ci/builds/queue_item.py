@@ -38,7 +38,9 @@ class QueueItem:
 
     def __init__(self, server: Transport, job: Job, number: int, what: str) -> None:
         if number < 1:
-            raise invalid(f"queue_id is {number}: give the number of a queue item, 1 or more")
+            raise invalid(
+                f"queue_id is {number}, but must be the number of a queue item, 1 or higher"
+            )
         self._server, self._job, self.number, self.what = server, job, number, what
 
     def read(self) -> ItemState:
@@ -54,7 +56,9 @@ class QueueItem:
             return ItemState(waits=False, number=self._among_builds())
         item = records.typed(object_of(response))
         if not same_job(part(item.get("task")).get("url"), self._job):
-            raise invalid(f"queue_id: item {self.number} is not one of the job '{self._job.name}'")
+            raise invalid(
+                f"queue_id: item {self.number} does not belong to the job '{self._job.name}'"
+            )
         number = records.number_of(part(item.get("executable")).get("number"))
         cancelled = item.get("cancelled") is True
         return ItemState(number is None and not cancelled, cancelled, number)
@@ -87,7 +91,7 @@ class QueueItem:
         raise response.error(
             "not_found",
             f"there is no item {self.number} in the queue, and none of the newest builds of the"
-            " job was one: it was cancelled more than five minutes ago, or never existed",
+            " job came from it: it was cancelled more than five minutes ago, or never existed",
         )
 
 
@@ -121,7 +125,7 @@ class ItemCancellation:
         if item.waits:
             raise ToolchainError(
                 "permission",
-                f"{what}: the server has not cancelled it, as for an account that may not",
+                f"{what}: the server did not cancel it; the account may lack the permission",
                 result={"changed": False, "build": None},
             )
         return {"changed": item.number is None, "build": self._shown(item)}

@@ -83,7 +83,7 @@ def read_job(
     if response.status == 404:
         raise response.error(
             "not_found",
-            "the server returned 404: there is no such job, or the account may not see it",
+            "the server returned 404: there is no such job, or the account cannot see it",
         )
     shown = object_of(response)
     if "jobs" in shown:
@@ -203,10 +203,10 @@ def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainE
     """Return the error for a 404 of a build: it names the missing job or build."""
     response = server.read(what, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404))
     if response.status == 404:
-        reason = f"there is no job '{job.name}', or the account may not see it"
+        reason = f"there is no job '{job.name}', or the account cannot see it"
     else:
         shown = part(object_of(response).get("lastBuild")).get("number")
-        newest = "it has none" if shown is None else f"its newest is {shown}"
+        newest = "it has none" if shown is None else f"its newest build is {shown}"
         reason = f"the job '{job.name}' has no build {segment}: {newest}"
     return ToolchainError(
         "not_found",
@@ -254,8 +254,8 @@ def summary(response: Response, number: int) -> dict[str, Any]:
             return build
     raise response.error(
         "protocol",
-        f"the server reports neither whether build #{number} runs nor its result, so that it cannot"
-        " be followed",
+        f"the server reports neither a result for build #{number} nor whether it is running, so"
+        " the build cannot be followed",
     )
 
 

@@ -215,9 +215,9 @@ class Trigger:
         return self._refusal(
             response.error(
                 "rejected",
-                f"the server queued nothing (it returned 302 to {clean_url(location)}):"
-                " an extension of the server refuses builds of this job, or the same build waits"
-                " already",
+                f"the server queued nothing (it returned 302 to {clean_url(location)}): an"
+                " extension of the server rejects builds of this job, or an identical build is"
+                " already waiting",
             )
         )
 
@@ -241,7 +241,7 @@ class Trigger:
                 polling.pause(self._what)
             except PollTimeout:
                 break
-        raise error.with_hint("no build of it was found, and it is not sent again")
+        raise error.with_hint("no matching build was found, and the request is not sent again")
 
     def _verify(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
         """Return our own build, and whether the server responded within this time."""
@@ -294,7 +294,5 @@ class Trigger:
             return error
         repeated = ", ".join(self._wanted.repeated)
         if repeated:
-            return error.with_hint(f"{repeated} may take one value only: set list_style to comma")
-        return error.with_hint(
-            "it does so over values that a parameter does not take, among others"
-        )
+            return error.with_hint(f"{repeated} may accept only one value: set list_style to comma")
+        return error.with_hint("a possible cause is a value that a parameter does not accept")

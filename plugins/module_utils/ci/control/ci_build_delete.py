@@ -58,7 +58,7 @@ def seconds_of(age: str) -> int:
     found = _DURATION.fullmatch(age.strip())
     if found is None or int(found[1]) == 0:
         raise invalid(
-            f"older_than is '{age}': give a number above 0 with s, m, h, d or w, such as 30d"
+            f"older_than is '{age}', but must be a number above 0 with s, m, h, d or w, such as 30d"
         )
     return int(found[1]) * _SECONDS[found[2]]
 
@@ -97,14 +97,15 @@ class CiBuildDeleteOperation:
         deleted = [row["number"] for row in rows if row["action"] == "deleted"]
         if len(deleted) > self._options.max_deletions:
             raise invalid(
-                f"{self._what}: {len(deleted)} builds ({_named(deleted)}) would be deleted, and"
-                f" max_deletions is {self._options.max_deletions}: raise it, or select fewer builds"
+                f"{self._what}: {len(deleted)} builds ({_named(deleted)}) would be deleted, but"
+                f" max_deletions is {self._options.max_deletions}: raise it, or select fewer"
+                " builds"
             )
         stay = [row["number"] for row in rows if row["action"] == "kept"]
         if stay:
             self._task.warn(
-                f"{self._what}: running builds, kept builds and the last successful build stay"
-                f" without force: {_named(stay)}"
+                f"{self._what}: running builds, kept builds and the last successful build are only"
+                f" deleted with force: {_named(stay)}"
             )
         if not deleted:
             return unchanged({"builds": rows})
@@ -136,11 +137,11 @@ class CiBuildDeleteOperation:
         if response.status == 404:
             raise response.error(
                 "not_found",
-                "the server returned 404: there is no such job, or the account may not see it",
+                "the server returned 404: there is no such job, or the account cannot see it",
             )
         shown = object_of(response)
         if "jobs" in shown:
-            raise ToolchainError("rejected", f"{self._what}: it is a folder, not a job")
+            raise ToolchainError("rejected", f"{self._what}: this is a folder, not a job")
         if not isinstance(shown.get("allBuilds"), list) or "lastSuccessfulBuild" not in shown:
             raise response.error("protocol", "the server does not show all builds of the job")
         last = records.number_of(part(shown["lastSuccessfulBuild"]).get("number"))
@@ -231,7 +232,7 @@ class CiBuildDeleteOperation:
         if left:
             raise ToolchainError(
                 "rejected",
-                f"{self._what}: the server has not deleted {_named([r['number'] for r in left])}",
+                f"{self._what}: the server did not delete {_named([r['number'] for r in left])}",
                 result={"changed": _is_changed(rows), "builds": rows},
             )
 

@@ -58,7 +58,7 @@ class CiBuildInputOperation:
         self._options = options
         self._parameters = without_none(options.parameters or {})
         if options.action == "abort" and self._parameters:
-            raise invalid("parameters are for the action proceed: leave them out to abort")
+            raise invalid("parameters require the action proceed: omit them to abort")
         self._job = job_of(options.job, task.connection.url)
         self._segment = build_segment(options.build)
         build = f"build {self._segment} of the job '{self._job.name}'"
@@ -109,8 +109,8 @@ class CiBuildInputOperation:
             if done is None:
                 raise ToolchainError(
                     "failed",
-                    f"{self._what}: the build was aborted meanwhile, and whether the input was"
-                    " given before is not known",
+                    f"{self._what}: the build was aborted meanwhile, and it is unknown whether it"
+                    " had received the input",
                 )
             time.sleep(_PAUSE)
         raise ToolchainError(
@@ -138,7 +138,9 @@ class CiBuildInputOperation:
         found = [asked for asked in waiting if not names or asked["id"] in names]
         known = "; ".join(described(asked) for asked in waiting)
         if len(found) > 1:
-            raise invalid(f"input_id is missing, and the build waits for more than one: {known}")
+            raise invalid(
+                f"input_id is missing, but the build waits for more than one input: {known}"
+            )
         if found:
             return found[0]
         if self._options.missing_ok:
@@ -182,5 +184,5 @@ def _value(name: str, value: object, kind: str) -> object:
     if "BooleanParameter" not in kind:
         return text(value)
     if text(value).lower() not in ("true", "false"):
-        raise invalid(f"parameters.{name} is a boolean: give true or false")
+        raise invalid(f"parameters.{name} is a boolean: use true or false")
     return text(value).lower() == "true"
