@@ -53,7 +53,7 @@ def object_of(response: Response) -> Mapping[str, Any]:
     """Return the JSON object of a response. Raises `protocol` for anything else."""
     shown = response.json()
     if not isinstance(shown, Mapping):
-        raise response.error("protocol", "the server returned with JSON, but not with an object")
+        raise response.error("protocol", "the server returned JSON that is not an object")
     return shown
 
 
@@ -82,4 +82,4 @@ def describe(response: Response) -> str:
     logged = _LOGGING_ID.search(response.text)
     if logged is None or logged[1] in message:
         return message
-    return f"{message}; the server's log has it under the id {logged[1]}"
+    return f"{message}; see the id {logged[1]} in the server's log"

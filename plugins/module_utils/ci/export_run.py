@@ -62,7 +62,7 @@ class ExportRun:
                 return error
             finally:
                 count.add()
-            gone = ToolchainError("not_found", "it is gone, or not visible")
+            gone = ToolchainError("not_found", "it no longer exists, or is not visible")
             return gone if found is None else found
 
         for item, found in zip(items, bounded(self.parallel, result, items), strict=True):

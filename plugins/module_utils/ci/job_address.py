@@ -49,7 +49,9 @@ def job_of(value: object, base_url: str) -> Job:
     """
     names = list(value) if isinstance(value, (list, tuple)) else [value]
     if any(isinstance(name, (bool, bytes)) or not isinstance(name, (str, int)) for name in names):
-        raise invalid("job is a text or a list of texts: give folder/job, a list of names or a URL")
+        raise invalid(
+            "job must be a string or a list of strings: use folder/job, a list of names, or a URL"
+        )
     if isinstance(value, (list, tuple)):
         return _of_names([str(name) for name in value])
     text = str(value).strip()
@@ -69,21 +71,21 @@ def build_segment(build: str) -> str:
     """
     text = build.strip()
     if _BUILD.fullmatch(text) is None:
-        raise invalid(f"build is '{text}': give a number, or a permalink such as lastBuild")
+        raise invalid(f"build is '{text}', but must be a number or a permalink such as lastBuild")
     return text
 
 
 def _of_names(names: list[str]) -> Job:
     if not names or any(name.strip() == "" for name in names):
-        raise invalid("job names no job: give folder/job, a list of names or the job's URL")
+        raise invalid("job does not name a job: use folder/job, a list of names, or the job's URL")
     if not {".", ".."}.isdisjoint(names):
         named = "/".join(names)
-        raise invalid(f"job is '{named}': write the full name of the job, without '.' and '..'")
+        raise invalid(f"job is '{named}': use the full name of the job, without '.' and '..'")
     odd = next((name for name in names if _IMPOSSIBLE.search(name)), None)
     if odd is not None:
         raise invalid(
-            f"job: '{printable(odd)}' cannot be the name of a job: it has one of *^: or a control"
-            " character in it"
+            f"job: '{printable(odd)}' cannot be the name of a job: it contains one of *^: or a"
+            " control character"
         )
     stored = [_ENCODED_IN_NAMES.sub(lambda found: quote(found[0], safe=""), name) for name in names]
     path = "/".join(f"job/{address.path(name)}" for name in stored)
@@ -106,7 +108,7 @@ def _of_url(url: str, base_url: str) -> Job:
         if kind == "job":
             segments.append(quote(name, safe="%"))
     if not segments:
-        raise invalid("the URL in job names no job (…/job/folder/job/name/)")
+        raise invalid("the URL in job does not name a job (…/job/folder/job/name/)")
     names = [unquote(unquote(segment)) for segment in segments]
     return Job("/".join(f"job/{segment}" for segment in segments), "/".join(names))
 

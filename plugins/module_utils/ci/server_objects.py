@@ -35,7 +35,8 @@ class ServerObjects:
         # server fact [ci-3]: a response without these headers comes from a proxy
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
-                "not_found", "the server returned 404, and is not a CI server: check url"
+                "not_found",
+                "the server returned 404, and does not look like a CI server: check url",
             )
         return None
 
@@ -53,7 +54,7 @@ class ServerObjects:
         try:
             return xml_reader.parse(response.text)
         except xml_reader.UnreadableXml as error:
-            message = f"the server's configuration cannot be read: {error}"
+            message = f"cannot parse the server's configuration: {error}"
             raise response.error("protocol", message) from None
 
     def send(self, what: str, path: str, root: XmlElement, verify: Verify, **parts: Any) -> None:

@@ -31,10 +31,14 @@ _NOT_BEGUN = (2, *_KINDS)
 _NAME = re.compile(r"(?!-)[^\s\"'`$\\;&<>|(){}/]+")
 #: Error messages of the client with their kind and a hint; no command was sent.
 _REFUSALS: tuple[tuple[str, Kind, str], ...] = (
-    ("host key verification failed", "network", "the host is not in the known hosts: check it"),
-    ("host identification has changed", "network", "the host's key is not the known one"),
+    ("host key verification failed", "network", "the host is not in known_hosts: verify its key"),
+    (
+        "host identification has changed",
+        "network",
+        "the host's key differs from the one in known_hosts",
+    ),
     ("permission denied (", "auth", "check ssh_user and ssh_key"),
-    ("too many authentication failures", "auth", "name the key with ssh_key"),
+    ("too many authentication failures", "auth", "set ssh_key to the key"),
     ("could not resolve hostname", "network", "check ssh_host"),
     ("connection refused", "network", "check ssh_host and ssh_port"),
     ("no route to host", "network", "check ssh_host"),
@@ -116,7 +120,7 @@ class SshCommands:
         if code != 0:
             detail = f" {stderr}" if stderr else ""
             kind = _KINDS.get(code, "failed")
-            raise done.error(kind, f"the server ended it with exit code {code}:{detail}", stderr)
+            raise done.error(kind, f"the command failed with exit code {code}:{detail}", stderr)
         return done
 
     def _found(self) -> SshEndpoint:
@@ -137,7 +141,8 @@ class SshCommands:
         if not port.isdecimal():
             raise response.error(
                 "not_found",
-                "the server names no SSH port: its SSH server is switched off, or give ssh_port",
+                "the server does not report an SSH port: its SSH server is switched off; otherwise"
+                " set ssh_port",
             )
         return int(port)
 
@@ -176,7 +181,9 @@ class SshCommands:
                 check=False,
             )
         except FileNotFoundError:
-            raise invalid("transport=ssh needs the program ssh: install OpenSSH's client") from None
+            raise invalid(
+                "transport=ssh requires the program ssh: install the OpenSSH client"
+            ) from None
         except subprocess.TimeoutExpired:
             lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
             url = self._found().url
@@ -196,7 +203,7 @@ class SshCommands:
             if sign in words:
                 return done.error(kind, f"{stderr} ({hint})", stderr)
         lost = "" if reads else f"; {OUTCOME_UNKNOWN}"
-        error = done.error("network", f"the connection broke ({stderr}){lost}", stderr)
+        error = done.error("network", f"the connection was lost ({stderr}){lost}", stderr)
         error.outcome_unknown = not reads
         return error
 

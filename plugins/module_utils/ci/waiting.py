@@ -25,12 +25,12 @@ class WaitOptions:
         """Raise `invalid` for impossible times."""
         require_at_least("wait_timeout", self.wait_timeout, 0)
         if self.wait and self.wait_timeout == 0:
-            raise invalid("wait_timeout is 0: give more than 0 seconds, or wait: false")
+            raise invalid("wait_timeout is 0: set it to more than 0 seconds, or set wait: false")
         if self.poll_interval <= 0:
-            raise invalid("poll_interval is the time between two polls: give more than 0 seconds")
+            raise invalid("poll_interval must be more than 0 seconds")
 
 
 def require_at_least(name: str, value: float | None, lowest: int) -> None:
     """Raise `invalid` for an option below its minimum."""
     if value is not None and value < lowest:
-        raise invalid(f"{name} is {value:g}: give {lowest} or more")
+        raise invalid(f"{name} is {value:g}, but must be {lowest} or more")

@@ -47,7 +47,7 @@ def wanted_configuration(
     if config is None and src is None:
         return None
     if config is not None and src is not None:
-        raise invalid("config and src are two configurations: give one of them")
+        raise invalid("config and src both set the configuration: set only one of them")
     option = "config" if src is None else "src"
     text = config if src is None else read_text(src, "the configuration in src")
     try:

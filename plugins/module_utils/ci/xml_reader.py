@@ -55,7 +55,7 @@ class _Builder:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         element = XmlElement(name, attributes)
         if len(self._open) >= _DEEPEST:
-            raise UnreadableXml(f"it is nested more than {_DEEPEST} elements deep")
+            raise UnreadableXml(f"it is nested more than {_DEEPEST} levels deep")
         if self._open:
             self._open[-1].children.append(element)
         else:
@@ -92,7 +92,7 @@ def without_declaration(text: str) -> str:
 
 
 def _refuse(*_declared: object) -> None:
-    raise UnreadableXml("it has a document type, which is not read")
+    raise UnreadableXml("it has a document type declaration, which is not supported")
 
 
 def _keep(reference: re.Match[str]) -> str:

@@ -22,7 +22,7 @@ SCRIPT = {
 LOCK = "git:5.2.2\ncredentials:1.0\nworkflow-aggregator:latest\ngone:1.0\n"
 PLUGINS_AND_JAVA = [
     "plugin gone: missing",
-    "plugin credentials: is 1371.vfee6b_095f0a_3, wanted is 1.0",
+    "plugin credentials: is 1371.vfee6b_095f0a_3, but should be 1.0",
     "plugin ant: not wanted, it is not in the lock file",
     "java 11: release 2.479.3 is to run on 17 or 21",
 ]

@@ -106,7 +106,7 @@ def test_every_kind_is_exported_without_secrets(ci: Ci, tmp_path: Path) -> None:
     assert "linux docker" in (tmp_path / "state/ci/nodes/up.xml").read_text("utf-8")
     for file in (tmp_path / "state").rglob("*.*"):
         assert SECRET not in file.read_text("utf-8")
-    assert "GitHubAppCredentials needs its whole XML" in left_out["credential app"]
+    assert "GitHubAppCredentials can only be exported as XML" in left_out["credential app"]
     assert {"secret git-login", "secret delivery/release/deploy"} <= set(left_out)
 
 

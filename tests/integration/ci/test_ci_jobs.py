@@ -168,7 +168,7 @@ def test_copied_job_is_released_on_old_servers(ci: Ci) -> None:
 def test_copied_job_held_by_the_server_gives_a_warning(ci: Ci) -> None:
     ci.sandbox.settings("ci", copy_released_by="nothing")
     assert ci.run(job="copied", copy_from="no-parameters")["changed"]
-    assert "holds copied back from being built" in ci.warnings[0]
+    assert "still does not allow builds of copied" in ci.warnings[0]
 
 
 def test_interrupted_copy_is_completed(ci: Ci) -> None:
@@ -266,7 +266,7 @@ def test_documented_interface_cannot_create_jobs(ci: Ci) -> None:
     ci.sandbox.settings("ci", flavour="written")
     error = ci.fails(job="new", folder=True)
     assert error.kind == "not_found"
-    assert "this server does not show what is at its top (api/json)" in error.message
+    assert "this server does not list its top-level jobs (api/json)" in error.message
 
 
 def test_job_with_builds_is_deleted_only_with_force(ci: Ci) -> None:
@@ -493,5 +493,5 @@ def test_plugin_parameters_are_sent_and_compared(with_plugins: Ci, tmp_path: Pat
     other = {**given["parameters"], "UPSTREAM": "no-parameters#2"}
     second = with_plugins.build(**{**given, "parameters": other}, trigger="unless_successful")
     assert second["build"]["number"] == 2
-    with pytest.raises(ToolchainError, match="'TARGET' is one of test, staging"):
+    with pytest.raises(ToolchainError, match="'TARGET' must be one of test, staging"):
         with_plugins.build(job="delivery/x", parameters={"TARGET": "production"})

@@ -133,7 +133,7 @@ def test_invalid_version_is_rejected(version: str) -> None:
     with pytest.raises(ToolchainError, match=r"^plugins\[0\]\.version is '") as caught:
         Run("http://127.0.0.1:9").play(lambda task: CiPluginOperation(task, wanted))
     assert caught.value.kind == "invalid"
-    assert "the least version" in caught.value.message
+    assert "the minimum version" in caught.value.message
 
 
 def test_plugins_missing_in_the_update_site_are_rejected_before_any_write(ci: Ci) -> None:
@@ -141,7 +141,7 @@ def test_plugins_missing_in_the_update_site_are_rejected_before_any_write(ci: Ci
     for check in (True, False):
         error = ci.fails(*both, check=check)
         assert error.kind == "not_found"
-        assert "nonsense is not known; git 99 is wanted, and the newest is 5.7.0" in error.message
+        assert "nonsense is unknown; git 99 is required, but the newest is 5.7.0" in error.message
         old = ci.fails({"name": "ant", "version": "2"}, check=check)
         assert old.kind == "rejected"
         assert "nothing newer than 1.13" in old.message

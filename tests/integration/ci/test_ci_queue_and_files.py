@@ -181,7 +181,7 @@ def test_many_builds_accept_files(ci: Ci, tmp_path: Path) -> None:
         ({"files": {"OTHER": "x"}}, "no file parameter OTHER: it has SETTINGS", "rejected"),
         ({"files": {"VERSION": "x"}}, "no file parameter VERSION", "rejected"),
         ({"job": "no-parameters", "files": {"A": "x"}}, "it has none", "rejected"),
-        ({"parameters": {"SETTINGS": "x"}}, "give its path in files", "rejected"),
+        ({"parameters": {"SETTINGS": "x"}}, "set its path in files", "rejected"),
         ({"files": {"SETTINGS": "nowhere"}}, "files.SETTINGS", "invalid"),
         ({"files": {"SETTINGS": "."}}, "is not a readable file", "invalid"),
         ({"files": {"SETTINGS": "fifo"}}, "is not a readable file", "invalid"),

@@ -225,7 +225,7 @@ def test_token_of_another_user_requires_server_support(ci: Ci) -> None:
 
 
 def test_unknown_user_is_named(ci: Ci) -> None:
-    ci.fails("not_found", "no user 'nobody' exists", name="app", token_username="nobody")
+    ci.fails("not_found", "the user 'nobody' does not exist", name="app", token_username="nobody")
 
 
 def test_login_without_administer_permission_creates_no_token(ci: Ci) -> None:

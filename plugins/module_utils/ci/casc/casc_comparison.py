@@ -50,9 +50,9 @@ class ConfigurationComparison:
             self._compare_lists(path, wanted, live)
         elif isinstance(live, list) and live:
             # the server would take a single value for a list with one entry
-            self.unclear.append(f"{path} is a list on the server: write all its entries")
+            self.unclear.append(f"{path} is a list on the server: list all of its entries")
         elif isinstance(live, Mapping) and live and wanted in (None, "", {}, []):
-            self.unclear.append(f"{path} is empty: leave it out, or name the values in it")
+            self.unclear.append(f"{path} is empty: omit it, or list its values")
         elif not _is_equal(wanted, live):
             self._add(path, None if live is _MISSING else live, wanted)
 

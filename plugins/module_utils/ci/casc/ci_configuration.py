@@ -75,14 +75,14 @@ class CiConfigurationOperation:
         }
         if found.unknown:
             named = ", ".join(found.unknown[:_MAX_NAMED])
-            self._task.warn(f"the configuration cannot be compared at {named}")
+            self._task.warn(f"cannot compare the configuration at {named}")
         if not found.changes:
             return unchanged(result)
         self._require_losses(found)
         sent, lost = without_failed(sections(self._wanted, live))
         if lost:
             named = ", ".join(lost[:_MAX_NAMED])
-            self._task.warn(f"the server cannot export {named}, and may reset it: give its value")
+            self._task.warn(f"the server cannot export {named}, and may reset it: set its value")
         for secret in secrets_in("", sent):
             self._task.hide(secret)
         body = str(yaml_dump(sent, allow_unicode=True, sort_keys=False)).encode()
@@ -122,7 +122,7 @@ class CiConfigurationOperation:
             named = ", ".join(each["path"] for each in left[:_MAX_NAMED])
             raise ToolchainError(
                 "rejected",
-                f"configuring the server: it accepted the configuration, but does not keep {named}",
+                f"configuring the server: it accepted the configuration, but did not save {named}",
                 result={"changed": live != before},
             )
 
@@ -137,7 +137,7 @@ class CiConfigurationOperation:
         count = sum(map(len, found.lost.values()))
         if count > self._options.max_deletions:
             raise invalid(
-                f"{count} entries of lists would be removed, which is more than max_deletions"
+                f"{count} list entries would be removed, which is more than max_deletions"
                 f" ({self._options.max_deletions})"
             )
 
@@ -154,7 +154,7 @@ class CiConfigurationOperation:
         if response.status == 400:
             raise response.error("rejected", _messages(response))
         for obj in objects(json_or_none(response.body)):
-            self._task.warn(f"the server reports about the configuration: {obj.get('message')}")
+            self._task.warn(f"the server's message about the configuration: {obj.get('message')}")
 
 
 def _parsed(options: CiConfigurationOptions) -> Mapping[str, Any]:

@@ -66,7 +66,7 @@ def _reason(path: str, value: Any) -> str:
         return f"the list {_OTHERS[path]} describes it"
     if isinstance(value, Mapping):
         is_plain = all(isinstance(name, str) for name in value)
-        return "" if is_plain else "a key in it is not text"
+        return "" if is_plain else "one of its keys is not a string"
     if isinstance(value, list):
         names = [name_of(each) for each in value if isinstance(each, Mapping)]
         return "entries of the list have the same name" if len({*names}) < len(names) else ""

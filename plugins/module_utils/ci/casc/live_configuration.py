@@ -22,7 +22,7 @@ def live_configuration(server: Transport) -> Mapping[str, Any]:
         response = server.read(what, f"{AT}/export", method="POST", form={})
     except ToolchainError as error:
         if error.status == 404:
-            error.with_hint("is the plugin configuration-as-code missing there?")
+            error.with_hint("the plugin configuration-as-code may be missing")
         raise
     try:
         live = yaml_load(response.text)

@@ -77,13 +77,15 @@ class CiCredentialEntry:
         :param kind: the kind of the credential, as far as it is known
         """
         if _BAD_ID.search(self.id):
-            raise invalid(f"id '{self.id}' cannot name a credential: use letters, digits, - _ .")
+            raise invalid(
+                f"id '{self.id}' is not a valid credential id: use letters, digits, - _ ."
+            )
         if self.secret is not None and self.src is not None:
-            raise invalid("secret and src are two contents of the file: give one of them")
+            raise invalid("secret and src both set the content of the file: set only one of them")
         if self.kind == XML and self.state == "present" and self.config is None:
-            raise invalid("config is missing: the kind xml needs the XML of the credential")
+            raise invalid("config is missing: the kind xml requires the XML of the credential")
         if self.folder and self.scope == "system":
-            raise invalid("scope system is for the store of the system: leave out folder or scope")
+            raise invalid("scope system is only for the system store: omit folder or scope")
         for option, kinds in _OF_KINDS.items():
             if getattr(self, option) is None:
                 continue
@@ -158,7 +160,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
         elif state == "unknown" and wanted.secret is not None:
             self._task.warn(
                 f"the secret of the credential '{place.name}' cannot be compared, and was not"
-                " written: nothing records what it is; update_secret: always writes it"
+                " written: its description has no digest of it; update_secret: always writes it"
             )
         return found.with_result(credential=_shown(place, kind, found.after, state))
 
@@ -244,7 +246,7 @@ class Credentials(EntryKind[CiCredentialEntry]):
         if lost:
             raise ToolchainError(
                 "rejected",
-                f"the credential '{place.name}': the server does not keep {', '.join(lost)}",
+                f"the credential '{place.name}': the server did not save {', '.join(lost)}",
                 result={"changed": True},
             )
 
@@ -287,7 +289,7 @@ def _with_plugin(error: ToolchainError, kind: str) -> ToolchainError:
     """Name the plugin of a class that the server may not know."""
     if error.status is None or error.status < 500 or kind == XML:
         return error
-    return error.with_hint(f"is the plugin {KINDS[kind].plugin} missing there?")
+    return error.with_hint(f"the plugin {KINDS[kind].plugin} may be missing")
 
 
 class CiCredentialOperation(ObjectsOperation[CiCredentialEntry]):

@@ -84,7 +84,9 @@ class CredentialStores:
             shown = self._objects.shown(what, self._domain(place), "credentials[id]")
             listed = part(shown).get("credentials")
             if not isinstance(listed, list):
-                raise ToolchainError("not_found", f"{what}: the response has no list of them")
+                raise ToolchainError(
+                    "not_found", f"{what}: the response has no list of credentials"
+                )
             found += [replace(place, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")]
         return found
 
@@ -127,7 +129,7 @@ class CredentialStores:
 def _missing(place: CredentialPlace, known: set[str] | None) -> str:
     if known is None:
         where = f"there is no folder '{place.folder}'" if place.folder else "there is no store"
-        return f"{where} with credentials, or the account may not see it"
+        return f"{where} with credentials, or the account cannot see it"
     return (
-        f"there is no domain '{place.domain}': create it, or name one of {', '.join(sorted(known))}"
+        f"there is no domain '{place.domain}': create it, or use one of {', '.join(sorted(known))}"
     )

@@ -40,7 +40,9 @@ def _entry(run: ExportRun, place: CredentialPlace, root: XmlElement) -> dict[str
     """Return the entry of a credential; `None` for a class that needs its whole XML."""
     kind = kind_of(root)
     if kind == XML:
-        reason = f"{root.name} needs its whole XML, which the server shows without the secrets"
+        reason = (
+            f"{root.name} can only be exported as XML, which the server returns without the secrets"
+        )
         run.state.leave_out("credential", place.name, reason)
         return None
     fields = WantedFields(kind, place.id, {}).current(root)
@@ -59,6 +61,6 @@ def _entry(run: ExportRun, place: CredentialPlace, root: XmlElement) -> dict[str
     except ToolchainError as error:
         run.leave_out("credential", place.name, error)
         return None
-    reason = "no server shows it: a new credential, or a change of this one, needs it"
+    reason = "the server never returns it, but creating or changing the credential requires it"
     run.state.leave_out("secret", place.name, reason)
     return entry

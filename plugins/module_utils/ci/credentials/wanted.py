@@ -92,8 +92,8 @@ class WantedFields:
             for name in self._missing
         )
         if live is None:
-            return f"a new credential of the kind {self._name} needs {options}"
-        return f"to change the credential, give {options}: without it the server would empty it"
+            return f"a new credential of the kind {self._name} requires {options}"
+        return f"to change the credential, set {options}: otherwise the server would empty it"
 
 
 class WantedDocument:
@@ -106,7 +106,7 @@ class WantedDocument:
             raise invalid(f"config is not the XML of a credential: {error}") from None
         if any(redacted(self._root)):
             raise invalid(
-                "config has <secret-redacted/>, which the server would take for an empty secret:"
+                "config has <secret-redacted/>, which the server would read as an empty secret:"
                 " write the secrets"
             )
         if text_of(self._root, "id") not in ("", id_):
@@ -169,7 +169,8 @@ def require_same_kind(live: XmlElement, wanted: Wanted, kind: str) -> None:
         shown = live.name if XML in (theirs, kind) else theirs
         raise ToolchainError(
             "conflict",
-            f"the credential exists with the kind {shown}: delete it first, or name that kind",
+            f"the credential already exists with the kind {shown}: delete it first, or use that"
+            " kind",
         )
 
 
@@ -177,7 +178,8 @@ def _require_no_redacted(root: XmlElement) -> None:
     left = [element.name for element in redacted(root)]
     if left:
         raise invalid(
-            f"the server would empty {', '.join(left)}: use kind xml, and give the whole config"
+            f"the server would empty {', '.join(left)}: use kind xml, and set config to the"
+            " complete XML"
         )
 
 

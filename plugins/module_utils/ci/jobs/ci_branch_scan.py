@@ -70,8 +70,8 @@ class CiBranchScanOperation:
             kind = "folder" if "jobs" in shown else "job"
             raise ToolchainError(
                 "rejected",
-                f"{self._what}: it is a {kind}; give a multibranch project or an organization"
-                " folder",
+                f"{self._what}: it is a {kind}, but must be a multibranch project or an"
+                " organization folder",
             )
         if shown.get("buildable") is False:
             raise self._disabled()
@@ -105,7 +105,7 @@ class CiBranchScanOperation:
         if response.status == 404:
             raise response.error(
                 "not_found",
-                "the server returned 404: there is no such project, or the account may not see it",
+                "the server returned 404: there is no such project, or the account cannot see it",
             )
         return object_of(response)
 

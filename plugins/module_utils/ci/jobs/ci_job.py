@@ -22,7 +22,7 @@ from .configuration import ConfigurationDrift
 from .job_store import JobStore, is_disabled, is_there_already
 from .kept_secrets import KEPT, marked, with_kept_secrets, with_secrets
 
-_NOT_SAVED = "it was copied and never saved, so that it cannot be built"
+_NOT_SAVED = "it was copied and never saved, so it cannot be built"
 _MAX_NAMED = 10
 
 
@@ -117,8 +117,8 @@ class CiJobOperation:
             return self._switching(predicted)
         raise ToolchainError(
             "not_found",
-            f"{self._store.what}: there is no such job, or the account may not see it; to create it"
-            " give config, src or copy_from",
+            f"{self._store.what}: there is no such job, or the account cannot see it; to create"
+            " it, set config, src or copy_from",
             status=404,
         )
 
@@ -141,13 +141,13 @@ class CiJobOperation:
                 self._task.hide(secret)
         if stars:
             raise invalid(
-                f"{name} has stars in place of a secret in {', '.join(sorted(set(stars)))}: the"
-                " server would take them for the secret"
+                f"{name} has stars instead of a secret in {', '.join(sorted(set(stars)))}: the"
+                " server would save the stars as the secret"
             )
         is_folder = kind == computed_folders.FOLDER
         if self._options.folder and not is_folder:
             folder = computed_folders.FOLDER
-            raise invalid(f"{name} describes a {kind}, and folder is true: a folder is a {folder}")
+            raise invalid(f"{name} describes a {kind}, but folder is true, which means a {folder}")
         if is_folder and self._options.enabled is not None:
             raise invalid(
                 "enabled cannot be combined with a plain folder: the server disables jobs,"
@@ -188,8 +188,8 @@ class CiJobOperation:
         if text is None:
             raise ToolchainError(
                 "not_found",
-                f"{self._store.what}: there is no job '{source.name}' to copy, or the account may"
-                " not see it",
+                f"{self._store.what}: there is no job '{source.name}' to copy, or the account"
+                " cannot see it",
                 status=404,
             )
         self._hide_secrets(text)
@@ -204,21 +204,21 @@ class CiJobOperation:
         held = self._store.release(enabled)
         if held:
             self._task.warn(
-                f"{self._store.what}: the server holds {_named(held)} back from being built: save"
-                " it once in its form"
+                f"{self._store.what}: the server still does not allow builds of {_named(held)}:"
+                " save it once in its web form"
             )
 
     def _update(self, live: str, wanted: str) -> Plan:
         self._hide_secrets(live)
         self._check_same_kind(live, wanted)
         wanted, missing = with_secrets(live, wanted)
-        self._reject_marks(missing, "it has none there that can be told")
+        self._reject_marks(missing, "the job has no matching secret on the server")
         always = self._options.update_secrets == "always"
         found = configuration.drift(live, wanted, resent=always)
         if found.uncompared:
             self._task.warn(
                 f"{self._store.what}: secrets cannot be compared, because the server encrypts them"
-                f" again at each save: {_named(found.uncompared)}"
+                f" again with each save: {_named(found.uncompared)}"
             )
         if not found.found:
             return unchanged({"differences": []}, state=found.before)
@@ -255,12 +255,12 @@ class CiJobOperation:
             found = self._live_drift(wanted)
         except ToolchainError as error:
             raise error.with_hint(
-                "the server has saved it, but what it has kept of it cannot be read back"
+                "the server saved the configuration, but the saved version cannot be read"
             ) from None
         if found is None:
             raise ToolchainError(
                 "failed",
-                f"{self._store.what}: the server accepted it, but shows no such job",
+                f"{self._store.what}: the server accepted the request, but the job does not exist",
                 result={"changed": False},
             )
         dropped = [
@@ -269,15 +269,15 @@ class CiJobOperation:
         if dropped:
             raise ToolchainError(
                 "rejected",
-                f"{self._store.what}: the server has dropped {_named(dropped)} while saving, as it"
-                " does with what it does not know: is a plugin missing there?",
+                f"{self._store.what}: the server dropped {_named(dropped)}, as it does with"
+                " unknown elements: a plugin may be missing",
                 result={"changed": found.before != before, "differences": dropped},
             )
         others = [difference.path for difference in found.differences]
         if others:
             self._task.warn(
-                f"{self._store.what}: the server has saved {_named(others)} in another way than it"
-                " was sent: write it down as the server has it, or each run finds a difference"
+                f"{self._store.what}: the server changed {_named(others)} while saving: use the"
+                " server's version in the configuration, or every run will find a difference"
             )
 
     def _switching(self, shown: Mapping[str, Any]) -> Plan:
@@ -311,8 +311,8 @@ class CiJobOperation:
         held = [word for word in ("builds", "jobs") if objects(shown.get(word))]
         if held and not self._options.force:
             raise invalid(
-                f"{self._store.what}: it has {held[0]}, which would be deleted with it; force: true"
-                " allows it"
+                f"{self._store.what}: it has {held[0]}, which would be deleted with it; force:"
+                " true allows that"
             )
         live, steps = self._normalized_or_name(), [self._store.delete]
         return Plan(live, "", "delete", result={"differences": []}, data=steps)
@@ -333,8 +333,8 @@ class CiJobOperation:
     def _reject_marks(self, names: list[str], reason: str) -> None:
         if names:
             raise invalid(
-                f"{self._store.what}: the configuration says that the server keeps the secret in"
-                f" {_named(sorted(set(names)))}, and {reason}: write the secret, encrypted by"
+                f"{self._store.what}: the configuration refers to the server's secret in"
+                f" {_named(sorted(set(names)))}, but {reason}: write the secret, encrypted with"
                 " Ansible Vault, or enter it on the server"
             )
 
@@ -346,7 +346,7 @@ class CiJobOperation:
             raise ToolchainError(
                 "permission",
                 f"{self._store.what}: the account lacks the permission Job/Configure for {name}:"
-                " the server shows it stars in place of the secrets",
+                " the server shows it stars instead of the secrets",
             )
 
     def _hide_secrets(self, live: str) -> None:
@@ -358,8 +358,8 @@ class CiJobOperation:
         if theirs != ours:
             raise ToolchainError(
                 "conflict",
-                f"{self._store.what}: on the server it is a {theirs}, and the configuration"
-                f" describes a {ours}; the kind cannot be changed: delete it first",
+                f"{self._store.what}: it is a {theirs} on the server, but the configuration"
+                f" describes a {ours}; the kind cannot be changed: delete the job first",
             )
 
     def _check_kind(self, is_folder: bool, is_computed: bool = False) -> None:
@@ -367,7 +367,7 @@ class CiJobOperation:
         plain folder.
         """
         if self._options.folder and not is_folder:
-            raise ToolchainError("conflict", f"{self._store.what}: it is a job, and not a folder")
+            raise ToolchainError("conflict", f"{self._store.what}: it is a job, not a folder")
         if is_folder and not is_computed and self._options.enabled is not None:
             raise invalid(
                 f"{self._store.what}: it is a plain folder, which the server cannot disable"
@@ -380,8 +380,7 @@ def _check(options: CiJobOptions) -> None:
         if options.folder and options.enabled is not None:
             raise invalid(
                 "enabled cannot be combined with folder: the server cannot disable a plain folder;"
-                " leave"
-                " out folder for a multibranch project"
+                " omit folder for a multibranch project"
             )
         if options.force:
             raise invalid("force requires state=absent: it allows the deletion of jobs with builds")

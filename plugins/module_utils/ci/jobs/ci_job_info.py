@@ -73,9 +73,9 @@ class CiJobInfoOperation(ReadOnly):
         self._job = job_of(options.job, task.connection.url)
         self._build = None if options.build is None else build_segment(options.build)
         if options.xpath is not None and self._build is None:
-            raise invalid("xpath needs build: it selects in the XML of a build")
+            raise invalid("xpath requires build: it selects an element of a build's XML")
         if options.tree is not None and options.depth is not None:
-            raise invalid("tree and depth exclude each other: the server takes tree")
+            raise invalid("tree and depth are mutually exclusive: the server would ignore depth")
         if options.expected_config is not None:
             for secret in _secrets_expected(options.expected_config):
                 task.hide(secret)  # before a server can return it
@@ -127,7 +127,7 @@ class CiJobInfoOperation(ReadOnly):
         if response.status == 404:
             raise response.error(
                 "not_found",
-                "the server returned 404: there is no such job, or the account may not see it",
+                "the server returned 404: there is no such job, or the account cannot see it",
             )
         return response
 
@@ -155,7 +155,7 @@ class CiJobInfoOperation(ReadOnly):
             if _REFUSED_XPATH.search(error.detail or "") is None:
                 raise
             error.kind = "rejected"
-            raise error.with_hint("xpath has to select one element") from None
+            raise error.with_hint("xpath must select exactly one element") from None
 
     def _configuration(self) -> dict[str, Any]:
         response = self._response(f"{self._job.path}/config.xml", {})
@@ -163,7 +163,7 @@ class CiJobInfoOperation(ReadOnly):
         try:
             hidden = configuration.secrets(text)
         except xml_reader.UnreadableXml as error:
-            message = f"the configuration cannot be read: {error}"
+            message = f"cannot parse the configuration: {error}"
             raise response.error("protocol", message) from None
         for secret in hidden:
             self._task.hide(secret)
@@ -181,7 +181,7 @@ def _secrets_expected(text: str) -> list[str]:
     try:
         return configuration.secrets(text)
     except xml_reader.UnreadableXml as error:
-        raise invalid(f"expected_config cannot be compared: {error}") from None
+        raise invalid(f"cannot compare expected_config: {error}") from None
 
 
 def _text_of(response: Response) -> str:
@@ -220,12 +220,12 @@ def _read_builds(
         raise response.error("protocol", "the server does not show the builds of the job")
     known_as, builds = found
     if not isinstance(builds, list):
-        raise response.error("protocol", f"the server shows {known_as}, but not as a list")
+        raise response.error("protocol", f"the server returned {known_as}, but not as a list")
     if name == "allBuilds" and known_as == "builds" and len(builds) >= records.NEWEST:
         raise response.error(
             "protocol",
-            f"the server does not know allBuilds: it shows the newest {len(builds)}"
-            " builds, and there may be more",
+            f"the server does not support allBuilds: it returned the newest {len(builds)} builds,"
+            " and there may be more",
         )
     return [parameters.masked(build) for build in objects(builds)]
 
@@ -269,9 +269,9 @@ def build_list(task: Task, options: BuildListOptions) -> list[dict[str, Any]]:
     """Return the result of the lookup `ci_builds`: builds, newest first."""
     limit = options.limit
     if not options.fields:
-        raise invalid("fields is empty: name what is to be read of a build")
+        raise invalid("fields is empty: list the fields to read from a build")
     if limit is not None and limit < 0:
-        raise invalid(f"limit is {limit}: give 0 or more")
+        raise invalid(f"limit is {limit}, but must be 0 or more")
     job = job_of(options.job, task.connection.url)
     more = options.all_builds or (limit is not None and limit > records.NEWEST)
     name = "allBuilds" if more else "builds"

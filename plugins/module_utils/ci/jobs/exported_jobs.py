@@ -62,7 +62,7 @@ class ExportedJobs:
     def warnings(self) -> Iterator[str]:
         """Yield a warning for each pattern that matches nothing."""
         for patterns in (self._jobs, self._exclude):
-            yield from patterns.warnings("nothing that the account sees")
+            yield from patterns.warnings("nothing that the account can see")
 
     def _text(self, item: _Item) -> str | None:
         return JobStore(
@@ -79,7 +79,7 @@ class ExportedJobs:
             self._run.state.leave_out("job", item.job.name, str(error))
             return None
         if item.made_below:
-            name, reason = f"{item.job.name}/*", "made by the server itself"
+            name, reason = f"{item.job.name}/*", "created by the server itself"
             self._run.state.leave_out("job", name, f"{item.made_below} jobs {reason}")
         if is_folder:
             self.folders.append(item.job)
@@ -95,7 +95,7 @@ class ExportedJobs:
             names = (*above, str(shown.get("name")))
             item = self._item(names, stem, shown)
             if item is None:
-                reason = "its name cannot be given to ci_job"
+                reason = "ci_job does not support its name"
                 self._run.state.leave_out("job", "/".join(names), reason)
                 continue
             if _is_named(item, self._exclude):

@@ -59,8 +59,9 @@ class JobStore:
         """Raise `invalid` if no job can have this name."""
         if _BAD_NAME.search(self.name):
             raise invalid(
-                f"job: '{shorten(self.job.name)}' cannot be the name of a job: it has one of"
-                " ?*/\\%!@#$^&|<>[]:; or a control character, a blank around it or a dot behind it"
+                f"job: '{shorten(self.job.name)}' cannot be the name of a job: it contains one of"
+                " ?*/\\%!@#$^&|<>[]:; or a control character, has a leading or trailing blank, or"
+                " ends with a dot"
             )
 
     def configuration(self, job: Job | None = None) -> str | None:
@@ -77,7 +78,7 @@ class JobStore:
         try:
             xml_reader.parse(response.text)
         except xml_reader.UnreadableXml as error:
-            message = f"the server's configuration of the job cannot be read: {error}"
+            message = f"cannot parse the server's configuration of the job: {error}"
             raise response.error("protocol", message) from None
         return response.text
 
@@ -126,13 +127,16 @@ class JobStore:
         if response is None:
             missing = (
                 f"there is no folder '{parent}' ('{parent}' is not created automatically), or the"
-                " account may not see it"
+                " account cannot see it"
                 if parent
-                else "this server does not show what is at its top (api/json), and cannot make jobs"
+                else (
+                    "this server does not list its top-level jobs (api/json), and cannot create"
+                    " jobs"
+                )
             )
             raise ToolchainError("not_found", f"{self.what}: {missing}", status=404)
         if self._above and "jobs" not in object_of(response):
-            raise ToolchainError("conflict", f"{self.what}: '{parent}' is a job, and not a folder")
+            raise ToolchainError("conflict", f"{self.what}: '{parent}' is a job, not a folder")
 
     def _read(self, path: str, tree: str | None = None) -> Response | None:
         """Send a read; `None` for a 404 of a CI server. A 404 of another server proves nothing."""
@@ -144,7 +148,7 @@ class JobStore:
         if "X-Jenkins" not in response.headers and "X-Hudson" not in response.headers:
             raise response.error(
                 "not_found",
-                "the server returned 404, and is not a CI server by its words: check url",
+                "the server returned 404, and does not look like a CI server: check url",
             )
         return None
 
@@ -178,7 +182,7 @@ class JobStore:
         if not done():
             raise ToolchainError(
                 "rejected",
-                f"{self.what}: the server has not {word}d it: jobs of its kind cannot be disabled",
+                f"{self.what}: the job was not {word}d: jobs of its kind cannot be disabled",
             )
 
     def delete(self) -> None:
@@ -208,7 +212,7 @@ class JobStore:
                 try:
                     self._release(job, text)
                 except ToolchainError as error:
-                    words = f"'{job.name}' cannot be built before it was saved once"
+                    words = f"'{job.name}' cannot be built until it has been saved once"
                     raise error.with_hint(words) from None
                 if self._is_buildable(job) is False:
                     held.append(job.name)

@@ -81,10 +81,10 @@ class CiNodeEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if not self.name:
-            raise invalid("name is missing: give the name of the node")
+            raise invalid("name is missing: set the name of the node")
         built_in = canonical(self.name) == BUILT_IN
         if not built_in and _BAD_NAME.search(self.name):
-            raise invalid(f"name '{self.name}' cannot be the name of a node")
+            raise invalid(f"name '{self.name}' is not a valid node name")
         names = list(without_none(vars(self), (*_ELEMENTS, *_WHOLE)))
         if self.state == "absent":
             names += without_none(vars(self), ("offline", "offline_reason"))
@@ -98,9 +98,7 @@ class CiNodeEntry:
                 " ci_configuration"
             )
         if len(names) > 1 and names[-1] in _WHOLE and names[0] not in _WHOLE:
-            raise invalid(
-                f"{names[0]} cannot be combined with {names[-1]}: write it into {names[-1]}"
-            )
+            raise invalid(f"{names[0]} cannot be combined with {names[-1]}: set it in {names[-1]}")
         if self.offline_reason is not None and self.offline is not True:
             raise invalid("offline_reason requires offline: true")
         self._require_values()
@@ -110,7 +108,7 @@ class CiNodeEntry:
         require_at_least("wait_timeout", self.wait_timeout, 0)
         for label in self.labels or ():
             if not label or re.search(r"\s", label):
-                raise invalid(f"labels has '{label}': a label is a word without blanks")
+                raise invalid(f"labels has '{label}', but a label must not contain blanks")
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ class Nodes(EntryKind[CiNodeEntry]):
                 "not_found", "the server does not show its built-in node", status=404
             )
         if entry.remote_root is None and name not in self._configs:
-            raise invalid(f"the node '{name}' is new: give remote_root, or its config or src")
+            raise invalid(f"the node '{name}' does not exist yet: set remote_root, config or src")
         wanted = without_none(vars(entry), tuple(_ELEMENTS))
         if name in self._configs:
             wanted["config"] = configuration.normalized(_text(self._configs[name]))
@@ -215,7 +213,7 @@ class Nodes(EntryKind[CiNodeEntry]):
         if live is None:
             raise ToolchainError(
                 "failed",
-                f"the node '{name}': the server accepted it, but shows no such node",
+                f"the node '{name}': the server accepted the request, but the node does not exist",
                 result={"changed": False},
             )
         if not self._lacks(entry, live):
@@ -235,7 +233,7 @@ class Nodes(EntryKind[CiNodeEntry]):
         if lost:
             raise ToolchainError(
                 "rejected",
-                f"the node '{name}': the server does not keep {', '.join(lost)}",
+                f"the node '{name}': the server did not save {', '.join(lost)}",
                 result={"changed": True},
             )
 
@@ -263,13 +261,14 @@ class Nodes(EntryKind[CiNodeEntry]):
             return
         if self._require_state(name).temporarily_offline is not offline:
             raise ToolchainError(
-                "failed", f"the node '{name}' was switched by somebody else at the same time"
+                "failed",
+                f"the node '{name}' was taken offline or online by someone else at the same time",
             )
 
     def _require_state(self, name: str) -> NodeState:
         state = self._store.state(name)
         if state is None:
-            raise ToolchainError("failed", f"the node '{name}' is gone meanwhile")
+            raise ToolchainError("failed", f"the node '{name}' has been deleted meanwhile")
         return state
 
     def _delete(self, entry: CiNodeEntry, name: str) -> None:
@@ -278,7 +277,7 @@ class Nodes(EntryKind[CiNodeEntry]):
             state = self._store.state(name)
             if state is None or state.idle:
                 break
-            polling.pause(f"the node '{name}' runs builds, which force: true would end")
+            polling.pause(f"the node '{name}' is running builds; force: true aborts them")
         self._store.delete(name)
 
 

@@ -35,7 +35,7 @@ def exported_nodes(run: ExportRun) -> list[dict[str, Any]] | None:
     )
     for state, root in found:
         if root.name != _PERMANENT:
-            run.state.leave_out("node", state.name, f"a cloud makes it itself ({root.name})")
+            run.state.leave_out("node", state.name, f"a cloud creates it itself ({root.name})")
             continue
         entry = {**_switched(state), **_configured(run, state, root)}
         try:
@@ -61,7 +61,9 @@ def _configured(run: ExportRun, state: NodeState, root: XmlElement) -> dict[str,
     """Return the configuration as a file, or as options if it has secrets."""
     text = xml_reader.written_in_lines(without_state(root))
     if without_secrets(text)[1]:
-        reason = "it has secrets, so that only what ci_node has options for is exported"
+        reason = (
+            "it contains secrets, so only the settings that ci_node has options for are exported"
+        )
         run.state.leave_out("configuration of the node", state.name, reason)
         return configuration_of(root)
     return {"src": run.file("ci/nodes", state.name, text)}

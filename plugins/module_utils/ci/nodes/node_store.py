@@ -68,9 +68,11 @@ class NodeStore:
         what = "listing the nodes"
         shown = self._objects.shown(what, "computer", f"computer[_class,{_TREE},{_LABELS}]")
         if shown is None:
-            raise ToolchainError("not_found", f"{what}: the server shows none", status=404)
+            raise ToolchainError(
+                "not_found", f"{what}: the server returned no list of nodes", status=404
+            )
         if not isinstance(shown.get("computer"), list):
-            raise ToolchainError("protocol", f"{what}: there is no list of nodes in the response")
+            raise ToolchainError("protocol", f"{what}: the response has no list of nodes")
         return [_state(_name(obj), obj) for obj in objects(shown["computer"])]
 
     def configuration(self, name: str) -> XmlElement | None:

@@ -38,7 +38,7 @@ def of_option(required: Any) -> dict[str, str | None]:
         pairs = [pair for pair in pairs if pair[0] not in idle]
     wrong = [name for name, version in pairs if not isinstance(version, (str, type(None)))]
     if wrong:
-        raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a text")
+        raise invalid(f"required: the version of {', '.join(map(str, wrong))} is not a string")
     found: dict[str, str | None] = {}
     for name, version in pairs:
         least = _any_or_least(version, f"required: the version of {name}")
@@ -54,7 +54,9 @@ def idle_of(required: Any) -> dict[str, str]:
     if isinstance(required, Mapping):
         return {}
     if not isinstance(required, Sequence) or isinstance(required, str):
-        raise invalid("required is neither a list of name and version nor a dict of them")
+        raise invalid(
+            "required must be a list of entries with name and version, or a dict of name to version"
+        )
     states: dict[str, set[str]] = {}
     for entry in required:
         name, state = _state(entry)
@@ -145,9 +147,9 @@ def _state(entry: Any) -> tuple[str, str]:
     name, state = str(entry["name"]), entry.get("state") or "present"
     if state not in (*_WORKING, *_IDLE):
         message = ", ".join((*_WORKING, *_IDLE))
-        raise invalid(f"required: the state of {name} is {state!r}: it is one of {message}")
+        raise invalid(f"required: the state of {name} is {state!r}, but must be one of {message}")
     if state in _IDLE and entry.get("version"):
-        raise invalid(f"required: {name} is to be {state}, leave its version out")
+        raise invalid(f"required: {name} should be {state}, so omit its version")
     return name, state
 
 
@@ -158,8 +160,8 @@ def least_version(version: str | None, place: str) -> str | None:
     text = "" if version is None else version.strip()
     if text and not _VERSION.fullmatch(text):
         raise invalid(
-            f"{place} is '{text}': write the least version that will do, such as 5.2.2, or none"
-            " where any will do"
+            f"{place} is '{text}', but must be the minimum version, such as 5.2.2; omit it to"
+            " accept any version"
         )
     return text or None
 

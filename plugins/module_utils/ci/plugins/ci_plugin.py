@@ -100,7 +100,7 @@ class CiPluginOperation:
                 require_offers(self._changes, self._offers)
         for name, needed_by in dependants(self._changes, plugins).items():
             self._task.warn(
-                f"{name} is needed by {', '.join(needed_by)}, which will not load without it"
+                f"{name} is needed by {', '.join(needed_by)}, which cannot load without it"
             )
         self._plugins = plugins
         return self._full_plan()
@@ -222,11 +222,13 @@ class CiPluginOperation:
             if installation.number > last
         }
         wrong += [
-            f"{name}: the server has not begun with it" for name in names if name not in begun
+            f"{name}: the server did not start its installation"
+            for name in names
+            if name not in begun
         ]
         if wrong:
             raise ToolchainError(
-                "failed", f"{len(wrong)} installations of plugins failed: {'; '.join(wrong)}"
+                "failed", f"{len(wrong)} plugin installations failed: {'; '.join(wrong)}"
             )
 
     def _switch(self, change: PluginChange) -> None:
@@ -336,7 +338,7 @@ def _wanted(options: CiPluginOptions) -> list[WantedPlugin]:
     if options.lock_file is not None:
         locked = of_lock(read_text(options.lock_file, _LOCK_FILE), options.lock_file)
         if not locked:
-            raise invalid(f"lock_file: {options.lock_file} names no plugin")
+            raise invalid(f"lock_file: {options.lock_file} lists no plugin")
         return [WantedPlugin(name, version, "present") for name, version in locked.items()]
     return [
         WantedPlugin(

@@ -51,7 +51,9 @@ class CiPluginInfoOperation:
         if self._file is not None and not self._writes:
             self._locked = baseline.of_lock(read_text(self._file, _LOCK_FILE), self._file)
             if options.required is not None:
-                raise invalid("required and a lock file to check exclude each other: give one")
+                raise invalid(
+                    "required and a lock file to check are mutually exclusive: set only one"
+                )
             self._wanted = self._locked
         self._read = reader_of(task, options)
 
@@ -75,7 +77,7 @@ class CiPluginInfoOperation:
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         if self._file is None:
-            raise AssertionError("without a lock file there is nothing to apply")
+            raise AssertionError("there is nothing to apply without a lock file")
         with atomic_write(os.path.realpath(self._file)) as file:
             file.write(plan.after.encode("utf-8"))
         return {}

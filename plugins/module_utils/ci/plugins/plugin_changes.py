@@ -109,13 +109,15 @@ def _compared(wanted: WantedPlugin, there: Plugin | None, centre: CentreState) -
     if there is not None and there.deleted is True:
         raise ToolchainError(
             "conflict",
-            f"the plugin {wanted.name} is removed with the next start of the server: restart first",
+            f"the plugin {wanted.name} will be removed when the server restarts: restart it first",
         )
     newest = centre.newest(wanted.name)
     waiting = newest.version if newest is not None and (newest.waits or newest.runs) else None
     known = waiting or (None if there is None else there.version)
     if wanted.state == "disabled" and known is None:
-        raise ToolchainError("not_found", f"there is no plugin {wanted.name} to disable")
+        raise ToolchainError(
+            "not_found", f"the plugin {wanted.name} cannot be disabled: it is not installed"
+        )
     missing = known is None
     old = not missing and wanted.version is not None and is_older(known or "", wanted.version)
     joined = waiting is not None and newest is not None and newest.runs and not old
@@ -173,14 +175,14 @@ def require_offers(changes: Sequence[PluginChange], offers: Mapping[str, Offer])
             continue
         if offered is None and change.there is None:
             unknown = True
-            words.append(f"{change.name} is not known")
+            words.append(f"{change.name} is unknown")
         elif offered is None:
             words.append(
-                f"{change.name} {version} is wanted, and nothing newer than {change.before}"
+                f"{change.name} {version} is required, but nothing newer than {change.before}"
             )
         elif version is not None and is_older(offered.version, version):
             newest = offered.version
-            words.append(f"{change.name} {version} is wanted, and the newest is {newest}")
+            words.append(f"{change.name} {version} is required, but the newest is {newest}")
     if words:
         raise ToolchainError(
             "not_found" if unknown else "rejected",
@@ -214,13 +216,13 @@ def wanted_once(wanted: Sequence[WantedPlugin]) -> list[WantedPlugin]:
     for number, each in enumerate(wanted):
         if _SHORT_NAME.fullmatch(each.name) is None:
             raise invalid(
-                f"plugins[{number}].name is '{each.name}': give the short name of the plugin, and"
-                " its version as version"
+                f"plugins[{number}].name is '{each.name}', but must be the short name of the"
+                " plugin; set its version in version"
             )
         if each.version is not None and _VERSION.fullmatch(each.version) is None:
             raise invalid(
-                f"plugins[{number}].version is '{each.version}': give the least version as the"
-                " server writes it (5.2.2), or leave it out"
+                f"plugins[{number}].version is '{each.version}', but must be the minimum version"
+                " as the server writes it (5.2.2); omit it to accept any version"
             )
         if each.name in names[:number]:
             raise invalid(f"plugins[{number}]: {each.name} is listed twice")

@@ -117,11 +117,11 @@ def read_offers(server: Transport) -> dict[str, Offer]:
     site was asked once.
     """
     response = server.read(
-        "reading what the update site offers", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
+        "reading the plugins of the update site", _PATH, query={"tree": _OFFERS}, expect=(200, 404)
     )
     if response.status == 404:
         raise response.error(
-            "rejected", "the server has no update centre (404), so that plugins cannot be installed"
+            "rejected", "the server has no update centre (404), so plugins cannot be installed"
         )
     return {
         str(obj.get("name")): Offer(
@@ -141,7 +141,7 @@ def require_right(server: Transport) -> None:
     """
     try:
         server.read(
-            "asking whether the account may change plugins",
+            "checking the permission to change plugins",
             "pluginManager/prevalidateConfig",
             method="POST",
             body=b"<jenkins/>",
@@ -155,7 +155,7 @@ def require_right(server: Transport) -> None:
 def refresh(server: Transport) -> None:
     """Let the server update the offers of its update site."""
     server.write(
-        "asking the update site what it offers",
+        "refreshing the plugins of the update site",
         "POST",
         "pluginManager/checkUpdatesServer",
         form={},
@@ -177,7 +177,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
     def validate(response: Response) -> None:
         require_confirmation(server, response)
         if response.status == 200 and object_of(response).get("status") != "ok":
-            message = shorten(str(object_of(response).get("message") or "it gives no reason"))
+            message = shorten(str(object_of(response).get("message") or "no reason was given"))
             raise response.error(
                 "rejected", f"the server does not install them: {message}", message
             )
@@ -236,7 +236,7 @@ def failures(state: CentreState, after: int) -> list[str]:
         if installation.number > after
     }
     return [
-        f"{installation.name}: {installation.reason or 'the server gives no reason'}"
+        f"{installation.name}: {installation.reason or 'the server gave no reason'}"
         for installation in newest.values()
         if installation.failed
     ]

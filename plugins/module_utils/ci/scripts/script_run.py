@@ -69,7 +69,7 @@ def _unfinished(output: ConsoleOutput) -> ToolchainError:
         return output.page
     return output.error(
         "protocol",
-        "the response does not show how the script ended: it was cut, or the script ended the"
+        "the response does not show how the script ended: it was truncated, the script stopped the"
         " server, or url is not a CI server",
         errors.shorten(output.text),
     )

@@ -23,10 +23,10 @@ from ..plugins.plugin_list import Plugin
 from ..views.exported_views import exported_views
 
 _NOT_EXPORTED = (
-    "Scripts are not kept by the server: write those that have to run into scripts.",
-    "Secrets stay on the server: '(kept by the server)' stands in place of each in the jobs.",
+    "The server does not store scripts: add the scripts that should run to 'scripts'.",
+    "Secrets stay on the server: in the jobs, '(kept by the server)' replaces each secret.",
     "Credentials of users and of multibranch projects are not exported.",
-    "The view with all jobs, which every server and folder has, is not exported.",
+    "The view of all jobs, which every server and folder has, is not exported.",
 )
 #: The lists of `ci.yml` that an option of their name leaves out, besides the plugins. A function
 #: returns the entries, `None` if they cannot be read.
@@ -62,7 +62,7 @@ class CiExportOperation(ServiceExport):
     def __init__(self, task: Task, options: CiExportOptions) -> None:
         super().__init__(task, options)
         if options.parallel < 1:
-            raise invalid("parallel: at least one object at a time is needed")
+            raise invalid("parallel must be at least 1")
         self._options = options
         self._chosen = {name: getattr(options, name) for name in _KINDS}
 
@@ -89,7 +89,9 @@ class CiExportOperation(ServiceExport):
         wanted: list[dict[str, Any]] = []
         for plugin in plugin_list.read(server_of(self._task)):
             if plugin.deleted is True:
-                state.leave_out("plugin", plugin.short_name, "the next start removes it")
+                state.leave_out(
+                    "plugin", plugin.short_name, "it will be removed when the server restarts"
+                )
             elif plugin.works:
                 wanted.append(_working(plugin, state))
             elif plugin.enabled is False:

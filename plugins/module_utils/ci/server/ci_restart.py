@@ -102,7 +102,9 @@ class CiRestartOperation:
         except ToolchainError as error:
             raise _unfinished(error) from None
         if self._options.when_plugins_pending and (left := self._pending()):
-            self._warn(f"{_WHAT}: after the restart there still wait for one: {', '.join(left)}")
+            self._warn(
+                f"{_WHAT}: these changes still wait for a restart after it: {', '.join(left)}"
+            )
         return values
 
     def _first_state(self) -> ServerState:
@@ -121,7 +123,7 @@ class CiRestartOperation:
         """
         found = [plugin.short_name for plugin in plugin_list.read(self._server) if plugin.waits]
         response = self._server.read(
-            "asking whether a restart is needed",
+            "checking whether a restart is needed",
             "updateCenter/api/json",
             query={"tree": "restartRequiredForCompletion"},
             expect=(200, 404),
@@ -203,7 +205,7 @@ class CiRestartOperation:
                 self._report(f"the server is up again, release {state.version}")
                 return {"version": state.version, "downtime": round(downtime, 3)}
             elif quieting and state.quieting is False:
-                raise ToolchainError("failed", f"{_WHAT}: somebody cancelled the restart")
+                raise ToolchainError("failed", f"{_WHAT}: someone cancelled the restart")
             else:
                 down_since, quieting = None, quieting or state.quieting is True
                 self._report(self._draining())

@@ -64,8 +64,8 @@ def supported(release: str, *, vendor: bool = False) -> tuple[tuple[int, ...], b
 def _row_of(release: str) -> JavaSupport:
     if _RELEASE.fullmatch(release) is None:
         raise invalid(
-            f"{release!r} is not a release: a long-term one reads as '2.346.1', a weekly one as"
-            " '2.340'"
+            f"{release!r} is not a release: write '2.346.1' for a long-term release, '2.340' for a"
+            " weekly release"
         )
     numbers = _numbers(release)
     for row in TABLE:

@@ -47,9 +47,9 @@ class CiViewEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if not self.name:
-            raise invalid("name is missing: give the name of the view")
+            raise invalid("name is missing: set the name of the view")
         if _BAD_NAME.search(self.name):
-            raise invalid(f"name '{self.name}' cannot be the name of a view")
+            raise invalid(f"name '{self.name}' is not a valid view name")
         names = list(without_none(vars(self), _FIELDS))
         documents = list(without_none(vars(self), ("config", "src")))
         if self.state == "absent" and (names or documents):
@@ -57,7 +57,7 @@ class CiViewEntry:
             raise invalid(f"{named} cannot be combined with state 'absent': leave it out")
         if documents and names:
             raise invalid(
-                f"{names[0]} cannot be combined with {documents[0]}: write it into {documents[0]}"
+                f"{names[0]} cannot be combined with {documents[0]}: set it in {documents[0]}"
             )
 
 
@@ -108,7 +108,8 @@ class Views(EntryKind[CiViewEntry]):
             if live is not None and live.name != _LIST and (entry.jobs or entry.regex):
                 raise ToolchainError(
                     "conflict",
-                    f"the view '{name}' is a {live.name}, which lists no jobs: use config or src",
+                    f"the view '{name}' is a {live.name}, which does not list jobs: use config or"
+                    " src",
                 )
             wanted: dict[str, Any] = without_none(vars(entry), _FIELDS)
             before = None if live is None else _fields(live)
@@ -153,14 +154,14 @@ class Views(EntryKind[CiViewEntry]):
         if now is None:
             raise ToolchainError(
                 "failed",
-                f"{what}: the server accepted it, but shows no such view",
+                f"{what}: the server accepted the request, but the view does not exist",
                 result={"changed": False},
             )
         lost = self._lacks(entry, now)
         if lost:
             raise ToolchainError(
                 "rejected",
-                f"{what}: the server does not keep {', '.join(lost)}",
+                f"{what}: the server did not save {', '.join(lost)}",
                 result={"changed": True},
             )
 
@@ -175,7 +176,7 @@ class Views(EntryKind[CiViewEntry]):
                 raise
         if not gone():
             raise ToolchainError(
-                "failed", f"{what}: the server accepted it, but still shows the view"
+                "failed", f"{what}: the server accepted the request, but the view still exists"
             )
 
     def _read(self, entry: CiViewEntry) -> XmlElement | None:

@@ -63,7 +63,9 @@ def _listed(server: ServerObjects, folder: Job | None) -> list[_Place]:
     what = f"listing the views of {folder.name if folder else 'the server'}"
     response = server.read(what, f"{above}api/json", "primaryView[name],views[name,_class]")
     if response is None:
-        raise ToolchainError("not_found", f"{what}: it is gone, or not visible", status=404)
+        raise ToolchainError(
+            "not_found", f"{what}: it no longer exists, or is not visible", status=404
+        )
     shown = part(response.json())
     if not isinstance(shown.get("views"), list):
         raise response.error("not_found", "the response has no list of views")
@@ -79,7 +81,7 @@ def _entries(run: ExportRun, place: _Place, root: XmlElement) -> Iterator[dict[s
     """Yield the entry of a view; none if it cannot be exported."""
     text = xml_reader.written_in_lines(root)
     if without_secrets(text)[1]:
-        run.state.leave_out("view", place.full_name, "its configuration has secrets")
+        run.state.leave_out("view", place.full_name, "its configuration contains secrets")
         return
     folder = "" if place.folder is None else place.folder.name
     entry: dict[str, Any] = {"name": place.name, **({"folder": folder} if folder else {})}
