@@ -70,7 +70,7 @@ def path(*segments: str, slash: bool = False) -> str:
 def require_segment(option: str, value: str | None) -> None:
     """Raise `invalid` for an option that cannot be a segment of a path."""
     if value in LEADING_ELSEWHERE:
-        raise invalid(f"{option} is '{value}', which names nothing: write its name or id")
+        raise invalid(f"{option} is '{value}', which is not a name: set it to a name or id")
 
 
 def encode(query: Query) -> str:
@@ -110,19 +110,19 @@ def require_address(address: str, where: str) -> None:
     start, end = misplaced_user_info(address, whole=True)
     if end > start:
         raise invalid(
-            f"{shown} cannot be read: it must begin with http:// or https://, and before its last @"
-            " is something else than user:password; percent-encode the password (/ is %2F, # is"
+            f"{shown} cannot be parsed: it must begin with http:// or https://, and the part"
+            " before the last @ must be user:password; percent-encode the password (/ is %2F, # is"
             " %23, ? is %3F, a blank %20, @ %40)"
         )
     if not is_fit(address):
         raise invalid(
-            f"{shown} cannot be read: there is a blank, a backslash or a control character in it;"
+            f"{shown} cannot be parsed: it contains a blank, a backslash or a control character;"
             " percent-encode it (a blank is %20)"
         )
     if _BASE.match(address) is None:
         raise invalid(f"{shown} must begin with http:// or https:// and name a host")
     if origin(address) == NOWHERE:
-        raise invalid(f"{shown} cannot be read: correct its host or port")
+        raise invalid(f"{shown} cannot be parsed: correct its host or port")
 
 
 def origin(address: str) -> Origin:

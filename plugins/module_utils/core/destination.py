@@ -46,13 +46,13 @@ def _segments(name: str) -> list[str]:
     segments = name.split("/")
     for segment in segments:
         if segment in ("", ".", ".."):
-            raise _rejected(name, "it has an empty, '.' or '..' segment")
+            raise _rejected(name, "it contains an empty, '.' or '..' segment")
         try:
             encoded = os.fsencode(segment)
         except UnicodeEncodeError:
             raise _rejected(name, "it cannot be encoded") from None
         if b"\0" in encoded or len(encoded) > _LONGEST:
-            raise _rejected(name, f"it has a null character or more than {_LONGEST} bytes")
+            raise _rejected(name, f"it contains a null character or has more than {_LONGEST} bytes")
     return segments
 
 
@@ -60,7 +60,7 @@ def _require_below(home: str, path: str, name: str) -> None:
     """Reject a file whose parent folder is a link out of the folder."""
     parent = os.path.realpath(os.path.dirname(path))
     if parent != home and not parent.startswith(f"{home.rstrip('/')}/"):
-        raise _rejected(name, f"a link on the way to {path} leads out of {home}")
+        raise _rejected(name, f"a symbolic link in {path} leads out of {home}")
 
 
 def _reject_nested(found: Mapping[str, str]) -> None:
@@ -71,14 +71,14 @@ def _reject_nested(found: Mapping[str, str]) -> None:
         above = os.path.dirname(path)
         while above not in seen:
             if above in paths:
-                raise _rejected(name, f"'{_shown(paths[above])}' is a file, and not a folder")
+                raise _rejected(name, f"'{_shown(paths[above])}' is a file, not a folder")
             seen.add(above)
             above = os.path.dirname(above)
 
 
 def _rejected(name: str, reason: str) -> ToolchainError:
     return ToolchainError(
-        "rejected", f"the server names a file '{_shown(name)}', which is not written: {reason}"
+        "rejected", f"refusing to write the file that the server calls '{_shown(name)}': {reason}"
     )
 
 

@@ -103,9 +103,9 @@ def read_bytes(path: str, what: str) -> bytes:
             return file.read()
     except OSError as error:
         absolute = os.path.abspath(path)
-        raise invalid(f"{what} {absolute} cannot be read: {error.strerror}") from None
+        raise invalid(f"cannot read {what} {absolute}: {error.strerror}") from None
     except ValueError as error:
-        raise invalid(f"{what} {path!r} cannot be read: {error}") from None
+        raise invalid(f"cannot read {what} {path!r}: {error}") from None
 
 
 def make_folders(path: str) -> list[str]:
@@ -121,6 +121,6 @@ def make_folders(path: str) -> list[str]:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise ToolchainError(
-            "failed", f"making the folder {path}: {error.strerror or error}"
+            "failed", f"creating the folder {path}: {error.strerror or error}"
         ) from None
     return missing

@@ -177,7 +177,7 @@ class ReadOnly:
     """An operation that only plans."""
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        raise AssertionError("an operation that only reads has nothing to apply")
+        raise AssertionError("a read-only operation has nothing to apply")
 
 
 def without_none(values: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:

@@ -48,9 +48,7 @@ class PollInterval:
         """
         left = self.left
         if left <= 0:
-            raise PollTimeout(
-                "timeout", f"{running}, and wait_timeout ({self.timeout:g} s) is over"
-            )
+            raise PollTimeout("timeout", f"{running}; wait_timeout ({self.timeout:g} s) expired")
         soon = left if expected is None or expected <= 0 else max(expected, _FIRST_PAUSE)
         self.sleep(min(self._next, left, soon))
         self._next = min(self._next * _GROWTH, self.interval)

@@ -22,8 +22,8 @@ def age_of(option: str, text: str) -> timedelta:
     found = _AGE.fullmatch(text.strip())
     if found is None:
         raise invalid(
-            f"{option}: '{text}' is not an age: write a number with w (weeks), d (days), h (hours) "
-            "or m (minutes), as 90d"
+            f"{option}: '{text}' is not an age: write a number with w (weeks), d (days), h (hours)"
+            " or m (minutes), such as 90d"
         )
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 

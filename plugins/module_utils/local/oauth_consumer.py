@@ -95,13 +95,15 @@ class OauthConsumerOperation:
                 f"renew_before is {renew}, but must be 0 or more and less than valid_days ({valid})"
             )
         if valid > (datetime.max.replace(tzinfo=timezone.utc) - self._now()).days:
-            raise invalid(f"valid_days is {valid}: no certificate lasts beyond the year 9999")
+            raise invalid(
+                f"valid_days is {valid}, but a certificate cannot be valid beyond the year 9999"
+            )
         if self._key_path == self._certificate_path:
-            raise invalid("private_key and certificate must be two files")
+            raise invalid("private_key and certificate must be different files")
         for path in (self._key_path, self._certificate_path):
             folder = os.path.dirname(path)
             if not os.path.isdir(folder):
-                raise invalid(f"{path} cannot be made: the folder {folder} is missing")
+                raise invalid(f"cannot create {path}: the folder {folder} does not exist")
             if os.path.isdir(path):
                 raise invalid(f"{path} cannot be a file: it is a folder")
 
@@ -131,7 +133,7 @@ class OauthConsumerOperation:
         if key is not None and key.key_size < size and not self._options.force:
             raise invalid(
                 f"the key in {self._key_path} has {key.key_size} bits, which is less than key_size"
-                f" ({size}): force makes a new one, which then has to be registered"
+                f" ({size}): force: true creates a new key, which must then be registered"
             )
         return self._options.force
 
@@ -145,7 +147,9 @@ class OauthConsumerOperation:
                 read_bytes(self._key_path, "private_key"), password=None
             )
         if not isinstance(key, rsa.RSAPrivateKey):
-            self._require_force(self._key_path, "a private key of RSA in PEM without a password")
+            self._require_force(
+                self._key_path, "an RSA private key in PEM format without a password"
+            )
             return None, _KEY_MODE
         return key, stat.S_IMODE(os.stat(self._key_path).st_mode)
 
@@ -154,12 +158,12 @@ class OauthConsumerOperation:
             return None
         with suppress(ValueError):
             return x509.load_pem_x509_certificate(read_bytes(self._certificate_path, "certificate"))
-        self._require_force(self._certificate_path, "a certificate in PEM")
+        self._require_force(self._certificate_path, "a certificate in PEM format")
         return None
 
     def _require_force(self, path: str, wanted: str) -> None:
         if not self._options.force:
-            raise invalid(f"{path} exists, but is not {wanted}: force replaces it")
+            raise invalid(f"{path} exists, but is not {wanted}: force: true replaces it")
 
     def _is_good(self, key: RSAPrivateKey | None, certificate: x509.Certificate | None) -> bool:
         """Return whether the certificate matches key and name, and is valid long enough."""

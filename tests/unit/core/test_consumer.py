@@ -251,7 +251,7 @@ def elliptic() -> bytes:
 @pytest.mark.parametrize("content", [b"", b"precious", encrypted(), elliptic()])
 def test_invalid_key_is_rejected_without_force(site: Site, content: bytes) -> None:
     site.key.write_bytes(content)
-    with pytest.raises(ToolchainError, match="force replaces it") as caught:
+    with pytest.raises(ToolchainError, match="force: true replaces it") as caught:
         site()
     assert caught.value.kind == "invalid"
     assert site.key.read_bytes() == content
@@ -286,7 +286,7 @@ def test_too_small_key_is_rejected(site: Site) -> None:
         ({"valid_days": 10**10}, "9999"),
         ({"renew_before": 365}, "renew_before"),
         ({"renew_before": -1}, "renew_before"),
-        ({"private_key": "/nowhere/key.pem"}, "the folder /nowhere is missing"),
+        ({"private_key": "/nowhere/key.pem"}, "the folder /nowhere does not exist"),
         ({"certificate": "/"}, "/ cannot be a file: it is a folder"),
     ],
 )
@@ -298,7 +298,7 @@ def test_invalid_options_are_rejected(site: Site, params: dict[str, Any], words:
 
 
 def test_same_file_for_key_and_certificate_is_rejected(site: Site) -> None:
-    with pytest.raises(ToolchainError, match="two files"):
+    with pytest.raises(ToolchainError, match="must be different files"):
         site(certificate=str(site.key))
 
 

@@ -69,7 +69,7 @@ def test_names_of_the_same_file_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="would be the same file") as caught:
         places(str(tmp_path), ["a/x", "b/x"], flat=True)
     assert caught.value.kind == "invalid"
-    with pytest.raises(ToolchainError, match="'a' is a file, and not a folder"):
+    with pytest.raises(ToolchainError, match="'a' is a file, not a folder"):
         places(str(tmp_path), ["a/b/x", "a"])
     (tmp_path / "folder").mkdir()
     with pytest.raises(ToolchainError, match="is a folder, but must be a file"):
@@ -112,9 +112,9 @@ def test_file_is_fetched_and_verified(tmp_path: Path, content: RemoteContent) ->
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (RemoteContent(len(DATA) + 1), "announced 1001"),
-        (RemoteContent(10), "announced 10"),
-        (RemoteContent(None, "md5", "0" * 32), "a file of md5"),
+        (RemoteContent(len(DATA) + 1), "instead of 1001"),
+        (RemoteContent(10), "instead of 10"),
+        (RemoteContent(None, "md5", "0" * 32), "a file with md5"),
     ],
 )
 def test_file_with_wrong_digest_is_removed(

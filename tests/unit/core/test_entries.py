@@ -147,7 +147,9 @@ def test_failed_entry_does_not_stop_the_others() -> None:
     one = operation(kind, Options(entries=entries))
     found = one.plan()
     assert found.failure is not None
-    assert found.failure.message.startswith("1 of 3 entries failed, first entries[0] ('hidden')")
+    assert found.failure.message.startswith(
+        "1 of 3 entries failed, the first: entries[0] ('hidden')"
+    )
     with pytest.raises(ToolchainError, match=r"^2 of 3 entries failed") as caught:
         one.apply(found)
     assert kind.log == ["create b"]
@@ -171,7 +173,7 @@ def test_check_mode_reports_every_failure() -> None:
     ("entries", "message"),
     [
         ([Shelf("a", "blue"), Shelf("*")], r"^entries\[1\]: key is '\*'"),
-        ([Shelf("a"), Shelf("b"), Shelf("a")], r"^entries\[2\] is 'a', as entries\[0\] is"),
+        ([Shelf("a"), Shelf("b"), Shelf("a")], r"^entries\[2\] is 'a', the same as entries\[0\]"),
     ],
 )
 def test_invalid_entry_is_rejected_before_any_request(entries: list[Shelf], message: str) -> None:
@@ -194,7 +196,7 @@ def test_entry_found_invalid_is_rejected_before_any_write() -> None:
 def test_option_of_single_object_is_rejected_with_entries(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(
-        ToolchainError, match=rf"^{name} cannot be combined with entries: give"
+        ToolchainError, match=rf"^{name} cannot be combined with entries: set"
     ) as caught:
         entries_of(Options(entries=[Shelf("a")], **options), Shelf, "remote_")
     assert caught.value.kind == "invalid"

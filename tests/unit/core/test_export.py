@@ -105,7 +105,7 @@ def test_foreign_files_are_not_overwritten(tmp_path: Path) -> None:
     assert done == {
         "ci.yml": "updated",
         "new.xml": "updated",
-        "warned": "old.xml is kept: it was changed since its export",
+        "warned": "old.xml was kept: it has changed since its export",
     }
     assert (tmp_path / "old.xml").read_text("utf-8") == "<mine/>"
 
@@ -116,7 +116,7 @@ def test_file_list_with_foreign_names_removes_nothing(tmp_path: Path) -> None:
     listed = json.dumps({"files": {"../out": [hashlib.sha256(b"x").hexdigest()]}})
     (folder / ".export-ci.json").write_text(listed, encoding="utf-8")
     (tmp_path / "out").write_text("x", encoding="utf-8")
-    with pytest.raises(ToolchainError, match="which is not written"):
+    with pytest.raises(ToolchainError, match="refusing to write"):
         export(folder, {"ci.yml": "a: 1\n"})
     assert (tmp_path / "out").read_text("utf-8") == "x"
 

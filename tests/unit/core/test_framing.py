@@ -26,7 +26,7 @@ ENCODINGS = {
     "two lines": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
     "two lines, the other way": b"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n",
     "two equal lines": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
-    "another encoding": b"Transfer-Encoding: gzip\r\n",
+    "a different encoding": b"Transfer-Encoding: gzip\r\n",
     "with a length": b"Content-Length: 0\r\nTransfer-Encoding: gzip, chunked\r\n",
 }
 
@@ -55,7 +55,7 @@ def test_invalid_chunk_size_is_an_error(size: bytes, how: str) -> None:
     body = b"3\r\nabc\r\n" + size + b"\r\nhello\r\n0\r\n\r\n"
     error = rejected(CHUNKED + body, how=how)
     assert error.kind == "protocol"
-    assert "a chunk of the response has no valid size" in error.message
+    assert "a chunk of the response has an invalid size" in error.message
     assert error.outcome_unknown is (how == "write")
 
 
@@ -65,7 +65,7 @@ def test_chunked_body_is_never_returned_with_its_framing(header: bytes, how: str
     head = b"HTTP/1.1 200 OK\r\n" + header + b"\r\n"
     error = rejected(head + b"5\r\nhello\r\n0\r\n\r\n", how=how)
     assert error.kind == "protocol"
-    assert "another Transfer-Encoding than 'chunked'" in error.message
+    assert "a Transfer-Encoding other than 'chunked'" in error.message
     assert error.outcome_unknown is (how == "write")
 
 
@@ -74,7 +74,7 @@ def test_conflicting_lengths_are_an_error(lengths: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: " + lengths + b"\r\n\r\n"
     error = rejected(head + b"hello", how="read")
     assert error.kind == "protocol"
-    assert "the response has several lengths" in error.message
+    assert "the response has conflicting lengths" in error.message
 
 
 @pytest.mark.parametrize(

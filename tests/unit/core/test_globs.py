@@ -68,7 +68,7 @@ def test_single_star_across_folders_gives_a_hint(pattern: str, instead: str | No
     if instead is None:
         assert (warning, patterns.hints) == (f"exclude: '{pattern}' matches no file", [])
         return
-    assert warning.endswith(f": * ends at a slash, write '{instead}'")
+    assert warning.endswith(f": * does not match slashes, write '{instead}'")
     assert patterns.hints == [warning]
     better = Patterns("exclude", [instead])
     assert [path for path in PATHS if better.fits(path)]
@@ -90,7 +90,7 @@ def test_matching_pattern_that_could_match_more_gives_a_hint() -> None:
     patterns = Patterns("exclude", ["*.txt"])
     assert [path for path in PATHS if patterns.fits(path)] == ["a.txt"]
     assert list(patterns.warnings("no file")) == [
-        "exclude: '*.txt' does not match 'd/b.txt': * ends at a slash, write '**/*.txt'"
+        "exclude: '*.txt' does not match 'd/b.txt': * does not match slashes, write '**/*.txt'"
     ]
 
 

@@ -30,7 +30,9 @@ def said(reply: Reply, **fields: Any) -> tuple[str, str]:
 def test_other_server_at_the_address_is_reported(body: str, server: str) -> None:
     message, url = said(Reply(404, body, headers={"Server": server} if server else {}))
     responder = f" ({server} responded)" if server else ""
-    assert message.endswith(f"; nothing shows that {url} is the repo service{responder}: check url")
+    assert message.endswith(
+        f"; it is uncertain whether {url} is the repo service{responder}: check url"
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,14 +47,16 @@ def test_other_server_at_the_address_is_reported(body: str, server: str) -> None
 def test_expected_service_is_not_reported(reply: Reply) -> None:
     message, url = said(reply)
     assert "nothing shows" not in message
-    assert message.endswith(f"; if it is there, check url ({url})") == (reply.status == 404)
+    assert message.endswith(f"; if it exists, check url ({url})") == (reply.status == 404)
 
 
 def test_rejected_login_is_described() -> None:
     login = "the token, from the environment"
     message, _url = said(Reply(401, "no"), token=Secret("t-12345"), login=login)
-    assert message.endswith("the server returned 401: no; sent was the token, from the environment")
+    assert message.endswith(
+        "the server returned 401: no; the task sent the token, from the environment"
+    )
 
 
 def test_missing_login_is_described() -> None:
-    assert "no login was sent: name one in the task" in said(Reply(401, "no"))[0]
+    assert "no login: set one in the task" in said(Reply(401, "no"))[0]

@@ -66,8 +66,11 @@ def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None
     [
         ({"jql": 1.1}, "jql is the number 1.1"),
         ({"url": " "}, "url is empty"),
-        ({"usrname": "a"}, r"^usrname is not an option of the lookup: is username meant\?$"),
-        ({"limit": 5}, "^limit is not an option of the lookup: it takes url, jql, username, user$"),
+        ({"usrname": "a"}, r"^usrname is not an option of the lookup: did you mean username\?$"),
+        (
+            {"limit": 5},
+            "^limit is not an option of the lookup: its options are url, jql, username, user$",
+        ),
         ({"_terms": "a"}, "^_terms is not an option"),
     ],
 )

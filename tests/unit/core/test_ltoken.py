@@ -59,7 +59,7 @@ def test_line_is_selected_by_host_port_and_user(
 def test_several_users_require_a_username(file: str) -> None:
     message = refused(URL, None, file)
     assert "2 lines" in message
-    assert "give username" in message
+    assert "set username" in message
     assert "t1" not in message
 
 
@@ -137,7 +137,7 @@ def test_output_of_command_has_user_and_token(names: tuple[str, str], user: str 
         ("host.example;8443;me;t1", "is not a JSON object"),
         ('["me", "t1"]', "is not a JSON object"),
         ('{"user": "me", "token": ""}', "has no user and token"),
-        ('{"user": "me", "applicationToken": "t1"}', "an application token is not a login"),
+        ('{"user": "me", "applicationToken": "t1"}', "an application token cannot log in"),
         ('{"user": "me", "token": "t1"}', "username is you, but"),
     ],
 )
@@ -150,4 +150,4 @@ def test_invalid_output_is_rejected_without_showing_the_token(printed: str, word
 
 def test_error_without_token_file_names_command_and_option() -> None:
     message = refused(URL, None, None)
-    assert "'kwauth --print-auth-info' as token_json" in message
+    assert "set token_json to the output of 'kwauth --print-auth-info'" in message

@@ -35,7 +35,7 @@ def test_pauses_grow_to_the_interval_until_timeout() -> None:
     polling = polling_of(clock, 6.0, 2.0)
     for _number in range(5):
         polling.pause("it goes on")
-    with pytest.raises(PollTimeout, match=r"it goes on, and wait_timeout \(6 s\) is over"):
+    with pytest.raises(PollTimeout, match=r"it goes on; wait_timeout \(6 s\) expired"):
         polling.pause("it goes on")
     assert clock.pauses == pytest.approx([0.5, 0.75, 1.125, 1.6875, 1.9375])
     assert (polling.passed, polling.left) == (6.0, 0.0)

@@ -297,4 +297,4 @@ def test_truncated_tunnel_response_is_a_network_error(tunnels: _Tunnels) -> None
     with pytest.raises(ToolchainError) as caught:
         transport_to("https://server.invalid/base", retries=0).read("reading", "x")
     assert caught.value.kind == "network"
-    assert "inside the head" in caught.value.message
+    assert "inside its head" in caught.value.message

@@ -88,7 +88,7 @@ def test_expired_certificate_is_reported(authority: trustme.CA, ca_path: str) ->
     with Stub(tls=server_context(certificate)) as stub:
         error = refused(stub, ca_path=ca_path)
     assert error.kind == "network"
-    assert "(certificate has expired): it has to be renewed" in str(error)
+    assert "(certificate has expired): it must be renewed" in str(error)
 
 
 def test_certificate_of_another_host_is_reported(authority: trustme.CA, ca_path: str) -> None:
@@ -103,7 +103,7 @@ def test_tls_to_plain_port_is_an_error(ca_path: str) -> None:
     with Stub(response=lambda seen: OK) as stub:
         error = refused(stub, stub.url.replace("http:", "https:"), ca_path=ca_path)
     assert error.kind == "network"
-    assert "TLS failed" in str(error)
+    assert "TLS handshake failed" in str(error)
     assert "check scheme and port of url" in str(error)
     assert "Max retries" not in str(error)
 

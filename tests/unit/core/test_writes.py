@@ -145,7 +145,7 @@ def test_object_gone_after_retry_was_deleted_by_first_attempt() -> None:
 
 
 def test_rejection_of_a_retry_is_marked_as_resent() -> None:
-    with Stub(Reply(429), Reply(400, "no such item")) as stub:
+    with Stub(Reply(429), Reply(400, "the item does not exist")) as stub:
         error = fails(transport_to(stub.url), repeatable=True)
     assert (error.resent, error.outcome_unknown) == (True, False)
 

@@ -103,14 +103,16 @@ def oauth1(oauth: OAuth) -> Login:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError:
         raise invalid(
-            "OAuth needs the Python libraries requests-oauthlib and oauthlib[signedtoken]"
+            "OAuth requires the Python libraries requests-oauthlib and oauthlib[signedtoken]"
         ) from None
     try:
         key = load_pem_private_key(oauth.private_key.reveal().encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, RSAPrivateKey):
-        raise invalid("oauth_private_key must be a private key of RSA in PEM, without a password")
+        raise invalid(
+            "oauth_private_key must be an RSA private key in PEM format, without a password"
+        )
     signer = requests_oauthlib.OAuth1(
         oauth.consumer_key,
         rsa_key=oauth.private_key.reveal(),

@@ -43,16 +43,16 @@ def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
     cloud_id = settings.get("cloud_id")
     if cloud_id is not None:
         if _CLOUD_ID.fullmatch(str(cloud_id)) is None:
-            message = "give the id in /_edge/tenant_info of the site, or auto"
+            message = "use the id from /_edge/tenant_info of the site, or auto"
             raise invalid(f"cloud_id of the {service} service is not the id of a site: {message}")
         if settings.get("dialect") == "server":
             raise invalid(
-                f"cloud_id of the {service} service is for the cloud, but dialect is server"
+                f"cloud_id of the {service} service is only for the cloud, but dialect is server"
             )
         return
     cloud = is_cloud_host(url) or str(settings.get("dialect")).startswith("cloud_")
     if service == "wiki" and cloud and _ABOVE_WIKI.fullmatch(urlsplit(url).path):
-        raise invalid(f"the wiki of the cloud is not at {url}: set url to {url}{_WIKI}")
+        raise invalid(f"the cloud wiki is not at {url}: set url to {url}{_WIKI}")
 
 
 def site_of(connection: Connection) -> str:

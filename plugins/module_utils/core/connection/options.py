@@ -210,7 +210,7 @@ def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
     """Return the base address without user info and trailing slash, and the decoded user info."""
     if not url:
         raise invalid(
-            f"no address of the {service} service: set the option url, the variable"
+            f"the address of the {service} service is missing: set the option url, the variable"
             f" {variable_name(service, 'url')} or {environment_name(service, 'url')}"
         )
     return _base_address(str(url), f"of the {service} service")
@@ -235,8 +235,8 @@ def _add_user_info(service: str, named: dict[str, Any], user: str, secret: str |
     for name, value in (("username", user), (secret_option, secret)):
         if value is not None and named.setdefault(name, value) != value:
             raise invalid(
-                f"the address of the {service} service carries another {name}"
-                f" than the option {name}: give one of them"
+                f"the {name} in the address of the {service} service differs from the option"
+                f" {name}: set only one of them"
             )
 
 
@@ -247,8 +247,8 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
     kinds = _kinds(named)
     if len(kinds) > 1:
         raise invalid(
-            f"two ways to log in to the {service} service are given"
-            f" ({', '.join(sorted(kinds))}): give one"
+            f"the {service} service has several login methods ({', '.join(sorted(kinds))}): set"
+            " only one"
         )
     if service == "analysis":
         return _analysis_login(url, named)
@@ -257,7 +257,7 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
     if "token" in kinds or "api_key" in kinds:
         kind = "token" if "token" in kinds else "api_key"
         if "username" in named:
-            raise invalid(f"username cannot be combined with {kind}: leave one out")
+            raise invalid(f"username cannot be combined with {kind}: omit one of them")
         return {kind: _header_secret(service, kind, str(named[kind]))}
     if "username" in named or "password" in named:
         return _basic(service, named)
@@ -272,8 +272,8 @@ def _header_secret(service: str, kind: str, text: str) -> Secret:
     """
     if re.fullmatch(r"[!-~]+", text) is None:
         raise invalid(
-            f"the {kind} for the {service} service is empty or has a blank, a line break or a"
-            " letter beyond ASCII in it"
+            f"the {kind} for the {service} service is empty, or contains a blank, a line break or"
+            " a non-ASCII character"
         )
     return Secret(text)
 
@@ -288,18 +288,20 @@ def _basic(service: str, named: Mapping[str, Any]) -> dict[str, Any]:
     for missing, known in (("username", "password"), ("password", "username")):
         if named.get(missing) is None:
             raise invalid(
-                f"{known} without {missing} for the {service} service: give both in the same place"
-                " (the environment is read only if the task has no credential)"
+                f"{known} without {missing} for the {service} service: set both in the same place"
+                " (the environment is only read if the task has no credential)"
             )
     if not str(named["password"]).strip():
-        raise invalid(f"the password for the {service} service is empty: give one, or leave it out")
+        raise invalid(
+            f"the password for the {service} service is empty: set it, or omit the option"
+        )
     return {"username": str(named["username"]), "password": Secret(str(named["password"]))}
 
 
 def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
     missing = [name for name in _OAUTH[:3] if not named.get(name)]
     if missing:
-        raise invalid(f"OAuth for the {service} service needs {', '.join(missing)} too")
+        raise invalid(f"OAuth for the {service} service also requires {', '.join(missing)}")
     key = str(named["oauth_private_key"])
     if "-----BEGIN" not in key:
         try:
@@ -308,7 +310,7 @@ def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
         except (OSError, ValueError):
             where = "" if os.path.isabs(key) else f" (searched in {os.getcwd()})"
             raise invalid(
-                f"oauth_private_key is neither a PEM text nor a readable PEM file{where}"
+                f"oauth_private_key is neither a PEM string nor a readable PEM file{where}"
             ) from None
     return OAuth(
         str(named["oauth_consumer_key"]),
@@ -326,13 +328,13 @@ def _netrc(service: str, url: str, path: str) -> dict[str, Any]:
     try:
         entry = netrc.netrc(path).authenticators(host)
     except OSError as error:
-        raise invalid(f"the credentials file {path} cannot be read: {error.strerror}") from None
+        raise invalid(f"cannot read the credentials file {path}: {error.strerror}") from None
     except netrc.NetrcParseError as error:
         raise invalid(
             f"the credentials file {path} is not in netrc format (line {error.lineno})"
         ) from None
     except UnicodeDecodeError:
-        raise invalid(f"the credentials file {path} is not text in UTF-8") from None
+        raise invalid(f"the credentials file {path} is not UTF-8 text") from None
     if entry is None or not entry[0] or not entry[2]:
         raise invalid(
             f"the credentials file {path} has no login and password for the machine {host}"
@@ -345,7 +347,7 @@ def _analysis_login(url: str, named: Mapping[str, Any]) -> dict[str, Any]:
     user = named.get("username")
     if named.get("ltoken") is not None:
         if not user:
-            raise invalid("ltoken without username: the analysis server needs both")
+            raise invalid("ltoken is set without username: the analysis server requires both")
         return {"username": str(user), "ltoken": Secret(str(named["ltoken"]))}
     if named.get("token_json") is not None:
         found = login_of_auth_info(str(named["token_json"]), user)

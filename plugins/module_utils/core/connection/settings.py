@@ -63,15 +63,17 @@ def _check_files(service: str, settings: Mapping[str, Any]) -> None:
         file = settings.get(name)
         if file is not None and not os.access(file, os.R_OK):
             absolute = os.path.abspath(file)
-            why = "cannot be read" if os.path.exists(file) else "is not there"
+            why = "cannot be read" if os.path.exists(file) else "does not exist"
             raise invalid(f"{name} of the {service} service: {absolute} {why}")
 
 
 def _check_numbers(service: str, settings: Mapping[str, Any]) -> None:
     timeout = settings.get("timeout")
     if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
-        raise invalid(f"timeout of the {service} service is {timeout:g}: give more than 0 seconds")
+        raise invalid(
+            f"timeout of the {service} service is {timeout:g}, but must be more than 0 seconds"
+        )
     for name in ("retries", "retry_max_wait"):
         value = settings.get(name)
         if value is not None and not value >= 0:
-            raise invalid(f"{name} of the {service} service is {value:g}: give 0 or more")
+            raise invalid(f"{name} of the {service} service is {value:g}, but must be 0 or more")

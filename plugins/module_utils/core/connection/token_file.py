@@ -18,8 +18,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PRINT = "kwauth --print-auth-info"
 # Releases from 2024.3 on write the file only if they are told to.
 _HELP = (
-    f"log in with kwauth; releases from 2024.3 on write no such file: give the output of"
-    f" '{_PRINT}' as token_json, or username and ltoken"
+    "log in with kwauth; releases from 2024.3 on do not write this file: set token_json to the"
+    f" output of '{_PRINT}', or set username and ltoken"
 )
 
 
@@ -50,18 +50,16 @@ def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
     except ValueError:
         found = None
     if not isinstance(found, Mapping):
-        raise invalid(f"token_json is not a JSON object: give the output of '{_PRINT}'")
+        raise invalid(f"token_json is not a JSON object: set it to the output of '{_PRINT}'")
     name = found.get("user") or found.get("username")
     token = found.get("ltoken") or found.get("token")
     if not all(isinstance(value, str) and value.strip() for value in (name, token)):
         raise invalid(
-            f"token_json has no user and token: give the whole output of '{_PRINT}'"
-            " (an application token is not a login of the Web API)"
+            f"token_json has no user and token: set it to the complete output of '{_PRINT}' (an"
+            " application token cannot log in to the Web API)"
         )
     if user is not None and user != name:
-        raise invalid(
-            f"username is {user}, but token_json has the token of {name}: leave username out"
-        )
+        raise invalid(f"username is {user}, but token_json has the token of {name}: omit username")
     return str(name), str(token)
 
 
@@ -81,7 +79,7 @@ def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]
         if (line[0].lower(), line[1]) == (host, port) and user in (None, line[2])
     }
     if found:
-        return found, f"has {len(found)} lines for {host}, port {port}: give username to choose one"
+        return found, f"has {len(found)} lines for {host}, port {port}: set username to select one"
     whose = f" and user {user}" if user is not None else ""
     return found, f"has no line for {host}, port {port}{whose}: {_HELP}"
 

@@ -73,7 +73,7 @@ class ExportFolder:
         self._refuse([path for path in foreign if path in self._desired])
         for path in foreign:
             if path not in self._desired:
-                self._warn(f"{path} is kept: it was changed since its export")
+                self._warn(f"{path} was kept: it has changed since its export")
         self._changes = [
             FileChange(path, now[path], self._desired.get(path))
             for path in paths
@@ -124,8 +124,8 @@ class ExportFolder:
         names = shorten(", ".join(foreign[:_MAX_NAMED]))
         raise ToolchainError(
             "conflict",
-            f"{os.path.abspath(self._folder)} has files that the export has not written, or that"
-            f" were changed since: {names}{more}; overwrite: true replaces them",
+            f"{os.path.abspath(self._folder)} has files that the export did not write, or that"
+            f" have changed since: {names}{more}; overwrite: true replaces them",
         )
 
     def _read_list(self) -> dict[str, set[str]]:

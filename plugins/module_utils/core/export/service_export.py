@@ -73,7 +73,7 @@ class ServiceExport(ABC):
 
     def __init__(self, task: Task, options: ExportOptions) -> None:
         if not HAS_YAML:
-            raise invalid("the export needs the Python library PyYAML on the host where it runs")
+            raise invalid("the export requires the Python library PyYAML on the host where it runs")
         self._task = task
         self._folder = ExportFolder(
             options.dest, self.service, overwrite=options.overwrite, warn=task.warn
@@ -110,7 +110,8 @@ class ServiceExport(ABC):
         objects = len(state.left_out) - passwords
         if objects:
             self._task.warn(
-                f"{objects} objects are not in {file}; left_out and the head of the file name them"
+                f"{objects} objects were not exported; left_out and the comments at the top of"
+                f" {file} list them"
             )
         is_new = any((change.path, change.action) == (file, "created") for change in changes)
         if passwords and is_new:

@@ -141,7 +141,7 @@ def _decompressed(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     inflater = None
     for chunk in chunks:
         if encoding not in _ENCODINGS:
-            raise Undecodable(f"it is encoded as '{encoding[:40]}', which was not asked for")
+            raise Undecodable(f"it is encoded as '{encoding[:40]}', which was not requested")
         data, more = chunk, False
         while data or more:
             if inflater is None:
@@ -160,4 +160,4 @@ def _decompressed(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
             if found:
                 yield found
     if inflater is not None and not inflater.eof:
-        raise Undecodable("it ends too early")
+        raise Undecodable("it is truncated")

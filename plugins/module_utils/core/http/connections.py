@@ -70,7 +70,7 @@ class DeadlineStream(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int | None:
         if self._in_head and self._received:  # the first wait has this timeout anyway
             if self._waited >= self._limit:
-                raise TimeoutError("the response head is late")
+                raise TimeoutError("the response head did not arrive in time")
             self.socket.settimeout(self._limit - self._waited)
         begun, cut = self._now(), False
         try:
@@ -112,14 +112,14 @@ class ResponseReader(io.BufferedReader):
         if self.in_chunks and line:
             found = _CHUNK_SIZE.fullmatch(line)
             if found is None:
-                raise MalformedResponse("a chunk of the response has no valid size")
+                raise MalformedResponse("a chunk of the response has an invalid size")
             self.in_chunks = int(found[1], 16) > 0  # then come the trailers
             return line
         if self.in_head and self._line_bytes and not line:
-            raise ConnectionAbortedError("it ended inside the head of the response")
+            raise ConnectionAbortedError("the response ended inside its head")
         self._line_bytes += len(line)
         if self._line_bytes > _MAX_LINE_BYTES:
-            raise ConnectionAbortedError("the response has too many lines besides its body")
+            raise ConnectionAbortedError("the response has too many header or trailer lines")
         return line
 
 
@@ -137,10 +137,10 @@ class DeadlineResponse(HTTPResponse):
         super().begin()
         encodings = self.headers.get_all("Transfer-Encoding", [])
         if encodings and (len(encodings) > 1 or not self.chunked):
-            raise MalformedResponse("the response has another Transfer-Encoding than 'chunked'")
+            raise MalformedResponse("the response has a Transfer-Encoding other than 'chunked'")
         lengths = ",".join(self.headers.get_all("Content-Length", [])).split(",")
         if len({length.strip() for length in lengths}) > 1:
-            raise MalformedResponse("the response has several lengths")
+            raise MalformedResponse("the response has conflicting lengths")
         self.stream.end_head()
         self.fp.in_head, self.fp.in_chunks = False, bool(self.chunked)
         unbounded = self.length is None and not self.chunked
@@ -187,7 +187,9 @@ class _DeadlineConnection:
         try:
             super().connect()  # type: ignore[misc] # the connection class comes after this one
         except TimeoutError as error:  # of the proxy or of TLS: no request was sent
-            raise urllib3.exceptions.ConnectTimeoutError(self, "the handshake is late") from error
+            raise urllib3.exceptions.ConnectTimeoutError(
+                self, "the handshake did not finish in time"
+            ) from error
         self.sock.settimeout(self.timeout)  # the response to CONNECT used some time
 
 
@@ -315,4 +317,6 @@ def _require_headers(headers: dict[str, str]) -> None:
     """
     for name, value in headers.items():
         if _HEADER.fullmatch(f"{name}: {value}") is None:
-            raise UnfitRequest(f"the header {name!r} has a character that no header can have")
+            raise UnfitRequest(
+                f"the header {name!r} contains a character that is invalid in a header"
+            )

@@ -60,7 +60,7 @@ def download(
                 raise
         transport.accounting.add(retries=1)
         sleep(back_off(attempt, settings["retry_max_wait"]))
-    raise AssertionError("the numbers of attempts do not end")
+    raise AssertionError("the number of attempts is unlimited")
 
 
 def head_of(what: str, incoming: Incoming, body: bytes = b"") -> Response:

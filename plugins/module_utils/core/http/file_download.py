@@ -206,7 +206,9 @@ def _compared(
 def _differs(response: Response, head: bytes, received: str, expected: str) -> ToolchainError:
     if _is_page(head):  # a page of a login or of a proxy
         return unexpected_body(_with_body(response, head), "the file")
-    message = f"the server sent a file of {received}, but announced {expected}: it was discarded"
+    message = (
+        f"the server sent a file with {received} instead of {expected}: the file was discarded"
+    )
     return response.error("protocol", message)
 
 

@@ -87,7 +87,7 @@ class Response:
         try:
             return json_text.loads(self.body)
         except json_text.TooDeep as error:
-            message = f"the server returned {self.status} with JSON that cannot be read: {error}"
+            message = f"the server returned {self.status} with JSON that cannot be parsed: {error}"
             raise self.with_unknown_outcome(self.error("protocol", message)) from None
         except ValueError:
             raise unexpected_body(self, "JSON") from None

@@ -75,8 +75,8 @@ class MultipartForm:
 def _plain(name: str) -> str:
     if any(char in '"\\' or ord(char) < 32 for char in name):
         raise invalid(
-            f"the name {name!r} cannot be sent in a form: it has a quotation mark, a backslash or a"
-            " control character"
+            f"the name {name!r} cannot be sent in a form: it contains a quotation mark, a"
+            " backslash or a control character"
         )
     return name
 
@@ -140,7 +140,7 @@ def _reading(what: str) -> Iterator[None]:
 
 
 def _shorter(what: str) -> ToolchainError:
-    return ToolchainError("failed", f"{what}: the file got shorter while it was sent")
+    return ToolchainError("failed", f"{what}: the file was truncated while it was being sent")
 
 
 class Upload:

@@ -17,7 +17,7 @@ from .messages import Request
 
 # Codes of OpenSSL (X509_V_ERR_...): expired, another host name, another IP address.
 _CERTIFICATE_REMEDIES = {
-    10: "it has to be renewed",
+    10: "it must be renewed",
     62: "check the host of url",
     64: "check the host of url",
 }
@@ -127,13 +127,17 @@ def _reason(
     reason = _connection_reason(causes)
     proxied = any(isinstance(cause, ProxyError) for cause in causes)
     if reason is not None and proxied:
-        return "network", f"the proxy cannot be reached: {_CHECK_PROXY}", False
+        return "network", f"cannot reach the proxy: {_CHECK_PROXY}", False
     if reason is not None:
         return "network", reason, False
     reply = next(filter(None, map(_tunnel_error, causes)), None)
     if reply is not None:
         # a password that was rejected is not sent again
-        return "network", f"the proxy gave no tunnel ({reply}): {_CHECK_PROXY}", " 407 " in reply
+        return (
+            "network",
+            f"the proxy refused the connection ({reply}): {_CHECK_PROXY}",
+            " 407 " in reply,
+        )
     return _late_reason(causes, timeout) or _body_reason(error, causes)
 
 
@@ -155,9 +159,9 @@ def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, s
         return "protocol", _message_of(malformed or error), True
     if _is_invalid(error):
         return "invalid", _message_of(error), True
-    reason = f"the connection broke ({_message_of(causes[-1])})"
+    reason = f"the connection was lost ({_message_of(causes[-1])})"
     if any(isinstance(cause, ssl.SSLEOFError) for cause in causes):
-        reason = f"{reason}: the server may want {_CLIENT_CERTIFICATE}"
+        reason = f"{reason}: the server may require {_CLIENT_CERTIFICATE}"
     return "network", reason, False
 
 
@@ -165,9 +169,9 @@ def _connection_reason(causes: list[BaseException]) -> str | None:
     """Return why there is no connection at all."""
     for cause in causes:
         if isinstance(cause, socket.gaierror):
-            return "the name of the host cannot be resolved: check url"
+            return "cannot resolve the host name: check url"
         if isinstance(cause, ConnectionRefusedError):
-            return "nothing accepts connections there: check host and port of url"
+            return "the connection was refused: check host and port of url"
     return None
 
 
@@ -183,7 +187,8 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
         if _wants_certificate(cause):
             message = _message_of(cause)
             return (
-                f"the server ended the TLS handshake ({message}): it may want {_CLIENT_CERTIFICATE}"
+                f"the server ended the TLS handshake ({message}): it may require"
+                f" {_CLIENT_CERTIFICATE}"
             )
     if any(isinstance(cause, _CLOSED_TLS) for cause in causes):
         return None
@@ -192,7 +197,9 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
     for kind in (ssl.SSLError, SSLError):
         for cause in causes:
             if isinstance(cause, kind):
-                return f"TLS failed ({_message_of(cause)}): check scheme and port of url"
+                return (
+                    f"the TLS handshake failed ({_message_of(cause)}): check scheme and port of url"
+                )
     return None
 
 

@@ -26,7 +26,9 @@ _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
 #: Matches the message of a 403 about the permissions of an account that is logged in.
 _PERMISSION = re.compile(r"permi(?:ssion|tted)|privilege|not allowed|unauthori[sz]ed to", re.I)
-_KEYS_ENDED = "servers accept API keys no longer, or only by a setting: give a token instead"
+_KEYS_ENDED = (
+    "servers no longer accept API keys, or only if configured to do so: use a token instead"
+)
 
 
 def kind_of_rejection(response: Response, connection: Connection, detail: str) -> tuple[Kind, str]:
@@ -80,8 +82,8 @@ def require_scope(response: Response, scopes: str) -> None:
         return
     raise response.error(
         "permission",
-        f"the server returned {response.status}, the token lacks a scope:"
-        f" the request needs {scopes}",
+        f"the server returned {response.status}, because the token lacks a scope: the request"
+        f" requires {scopes}",
         shorten(response.text) or category,
     )
 

@@ -60,8 +60,8 @@ class Retries:
         :param detail: the server's error message
         """
         message = (
-            f"the server returned {response.status} and asks to wait {asked:.0f} s before the next"
-            f" request, longer than retry_max_wait ({self.longest:g} s)"
+            f"the server returned {response.status} and requests a wait of {asked:.0f} s before"
+            f" the next request, which is longer than retry_max_wait ({self.longest:g} s)"
         )
         message = f"{message}{limit_of(response)}"
         return response.error("rate_limited", f"{message}: {detail}" if detail else message, detail)

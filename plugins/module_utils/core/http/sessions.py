@@ -72,7 +72,7 @@ def _session(
         bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
         session.verify = settings.get("ca_path") or bundle or True
         if home[0] == "https" and session.verify == bundle and not os.path.exists(bundle or ""):
-            raise invalid(f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE: there is no '{bundle}'")
+            raise invalid(f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE: '{bundle}' does not exist")
     certificate, key = settings.get("client_cert") or None, settings.get("client_key")
     session.cert = (certificate, key) if certificate and key else certificate
     return session

@@ -277,7 +277,7 @@ class Transport:
             self.accounting.add(seconds=time.monotonic() - started)
         raise ToolchainError(
             "protocol",
-            f"{request.what}: the server returned {incoming.status_code} and redirects in circles",
+            f"{request.what}: the server returned {incoming.status_code} and redirects in a loop",
             status=incoming.status_code,
             method=request.method,
             url=clean_url(url),
@@ -344,7 +344,7 @@ class Transport:
         if login:
             reason = f"redirects to its login page {where}: check the credentials"
         else:
-            reason = f"redirects to {where}, which is not followed: correct url"
+            reason = f"redirects to {where}, which is not followed: check url"
         message = f"{request.what}: the server returned {status} and {reason}"
         url = clean_url(request.url)
         return ToolchainError(
@@ -360,7 +360,7 @@ class Transport:
 
     def _fetch_crumb(self, path: str, query: Mapping[str, str]) -> tuple[int, Any]:
         response = self.read(
-            "asking for a crumb",
+            "requesting a crumb",
             path,
             query=query,
             expect=(200, 403, 404) if "xml" in path else (200, 400, 404, 405, 406),

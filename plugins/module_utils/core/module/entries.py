@@ -106,7 +106,9 @@ class ObjectsOperation(Generic[Entry]):
             name = _name(kind, entry, place)
             key = kind.key(entry)
             if key in places:
-                raise invalid(f"{place} is '{name}', as {places[key]} is: name an object once")
+                raise invalid(
+                    f"{place} is '{name}', the same as {places[key]}: list each object once"
+                )
             places[key] = place
             self._objects.append(Managed(entry, name, place))
 
@@ -181,7 +183,7 @@ class ObjectsOperation(Generic[Entry]):
         error = first.error or invalid("")
         if not self._listed:
             return error
-        count = f"{len(failed)} of {len(self._objects)} entries failed, first "
+        count = f"{len(failed)} of {len(self._objects)} entries failed, the first: "
         return ToolchainError(
             error.kind,
             f"{count}{first.placed(error.message)}",
@@ -218,7 +220,7 @@ def entries_of(options: Any, kind: type[Entry], prefix: str = "") -> list[Entry]
     defaults = {each.name: _default(each) for each in fields(options)}
     for name, flat in names.items():
         if getattr(options, flat) != defaults[flat]:
-            raise invalid(f"{flat} cannot be combined with entries: give {name} in every entry")
+            raise invalid(f"{flat} cannot be combined with entries: set {name} in every entry")
     return list(options.entries)
 
 

@@ -17,8 +17,8 @@ def message_with_hint(error: ToolchainError, connection: Connection) -> str:
     """
     if error.kind == "auth" and error.status is not None:
         login = connection.login
-        missing = "name one in the task, the group defaults, a variable or the environment"
-        hint = f"sent was {login}" if login else f"no login was sent: {missing}"
+        missing = "set one in the task, the group defaults, a variable or the environment"
+        hint = f"the task sent {login}" if login else f"the task sent no login: {missing}"
         return append_clause(str(error), hint)
     if error.status == 404 and error.kind == "not_found" and _CHECK not in str(error):
         return append_clause(str(error), _address_hint(error, connection))
@@ -27,7 +27,7 @@ def message_with_hint(error: ToolchainError, connection: Connection) -> str:
 
 def _address_hint(error: ToolchainError, connection: Connection) -> str:
     if error.other_server is None:  # the service itself responded
-        return f"if it is there, {_CHECK} ({connection.url})"
+        return f"if it exists, {_CHECK} ({connection.url})"
     responder = f" ({error.other_server} responded)" if error.other_server else ""
     service = f"{connection.url} is the {connection.service} service"
-    return f"nothing shows that {service}{responder}: {_CHECK}"
+    return f"it is uncertain whether {service}{responder}: {_CHECK}"

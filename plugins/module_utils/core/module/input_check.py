@@ -43,7 +43,7 @@ _LONGEST_SHOWN = 80
 #: The value of `omit` before ansible-core 2.19, where Ansible does not remove it: in options of
 #: lookups and inside longer strings.
 _OMITTED = "__omit_place_holder__"
-_WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+_WANTED = {"int": "an integer", "float": "a number", "bool": "true or false"}
 #: Types with a string form; secrets of a vault are sequences. `omit` in a list has none of them.
 _SCALARS = (str, bytes, int, date, Sequence)
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
@@ -71,7 +71,7 @@ class Place:
         return invalid(f"{self.name} is {_described(value, show and not self.secret)}: {hint}")
 
     def empty(self, what: str) -> ToolchainError:
-        return invalid(f"{self.name} is empty: give {what}, or leave the option out (omit)")
+        return invalid(f"{self.name} is empty: specify {what}, or leave the option out (omit)")
 
 
 def ansible_spec(options: Options) -> dict[str, dict[str, Any]]:
@@ -120,7 +120,7 @@ def check_options(
             found[name] = _checked(option, value, (place or Place("")).member(name, secret=secret))
         elif place is not None:
             known = ", ".join(options)
-            raise invalid(f"{place.name}.{name} is not an option: {place.name} takes {known}")
+            raise invalid(f"{place.name}.{name} is not an option: {place.name} accepts {known}")
         else:
             found[name] = value
     return found
@@ -137,18 +137,18 @@ def _checked(option: Mapping[str, Any], value: Any, place: Place) -> Any:
 def text(value: Any, place: Place, *, empty: bool = False) -> str:
     """Return a value as a string; whole numbers become their digits."""
     if isinstance(value, bool):
-        hint = f"a text is wanted; YAML reads yes, no, on and off as booleans, {_QUOTES}"
+        hint = f"expected a string; YAML reads yes, no, on and off as booleans, so {_QUOTES}"
         raise place.error(value, hint)
     if isinstance(value, float):
-        hint = f"a text is wanted; YAML reads 1.10 as 1.1, {_QUOTES}"
+        hint = f"expected a string; YAML reads 1.10 as 1.1, so {_QUOTES}"
         raise place.error(value, hint)
     if isinstance(value, (list, tuple)) or not isinstance(value, _SCALARS):
-        raise place.error(value, "a text is wanted")
+        raise place.error(value, "expected a string")
     found = str(value)
     if _OMITTED in found or _is_omitted(value):
-        raise place.error(value, "omit leaves out a whole option, and is not part of a text")
+        raise place.error(value, "omit leaves out an option, and cannot be a part of a string")
     if not empty and not found.strip():
-        raise place.empty("a text")
+        raise place.empty("a string")
     return found
 
 
@@ -156,7 +156,7 @@ def line(value: Any, place: Place, *, empty: bool = False) -> str:
     """Return a value as a string, without the line break at its end."""
     words = text(value, place, empty=empty).rstrip("\r\n")
     if "\0" in words:
-        raise place.error(words, "it has a zero byte in it, as files of another encoding have")
+        raise place.error(words, "it contains a null byte, which suggests a different encoding")
     return words
 
 
@@ -204,7 +204,7 @@ def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
             raise ValueError  # Python accepts nan and inf
         return found
     except (TypeError, ValueError, OverflowError):
-        raise place.error(value, f"{_WANTED[kind]} is wanted") from None
+        raise place.error(value, f"expected {_WANTED[kind]}") from None
 
 
 def _list(option: Mapping[str, Any], value: Any, place: Place) -> list[Any]:
@@ -221,8 +221,10 @@ def _entries(value: Any, elements: str, place: Place) -> list[Any]:
     if isinstance(value, (list, tuple, set)):
         return list(value)
     if elements == "dict" or isinstance(value, Mapping):
-        wanted = "mappings" if elements == "dict" else "texts" if elements in _TEXTS else "numbers"
-        raise place.error(value, f"a list of {wanted} is wanted", show=False)
+        wanted = (
+            "mappings" if elements == "dict" else "strings" if elements in _TEXTS else "numbers"
+        )
+        raise place.error(value, f"expected a list of {wanted}", show=False)
     if not isinstance(value, str):
         return [value]
     if not value.strip():
@@ -239,11 +241,13 @@ def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         value = _parsed_mapping(value, place)
     if not isinstance(value, Mapping):
         names = f" of {', '.join(options)}" if options else ""
-        raise place.error(value, f"a mapping{names} is wanted", show=False)
+        raise place.error(value, f"expected a mapping{names}", show=False)
     if options:
         if value and all(one is None for one in value.values()):
             # an empty mapping can clear something, which a variable without a value must not do
-            raise invalid(f"{place.name} has only null values: give one, or leave {place.name} out")
+            raise invalid(
+                f"{place.name} has only null values: set one of them, or omit {place.name}"
+            )
         return check_options(options, value, place)
     if option.get("values") == "text":
         return {name: _value(one, _named(place, name)) for name, one in value.items()}
@@ -254,7 +258,7 @@ def _parsed_mapping(written: str, place: Place) -> Any:
     """Parse a mapping in a string: JSON, or `a=1, b=2` as in Ansible."""
     in_braces = written.strip().startswith("{")
     if not in_braces and (";" in written or "&" in written):
-        hint = "write it as a mapping; a text with ; or & is not parsed"
+        hint = "write it as a mapping; a string with ; or & is not parsed"
         raise place.error(written, hint, show=False)
     try:
         found = check_type_dict(written.strip())
@@ -263,7 +267,7 @@ def _parsed_mapping(written: str, place: Place) -> Any:
     except json_text.TooDeep as error:
         raise place.error(written, str(error), show=False) from None
     except (TypeError, ValueError):
-        raise place.error(written, "a mapping is wanted", show=False) from None
+        raise place.error(written, "expected a mapping", show=False) from None
 
 
 def _value(value: Any, place: Place) -> Any:
@@ -303,10 +307,10 @@ def _described(value: Any, show: bool) -> str:
         return "a mapping"
     if isinstance(value, (list, tuple, set)):
         return "a list"
-    kind = "text" if isinstance(value, str) else "number"
+    kind = "string" if isinstance(value, str) else "number"
     kind = "boolean" if isinstance(value, bool) else kind
     words = shorten(str(value), _LONGEST_SHOWN)
-    words = f"'{words}'" if kind == "text" else words.lower()
+    words = f"'{words}'" if kind == "string" else words.lower()
     return f"the {kind} {words}" if show else f"a {kind}"
 
 

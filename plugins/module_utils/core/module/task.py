@@ -47,8 +47,8 @@ class Task:
         unchecked = self.connection.settings.get("validate_certs") is False
         if unchecked and self.connection.url.startswith("https:"):
             self.warn(
-                f"validate_certs is false: the identity of {self.connection.url} is not checked,"
-                " and others may read the requests"
+                f"validate_certs is false: the identity of {self.connection.url} is not verified,"
+                " so others may be able to read the requests"
             )
 
     @functools.cached_property
@@ -133,7 +133,7 @@ def _id_of(connection: Connection, accounting: Accounting) -> str:
         try:
             response = transport.read(what, _TENANT, headers={"Accept": "application/json"})
         except ToolchainError as error:
-            raise error.with_hint("give the id in cloud_id instead of auto") from None
+            raise error.with_hint("set cloud_id to the id instead of auto") from None
         tenant = json_or_none(response.body)
         found = tenant.get("cloudId") if isinstance(tenant, dict) else None
         if not isinstance(found, str) or not found.strip():

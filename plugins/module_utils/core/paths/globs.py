@@ -147,7 +147,7 @@ def hint(pattern: str, names: Iterable[str]) -> str:
     folder, slash, name = pattern.rpartition("/")
     candidates = (f"{folder}{slash}**/{name}", f"**/{pattern}") if name else ()
     instead = next((candidate for candidate in candidates if matcher(candidate)(missed)), wider)
-    return f"'{pattern}' does not match '{missed}': * ends at a slash, write '{instead}'"
+    return f"'{pattern}' does not match '{missed}': * does not match slashes, write '{instead}'"
 
 
 def with_content(pattern: str) -> str:

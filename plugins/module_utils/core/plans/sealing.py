@@ -176,6 +176,6 @@ def _conflict(names: Sequence[str]) -> ToolchainError:
     what = single_line(f" of {named}{rest}") if named else ""
     return ToolchainError(
         "conflict",
-        f"conflict: the change{what} is not in the sealed plan, so that nothing was written: the"
-        " server or the desired state has changed since; run drift again",
+        f"conflict: the change{what} is not in the sealed plan, so nothing was written: the server"
+        " or the desired state has changed since the plan was made; run drift again",
     )

@@ -54,19 +54,20 @@ class TokenOptions:
                 if getattr(self, option) not in (None, False):
                     raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
         if self.in_use is not None and not self.revoke_older:
-            raise invalid("in_use requires revoke_older: leave it out, or set revoke_older")
+            raise invalid("in_use requires revoke_older: omit it, or set revoke_older")
         lifetime, margin = self.lifetime, self.margin
         if lifetime and margin >= lifetime:
             raise invalid(
                 f"renew_before is {self.renew_before}, but must be shorter than expires_in"
-                f" ({self.expires_in}): every run would create a token"
+                f" ({self.expires_in}): otherwise every run would create a token"
             )
 
     def require_whole_days(self) -> None:
         """Raise `invalid` for a lifetime in hours or minutes, for servers that count days."""
         if self.lifetime and self.lifetime % timedelta(days=1):
             raise invalid(
-                f"expires_in is {self.expires_in}, but the server counts whole days: write 90d"
+                f"expires_in is {self.expires_in}, but the server only supports whole days, such"
+                " as 90d"
             )
 
     @property
@@ -138,7 +139,7 @@ class TokenOperation:
         if not os.path.isdir(folder):
             raise invalid(f"dest: the folder {folder} does not exist: create it first")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise invalid(f"dest: the folder {folder} cannot be written")
+            raise invalid(f"dest: the folder {folder} is not writable")
         with suppress(FileNotFoundError):
             require_replaceable(path, os.lstat(path))
 
@@ -171,7 +172,7 @@ class TokenOperation:
         for token in older:
             if self._logs_in(token):
                 self._task.warn(
-                    f"the token {token.id} stays, because the task is logged in with it:"
+                    f"the token {token.id} was not revoked, because the task is logged in with it:"
                     " revoke it with another login"
                 )
         return [token for token in older if not self._logs_in(token)]
