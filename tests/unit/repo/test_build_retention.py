@@ -180,7 +180,7 @@ def test_age_is_measured_by_the_local_clock_if_server_sends_no_date(server: Serv
     server.on |= {LIST: listed("1"), f"{LIST}/1": record()}
     _plan, values = server.run(BuildRetentionOperation, retention(max_age="1d"), check=True)
     assert values["discarded"] == ["1"]
-    assert "max_age uses the local clock" in server.warnings[0]
+    assert "max_age is based on the local clock" in server.warnings[0]
 
 
 def test_unreadable_record_does_not_prevent_discarding(server: Server) -> None:
@@ -494,7 +494,7 @@ def test_number_whose_parts_are_other_builds_is_rejected(server: Server) -> None
     Store(server, "2", "1,2")
     error = server.fails(BuildRecordOperation, removal("1,2"))
     assert error.kind == "invalid"
-    assert "'2' is not to be deleted" in error.message
+    assert "'2' must not be deleted" in error.message
     assert writes(server) == []
 
 

@@ -209,7 +209,7 @@ def test_repeated_promotion_without_the_files_is_an_error(server: Server) -> Non
     server.on[AQL], server.on[PROMOTE] = held("bb", "cc"), said()
     error = server.fails(BuildPromoteOperation, options(status="released", target_repo="rel"))
     assert error.kind == "failed"
-    assert "still does not hold the content of app/a.jar" in error.message
+    assert "still does not contain the content of app/a.jar" in error.message
 
 
 def test_missing_files_of_a_moved_build_are_a_conflict(server: Server) -> None:
@@ -453,7 +453,7 @@ def test_unlistable_target_repository_is_left_to_the_server(server: Server, hidd
     plan, values = server.run(BuildPromoteOperation, options(status="released", target_repo="rel"))
     assert plan.changed
     assert values["promotion"]["repository"] == "rel"
-    assert server.warnings[0].startswith("the repository 'rel' cannot be read")
+    assert server.warnings[0].startswith("cannot read the repository 'rel'")
 
 
 @pytest.mark.parametrize(("dialect", "asked"), [("jfrog", [True]), ("generic", [])])

@@ -180,7 +180,7 @@ def test_response_without_id_is_an_error(server: Server) -> None:
     has(server)
     server.on[DISTRIBUTE] = Reply(200, {})
     error = server.fails(ReleaseBundleDistributeOperation, wanted())
-    assert "has no tracker of it" in error.message
+    assert "lists no tracker for it" in error.message
 
 
 def test_failed_distribution_is_an_error(server: Server) -> None:
@@ -227,7 +227,7 @@ def test_undistributed_bundle_is_absent(server: Server) -> None:
 def test_missing_interface_is_an_error_in_both_states(server: Server) -> None:
     for state in ("present", "absent"):
         error = server.fails(ReleaseBundleDistributeOperation, wanted(state=state))
-        assert "needs Artifactory 7.63.2 or newer" in error.message
+        assert "requires Artifactory 7.63.2 or newer" in error.message
 
 
 def test_missing_bundle_is_not_found(server: Server) -> None:

@@ -185,7 +185,7 @@ def test_response_without_identity_is_resolved_by_the_records(server: Server) ->
     assert values["promotion"]["created_millis"] == 1
     server.on[PROMOTE] = Reply(200, {})
     error = server.fails(ReleaseBundlePromoteOperation, promotion(environment="QA"))
-    assert "records no promotion" in error.message
+    assert "recorded no promotion" in error.message
 
 
 def test_failed_promotion_is_an_error(server: Server) -> None:
@@ -254,7 +254,7 @@ def test_missing_bundle_is_not_found(server: Server, empty: bool) -> None:
 
 def test_missing_interface_is_reported(server: Server) -> None:
     error = server.fails(ReleaseBundlePromoteOperation, promotion())
-    assert "needs Artifactory 7.63.2 or newer" in error.message
+    assert "requires Artifactory 7.63.2 or newer" in error.message
 
 
 def test_promotion_without_time_is_a_protocol_error(server: Server) -> None:

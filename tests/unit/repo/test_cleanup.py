@@ -181,7 +181,7 @@ def test_exclusion_possibly_meant_across_folders_is_rejected(deleting: Server, g
     error = deleting.fails(ArtifactCleanupOperation, options)
     assert (error.kind, deleting.asked) == ("invalid", [QUERY])
     assert f"rule 1: exclude: '{glob}' does not match" in error.message
-    assert "* ends at a slash, write '" in error.message
+    assert "* does not match slashes, write '" in error.message
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_long_cleanup_reports_progress(deleting: Server, monkeypatch: pytest.Mon
             ArtifactCleanupOperation, {**params({"name": "a"}, {"name": "b"}), "parallel": 1}
         )
     assert reported == [
-        *(f"searching for items of the rules: {done} of 2" for done in (1, 2)),
+        *(f"searching for items that match the rules: {done} of 2" for done in (1, 2)),
         *(f"deleting items: {done} of 2" for done in (1, 2)),
     ]
 
@@ -395,9 +395,9 @@ def test_age_is_converted_without_loss(number: int, unit: str) -> None:
     [
         ({}, "force"),
         ({"path": "*"}, "force"),
-        ({"path": "/", "created_before": "30d"}, "path is '/': write . for the root"),
+        ({"path": "/", "created_before": "30d"}, "path is '/': use . for the root"),
         ({"path": "../x"}, "path is '../x'"),
-        ({"name": "a/*.jar"}, "name is 'a/*.jar': give the folder as path"),
+        ({"name": "a/*.jar"}, "name is 'a/*.jar': set path to the folder"),
         ({"type": "folder"}, "force"),
         ({"type": "folder", "path": "."}, "force"),
         ({"type": "any", "path": "/.", "name": "*"}, "force"),
@@ -516,7 +516,7 @@ def test_hidden_item_is_not_returned_as_gone(deleting: Server) -> None:
     deleting.on[LISTING] = listing("1")
     error = deleting.fails(ArtifactCleanupOperation, params({"path": "a"}))
     assert error.kind == "not_found"
-    assert "may not delete it" in error.message
+    assert "lack the permission to delete it" in error.message
 
 
 @pytest.mark.parametrize(("left", "done"), [((), True), (("1",), False)])
@@ -573,7 +573,7 @@ def test_unlistable_repositories_are_not_verified(server: Server) -> None:
     server.on[QUERY] = rows()
     server.on[REPOSITORIES] = Reply(403, "no")
     assert not server.run(ArtifactCleanupOperation, params({"name": "x"}))[0].changed
-    assert "'r' exists is unknown" in server.warnings[0]
+    assert "unknown whether the repository 'r' exists" in server.warnings[0]
 
 
 def test_exclusion_without_match_gives_a_warning(deleting: Server) -> None:

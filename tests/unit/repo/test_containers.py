@@ -286,7 +286,7 @@ def test_different_digest_is_overwritten_and_returned(server: Server) -> None:
     plan, values = server.run(DockerPromoteOperation, options(tag="1"))
     assert plan.before == {"dst/team/app:1": TWO}
     assert plan.after == {"dst/team/app:1": ONE}
-    assert server.warnings == [f"the promotion overwrites 'dst/team/app:1', which holds {TWO}"]
+    assert server.warnings == [f"the promotion overwrites 'dst/team/app:1', which has {TWO}"]
     assert values == {
         "source_digest": ONE,
         "target_digest": ONE,
@@ -449,7 +449,7 @@ def test_only_missing_tags_of_a_list_are_promoted(server: Server) -> None:
     plan, values = server.run(DockerPromoteOperation, wanted)
     assert plan.before == {"dst/team/app:2": ONE}
     assert plan.after == {"dst/team/app:2": TWO, "dst/team/app:3": ONE}
-    assert server.warnings == [f"the promotion overwrites 'dst/team/app:2', which holds {ONE}"]
+    assert server.warnings == [f"the promotion overwrites 'dst/team/app:2', which has {ONE}"]
     assert values["tags"] == [
         shown("1", "unchanged"),
         shown("2", "promoted", TWO, TWO),
@@ -572,7 +572,7 @@ def test_empty_404_is_explained(server: Server) -> None:
     server.on[PROMOTE] = Reply(404)
     error = server.fails(DockerPromoteOperation, options(tag="1"))
     assert error.kind == "not_found"
-    assert "one of the repositories is missing" in error.message
+    assert "a repository is missing" in error.message
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,9 @@ def test_all_files_are_dry_run_before_the_first_copy(server: Server) -> None:
 def test_blank_at_end_of_target_is_rejected(server: Server, target: str) -> None:
     error = server.fails(Operation, given(target_path=target))
     assert error.kind == "invalid"
-    assert error.message.startswith(f"target_path: '{target}' has a blank around a name")
+    assert error.message.startswith(
+        f"target_path: '{target}' contains leading or trailing blanks in a segment"
+    )
     assert server.asked == []
 
 
@@ -289,7 +291,7 @@ def test_missing_source_is_not_found(server: Server, move: bool) -> None:
     Store(server)
     error = server.fails(Operation, given(move=move))
     assert error.kind == "not_found"
-    assert "searched for 'a' in 'r'" in error.message
+    assert "found no file for 'a' in 'r'" in error.message
 
 
 def test_missing_repositories_are_not_found(server: Server) -> None:
@@ -397,21 +399,25 @@ def test_files_of_a_pattern_are_moved_once(server: Server, target: str | None) -
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"path": "a/*.iso"}, "not_found", "path: searched for 'a/*.iso' in 'r'"),
-        ({"path": "a/*3.txt"}, "not_found", "* ends at a slash, write 'a/**/*3.txt'"),
-        ({"path": "a/*.iso", "move": True}, "not_found", "there is no file"),
+        ({"path": "a/*.iso"}, "not_found", "path: found no file for 'a/*.iso' in 'r'"),
+        ({"path": "a/*3.txt"}, "not_found", "* does not match slashes, write 'a/**/*3.txt'"),
+        ({"path": "a/*.iso", "move": True}, "not_found", "found no file"),
         ({"path": "a/**", "exclude": ["**"]}, "not_found", "that properties and exclude leave"),
         ({"artifacts": [{"path": "a/1.txt"}, {"path": "gone"}]}, "not_found", "artifacts[1]: "),
-        ({"path": "a/**", "max_items": 2}, "failed", "3 files are meant, more than max_items (2)"),
+        ({"path": "a/**", "max_items": 2}, "failed", "3 files match, more than max_items (2)"),
         ({"path": "a/**", "target_repo": "r"}, "invalid", "is the item itself"),
-        ({"path": "a/**", "target_repo": "r", "target_path": "a/c"}, "invalid", "is meant by path"),
+        (
+            {"path": "a/**", "target_repo": "r", "target_path": "a/c"},
+            "invalid",
+            "also matches path",
+        ),
         ({"artifacts": [{"path": ""}]}, "invalid", "artifacts[0].path is empty"),
         ({"artifacts": [{"path": "a"}], "repo": None}, "invalid", "artifacts[0].repo is missing"),
         (
             {"artifacts": [{"path": "a/1.txt"}, {"repo": "s", "path": "x/1.txt"}]}
             | {"target_path": "t"},
             "invalid",
-            "would both become 's/t/1.txt'",
+            "would both be written to 's/t/1.txt'",
         ),
         ({"path": "a/**", "max_items": 0}, "invalid", "max_items must be at least 1"),
         ({"path": "a/**", "properties": {"qa": None}}, "invalid", "properties.qa is null"),
@@ -432,4 +438,4 @@ def test_invalid_selection_copies_nothing(
 def test_exclude_without_match_gives_a_warning(server: Server) -> None:
     Store(server, r=MANY)
     server.run(Operation, given(path="a/**", exclude=["*.iso"]))
-    assert server.warnings == ["exclude: '*.iso' matches no file that is meant"]
+    assert server.warnings == ["exclude: '*.iso' matches none of the selected files"]

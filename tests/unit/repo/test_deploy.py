@@ -126,8 +126,8 @@ def test_file_moved_by_promotion_is_not_deployed_again(
         ({"src": "a.zip", "explode": True, "flat": True}, "cannot be combined with explode"),
         ({"state": "absent", "flat": True}, "state=absent cannot be combined with flat"),
         ({"state": "absent", "exclude": ["*"]}, "state=absent cannot be combined with exclude"),
-        ({"content": "x", "properties": {"a b": "c"}}, "'a b' has a blank in it"),
-        ({"content": "x", "properties": {"a*b": "c"}}, "'a*b' has '*' in it"),
+        ({"content": "x", "properties": {"a b": "c"}}, "'a b' contains a blank"),
+        ({"content": "x", "properties": {"a*b": "c"}}, "'a*b' contains '*'"),
     ],
 )
 def test_contradictory_options_are_rejected(
@@ -142,13 +142,13 @@ def test_contradictory_options_are_rejected(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"path": "a/b.txt "}, "path: 'a/b.txt ' has a blank around a name"),
-        ({"path": "a /b.txt"}, "path: 'a /b.txt' has a blank around a name"),
+        ({"path": "a/b.txt "}, "path: 'a/b.txt ' contains leading or trailing blanks in a segment"),
+        ({"path": "a /b.txt"}, "path: 'a /b.txt' contains leading or trailing blanks in a segment"),
         ({"path": "a\n/b.txt"}, "or a control character"),
         ({"path": "a.txt", "moved_to": ["r e"]}, "moved_to[0]: 'r e' is not the key"),
-        ({"path": "a!/b.txt"}, "by which a server looks into an archive"),
-        ({"path": "a/*.txt"}, "has wildcards, but names what is to be made"),
-        ({"path": "a/b?.txt"}, "has wildcards"),
+        ({"path": "a!/b.txt"}, "which addresses a file inside an archive"),
+        ({"path": "a/*.txt"}, "contains wildcards, but must name a new item"),
+        ({"path": "a/b?.txt"}, "contains wildcards"),
         ({"path": "a.txt", "repo": "r*"}, "repo: 'r*' is not the key of a repository"),
         ({"path": "a.txt", "repo": "r "}, "repo: 'r ' is not the key of a repository"),
         ({"path": "a.txt", "repo": "r 1"}, "is not the key of a repository"),
@@ -196,7 +196,7 @@ def test_different_content_without_overwrite_is_a_conflict(server: Server, check
     server.on["GET /api/repositories/r"] = LOCAL
     server.on["HEAD /r/a.txt"] = Reply(200, headers={"X-Checksum-Sha256": sums("old")["sha256"]})
     given = options(path="a.txt", content="new", overwrite=False)
-    with pytest.raises(ToolchainError, match="1 of 1 paths have other content") as caught:
+    with pytest.raises(ToolchainError, match="1 of 1 paths have different content") as caught:
         server.run(ArtifactDeployOperation, given, check=check)
     assert caught.value.kind == "conflict"
     assert [one for one in server.asked if not one.startswith(("GET", "HEAD"))] == []
@@ -272,7 +272,7 @@ def test_unlistable_repository_is_written_to(server: Server, status: int) -> Non
     plan, values = server.run(ArtifactDeployOperation, options(path="a", content="x"))
     assert plan.changed
     assert [artifact["path"] for artifact in values["artifacts"]] == ["a"]
-    assert server.warnings[0].startswith("the repository 'r' cannot be read")
+    assert server.warnings[0].startswith("cannot read the repository 'r'")
 
 
 def test_repository_list_is_used_without_licence(server: Server) -> None:
@@ -344,7 +344,7 @@ def test_missing_delete_permission_prevents_overwriting(server: Server) -> None:
     error = server.fails(ArtifactDeployOperation, options(path="a", content="x"))
     assert error.kind == "permission"
     assert "needs DELETE permission" in error.message
-    assert error.message.endswith("overwriting needs the permission to delete")
+    assert error.message.endswith("overwriting it requires the permission to delete")
 
 
 def test_lost_response_is_verified_and_not_resent(server: Server) -> None:
@@ -505,7 +505,7 @@ def test_plain_store_rejects_properties_before_any_write(
     given = options(repo="store", path="a", content="x")
     for _item in range(2):
         error = server.fails(ArtifactDeployOperation, {**given, "properties": {"k": "1"}})
-        assert (error.kind, "a plain store of files" in error.message) == ("rejected", True)
+        assert (error.kind, "a plain file store" in error.message) == ("rejected", True)
     assert not [name for name in server.asked if name.startswith("PUT")]
     plan, _values = server.run(ArtifactDeployOperation, given)
     assert plan.changed

@@ -163,8 +163,8 @@ def test_excluded_files_are_omitted(server: Server, tmp_path: Path) -> None:
     server.run(Operation, given)
     assert tree(tmp_path) == {"1.jar": "1"}
     assert server.warnings == [
-        "exclude: 'none*' matches no file that is meant",
-        "exclude: '*/2.jar' does not match 'docs/x/2.jar': * ends at a slash, write '*/**/2.jar'",
+        "exclude: 'none*' matches none of the selected files",
+        "exclude: '*/2.jar' does not match 'docs/x/2.jar': * does not match slashes, write '*/**/2.jar'",
     ]
 
 
@@ -358,7 +358,7 @@ def test_names_outside_of_the_folder_are_rejected(
     )
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a/"))
     assert error.kind == "rejected"
-    assert "is not a path" in error.message
+    assert "is not a valid path" in error.message
     assert tree(tmp_path) == {}
 
 
@@ -378,7 +378,7 @@ def test_link_out_of_the_folder_is_rejected(server: Server, tmp_path: Path) -> N
     (tmp_path / "d" / "out").symlink_to(tmp_path / "elsewhere")
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a/"))
     assert error.kind == "rejected"
-    assert "a link on the way" in error.message
+    assert "a symbolic link in" in error.message
     assert len(server.asked) == 1
     assert tree(tmp_path) == {}
 
@@ -459,7 +459,7 @@ def test_too_long_content_is_discarded(server: Server, tmp_path: Path) -> None:
     server.on["HEAD /r/a"] = head("right")
     server.on["GET /r/a"] = Reply(body="right and more")
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a"))
-    assert "14 bytes, but announced 5" in error.message
+    assert "14 bytes instead of 5" in error.message
     assert not (tmp_path / "d").exists()
 
 
@@ -673,10 +673,10 @@ def test_sync_deletes_nothing_above_the_limit_or_after_a_failure(
     ("options", "message"),
     [
         ({"newest": 0}, "newest must be at least 1"),
-        ({"sort_by": "name"}, "has no meaning without newest"),
-        ({"max_deletions": 1}, "has no meaning without sync"),
+        ({"sort_by": "name"}, "requires newest"),
+        ({"max_deletions": 1}, "requires sync"),
         ({"max_deletions": -1, "sync": True}, "max_deletions must be at least 0"),
-        ({"sync": True, "path": "a/1.txt", "dest": "/x/file"}, "with sync, dest is a folder"),
+        ({"sync": True, "path": "a/1.txt", "dest": "/x/file"}, "with sync, dest must be a folder"),
     ],
 )
 def test_contradictory_options_are_rejected(
@@ -692,4 +692,4 @@ def test_sync_does_not_follow_a_link(server: Server, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "d").symlink_to(tmp_path / "real")
     error = server.fails(Operation, asked_for(tmp_path / "d", path="a/", sync=True))
-    assert (error.kind, "is a link" in error.message) == ("invalid", True)
+    assert (error.kind, "is a symbolic link" in error.message) == ("invalid", True)

@@ -55,12 +55,12 @@ def test_image_name_is_parsed(text: str, repo: str | None, expected: ImageRefere
 @pytest.mark.parametrize(
     ("text", "repo", "words"),
     [
-        ("app", None, "has no repository: give repo, or write repo/image:tag"),
-        (":1", "r", "names no image"),
-        ("/", "r", "names no image"),
+        ("app", None, "has no repository: set repo, or write repo/image:tag"),
+        (":1", "r", "does not name an image"),
+        ("/", "r", "does not name an image"),
         ("app:", "r", "has no valid tag"),
         ("app:-1", "r", "has no valid tag"),
-        ("host:5000/app:1", None, "names no image"),
+        ("host:5000/app:1", None, "does not name an image"),
         ("app@sha256:12", "r", "has no valid digest"),
         ("app@1.0", "r", "has no valid digest"),
         ("a/../b", "r", "'..'"),
@@ -138,15 +138,15 @@ def test_different_digest_is_a_conflict(server: Server) -> None:
     given = {"target_repo": "s", "image": f"r/team/app:1@{DIGEST}"}
     error = server.fails(DockerPromoteOperation, given)
     assert error.kind == "conflict"
-    assert f"'r/team/app:1' has {OTHER}, and image names {DIGEST}" in error.message
+    assert f"'r/team/app:1' has {OTHER}, but image specifies {DIGEST}" in error.message
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"image": "team/app:1", "repo": "r", "tag": "2"}, "tag is '2', and image names the tag"),
-        ({"image": f"r/team/app@{DIGEST}"}, "has a digest and no tag"),
-        ({"image": "r/app:1", "target_image": f"app@{DIGEST}"}, "leave the digest out"),
+        ({"image": "team/app:1", "repo": "r", "tag": "2"}, "tag is '2', but image has the tag"),
+        ({"image": f"r/team/app@{DIGEST}"}, "has a digest but no tag"),
+        ({"image": "r/app:1", "target_image": f"app@{DIGEST}"}, "omit the digest"),
         ({"image": "r/app", "target_image": "app:1", "all_tags": True}, "target_tag requires tag"),
         ({"image": "app:1"}, "has no repository"),
     ],

@@ -76,7 +76,7 @@ def test_dropped_property_is_an_error(server: Server) -> None:
     server.on[PUT] = Reply(204)
     error = server.fails(ArtifactPropertiesOperation, params())
     assert error.kind == "rejected"
-    assert "did not keep a" in error.message
+    assert "did not save a" in error.message
 
 
 @pytest.mark.parametrize(("status", "kind"), [(404, "not_found"), (400, "rejected")])
@@ -131,7 +131,7 @@ def test_plain_store_is_rejected_before_creating_a_file(server: Server, status: 
     server.on[LIST] = Reply(status)
     server.on["PUT /storage/r/d/p?properties=a=1"] = Reply(201)
     error = server.fails(ArtifactPropertiesOperation, params())
-    assert (error.kind, "a plain store of files" in error.message) == ("rejected", True)
+    assert (error.kind, "a plain file store" in error.message) == ("rejected", True)
     assert server.asked == [READ, LIST]
 
 
@@ -310,13 +310,13 @@ def test_failed_files_are_not_returned(server: Server) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"path": "d/*.txt"}, "not_found", "* ends at a slash, write 'd/**/*.txt'"),
+        ({"path": "d/*.txt"}, "not_found", "* does not match slashes, write 'd/**/*.txt'"),
         ({"path": "d/**", "max_items": 2}, "failed", "more than max_items (2)"),
         ({"path": "d/**", "exclude": ["**"]}, "not_found", "match_properties and exclude leave"),
         ({"artifacts": [{"path": "d/"}, {"path": "d/*.iso"}]}, "not_found", "artifacts[1]: "),
         ({"artifacts": [{"path": "/"}]}, "invalid", "artifacts[0].path is empty"),
-        ({"path": "", "exclude": ["x"]}, "invalid", "write ** to mean that"),
-        ({"path": "d/*", "recursive": True}, "invalid", "recursive goes with a single item"),
+        ({"path": "", "exclude": ["x"]}, "invalid", "use ** to select it"),
+        ({"path": "d/*", "recursive": True}, "invalid", "recursive requires a single item"),
         ({"path": "d/*", "parallel": 0}, "invalid", "parallel must be at least 1"),
         ({"path": "d/*", "match_properties": {"q": None}}, "invalid", "match_properties.q is null"),
     ],

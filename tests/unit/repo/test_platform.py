@@ -81,7 +81,7 @@ def test_missing_interface_is_not_an_absent_object(
     server: Server, reply: Reply, probe: Reply
 ) -> None:
     server.on |= {GROUP: reply, PING: probe}
-    with pytest.raises(InterfaceMissing, match=r"needs Artifactory 7\.49\.3") as caught:
+    with pytest.raises(InterfaceMissing, match=r"requires Artifactory 7\.49\.3") as caught:
         read(server)
     assert caught.value.kind == "not_found"
     assert "platform_url" in str(caught.value)
@@ -112,7 +112,7 @@ def test_error_text_of_the_platform(server: Server) -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_rejected_login_suggests_a_token(server: Server, status: int) -> None:
     server.on[GROUP] = Reply(status, OWN.body)
-    with pytest.raises(ToolchainError, match="may need an access token: set token"):
+    with pytest.raises(ToolchainError, match="may require an access token: set token"):
         read(server, api_key=Secret("key-1234"))
     with pytest.raises(ToolchainError) as caught:
         read(server, token=Secret("token-1234"))

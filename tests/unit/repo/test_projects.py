@@ -217,7 +217,7 @@ def test_trace_of_an_item_names_the_project(server: Server) -> None:
     marks = {"build.name": ["app"], "build.number": ["7"]}
     server.on["GET /api/storage/dev/a.zip?properties"] = Reply(body={"properties": marks})
     assert trace.origin(server.task(), "artifact:dev/a.zip").build is None
-    assert "outside projects: give project" in server.warnings[-1]
+    assert "outside projects: set project" in server.warnings[-1]
     assert trace.origin(server.task(), "artifact:dev/a.zip", "pay").build is None
     assert "in the project 'pay'" in server.warnings[-1]
 
@@ -239,7 +239,7 @@ def test_missing_build_error_mentions_projects(
     server.on["GET /api/repositories"] = Reply(body=b"[]")
     error = server.fails(make, given)
     assert error.kind == "not_found"
-    assert "a build of a project is found with the option project only" in error.message
+    assert "builds of a project are only found if the option project is set" in error.message
     error = server.fails(make, {**given, "project": "pay"})
     assert error.kind == "not_found"
     assert "project is 'pay'" in error.message
@@ -265,7 +265,7 @@ def test_server_without_projects_is_rejected(
     server.on["GET /api/repositories?project=pay"] = Reply(body=b"[]")
     error = server.fails(make, {**given, "project": "pay"})
     assert error.kind == "rejected"
-    assert "knows no projects" in error.message
+    assert "does not support projects" in error.message
 
 
 @pytest.mark.parametrize(("make", "given"), [*MISSING, (RepoInfoOperation, {})])

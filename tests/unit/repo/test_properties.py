@@ -153,7 +153,7 @@ def test_item_without_properties_is_not_missing(server: Server) -> None:
 def test_dropped_property_is_an_error(server: Server) -> None:
     server.on["PUT /api/storage/r/p?properties=a=1|b=2"] = Reply(204)
     server.on["GET /api/storage/r/p?properties"] = Reply(body={"properties": {"a": ["1"]}})
-    with pytest.raises(ToolchainError, match=r"did not keep b$") as caught:
+    with pytest.raises(ToolchainError, match=r"did not save b$") as caught:
         properties.write(server.client(), "r", "p", {"a": ["1"], "b": ["2"]})
     assert caught.value.kind == "rejected"
 

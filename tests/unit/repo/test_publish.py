@@ -151,9 +151,9 @@ def test_unreadable_user_info_is_not_published(server: Server, wrong: dict[str, 
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ({"url": "https://git/x", "mesage": "m"}, "vcs[1].mesage is not known"),
+        ({"url": "https://git/x", "mesage": "m"}, "vcs[1].mesage is unknown"),
         ({"revision": "abc"}, "vcs[1].url is missing"),
-        ({"url": "https://git/x", "branch": ["a"]}, "vcs[1].branch is not a string"),
+        ({"url": "https://git/x", "branch": ["a"]}, "vcs[1].branch must be a string"),
     ],
 )
 def test_invalid_sources_are_rejected(server: Server, entry: dict[str, Any], said: str) -> None:
@@ -361,7 +361,7 @@ def test_time_of_a_simultaneous_publication_is_accepted(
     if kept:
         assert server.run(Operation, given())[1]["marked"] == ["r/a/1.jar"]
     else:
-        assert "did not keep" in server.fails(Operation, given()).message
+        assert "did not save" in server.fails(Operation, given()).message
 
 
 def test_check_mode_predicts_no_time(server: Server) -> None:
@@ -390,7 +390,7 @@ def test_delayed_record_is_awaited(server: Server) -> None:
     plan, values = server.run(Operation, given())
     assert plan.changed
     assert values["build"]["number"] == "1"
-    assert "does not show it yet" in server.warnings[0]
+    assert "does not return it yet" in server.warnings[0]
 
 
 def test_missing_delete_permission_prevents_replacement(server: Server) -> None:
@@ -428,7 +428,7 @@ def test_module_without_files_gives_a_warning(server: Server) -> None:
     plan, _values = server.run(Operation, given(modules=modules))
     assert plan.changed
     (said,) = server.warnings
-    assert said.startswith("modules[1] names no file")
+    assert said.startswith("modules[1] lists no file")
 
 
 @pytest.mark.parametrize(
@@ -443,8 +443,8 @@ def test_module_without_files_gives_a_warning(server: Server) -> None:
         ({"artifacts": [{"repo": "r", "path": "a", "action": "deleted"}]}, "artifacts[0].action"),
         ({"modules": [{"id": "m"}, {"id": "m"}]}, "modules[1].id"),
         ({"modules": [{"id": "m", "dependencies": [{"name": "n"}]}]}, "modules[0].dependencies[0]"),
-        ({"modules": [{"id": "m"}]}, "modules[0] names no file"),
-        ({"modules": [{"id": "m", "artifacts": []}, {"id": "n"}]}, "modules[0] names no file"),
+        ({"modules": [{"id": "m"}]}, "modules[0] lists no file"),
+        ({"modules": [{"id": "m", "artifacts": []}, {"id": "n"}]}, "modules[0] lists no file"),
         (
             {"modules": [{"id": "", "artifacts": [{"name": "n", "sha1": "0" * 40}]}]},
             "modules[0].id",
@@ -460,7 +460,7 @@ def test_module_without_files_gives_a_warning(server: Server) -> None:
         ({"environment": {"A": 1.5}}, "environment.A"),
         (
             {"environment": {"A": "x"}, "environment_exclude": ["own[12]"]},
-            "'own[12]' has a bracket",
+            "'own[12]' contains a bracket",
         ),
         ({"environment": {" ": "x"}}, "environment has an empty name"),
         ({"properties": {"": "x"}}, "properties has an empty name"),
@@ -512,7 +512,7 @@ def test_modules_of_an_existing_record_are_kept(server: Server) -> None:
         ({"ID": "m"}, "did you mean id?"),
         ({"type": "t"}, "modules[0].id is missing"),
         ({"id": "m", "artifacts": [{"Path": "p", "repo": "r"}]}, "did you mean path?"),
-        ({"id": "m", "artifacts": ["x"]}, "modules[0].artifacts[0] is a text"),
+        ({"id": "m", "artifacts": ["x"]}, "modules[0].artifacts[0] is a string"),
         ({"id": "m", "artifacts": [{"repo": "r", "path": 1.5}]}, "modules[0].artifacts[0].path"),
         ({"id": "m", "dependencies": [{"id": "n", "sha1": "x"}]}, "dependencies[0].sha1"),
     ],

@@ -78,7 +78,7 @@ def test_too_long_query_is_rejected(server: Server) -> None:
     server.on[QUERY] = Reply(400, "Failed to parse query")
     error = server.fails(ArtifactQueryOperation, {"aql": f"{long}.limit(1)"})
     assert error.kind == "rejected"
-    assert "newer servers accept 6,000" in error.message
+    assert "newer servers accept at most 6,000" in error.message
     server.on[QUERY] = Reply(500)
     assert "6,000" not in server.fails(ArtifactQueryOperation, {"aql": f"{long}.limit(1)"}).message
 

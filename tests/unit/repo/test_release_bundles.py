@@ -160,8 +160,8 @@ def test_equal_version_is_unchanged(server: Server) -> None:
 @pytest.mark.parametrize(
     ("recorded", "words"),
     [
-        ([NEW], "it lacks dev/a.zip; it has b.zip too"),
-        ([OLD, NEW], "it has b.zip too"),
+        ([NEW], "it lacks dev/a.zip; it also has b.zip"),
+        ([OLD, NEW], "it also has b.zip"),
         ([], "lacks"),
     ],
 )
@@ -244,7 +244,7 @@ def test_bundle_created_by_another_client_with_other_content_is_a_conflict(serve
     server.on |= {STATUS: [status("STARTED"), status("COMPLETED")], HEAD: item(OLD)}
     operation = server.operation(ReleaseBundleOperation, bundle())
     plan = operation.plan()
-    with pytest.raises(ToolchainError, match="other content") as caught:
+    with pytest.raises(ToolchainError, match="different content") as caught:
         operation.apply(plan)
     assert caught.value.result["changed"] is False
 
@@ -291,7 +291,7 @@ def test_missing_interface_is_not_absent(server: Server, state: str) -> None:
     server.on[EXISTS] = Reply(404, {"errors": [{"status": 404, "message": "Not Found"}]})
     error = server.fails(ReleaseBundleOperation, bundle(state=state))
     assert error.kind == "not_found"
-    assert "needs Artifactory 7.63.2 or newer" in error.message
+    assert "requires Artifactory 7.63.2 or newer" in error.message
 
 
 def test_sources_of_all_kinds_are_sent(server: Server) -> None:
@@ -362,7 +362,7 @@ def test_discarded_build_record_is_unchanged(server: Server) -> None:
     build = {"build_name": "app", "build_number": "7", "project": "pay"}
     given = bundle(sources={"builds": [build]})
     assert not server.run(ReleaseBundleOperation, given)[0].changed
-    assert "has no record any more" in server.warnings[0]
+    assert "no longer has a record" in server.warnings[0]
     server.on[EXISTS] = there(False)
     assert server.fails(ReleaseBundleOperation, given).kind == "not_found"
 
@@ -375,7 +375,7 @@ def test_discarded_build_record_is_unchanged(server: Server) -> None:
         ({"version": "-1"}, "version is '-1'"),
         ({"version": "1" * 33}, "at most 32"),
         ({"project": "a/b"}, "project"),
-        ({"sources": {}}, "sources: give at least one"),
+        ({"sources": {}}, "sources: set at least one"),
         ({"sources": {"artifacts": [{"repo": "dev", "path": "/"}]}}, "name a file"),
         ({"sources": {"artifacts": [{"repo": "dev", "path": "*.zip"}]}}, "wildcards"),
         ({"sources": {"bundles": [{"name": "a b", "version": "1"}]}}, "name is 'a b'"),
@@ -450,4 +450,4 @@ def test_truncated_list_is_an_error(server: Server) -> None:
         server.on[f"GET {API}/release_bundle/groups?project=pay&offset={offset}&limit=100"] = reply
     error = server.fails(ReleaseBundleInfoOperation, {"project": "pay"})
     assert error.kind == "protocol"
-    assert "announces 3 entries and sends 1" in error.message
+    assert "announced 3 entries, but sent 1" in error.message

@@ -68,7 +68,7 @@ def test_repositories_are_exported_as_module_options(server: Server, tmp_path: P
         ("password", "AM.encrypted", "it is a secret"),
         ("accessToken", "abc", "it is a secret"),
         ("customHttpHeaders", [{"name": "n", "value": "v", "sensitive": True}], "it is a secret"),
-        ("socketTimeoutMillis", "soon", "a whole number is wanted"),
+        ("socketTimeoutMillis", "soon", "expected an integer"),
         ("maxUniqueTags", "5", "unknown form"),
     ],
 )
@@ -162,7 +162,9 @@ def test_access_is_exported_as_module_options(server: Server, tmp_path: Path, ol
     ]
     left_out = [(one["kind"], one["name"]) for one in values["left_out"]]
     assert left_out == [("password", "bob"), ("user", "sam"), ("permission", "other")]
-    objects = "2 objects are not in repo.yml; left_out and the head of the file name them"
+    objects = (
+        "2 objects were not exported; left_out and the comments at the top of repo.yml list them"
+    )
     passwords = "the passwords of 1 users are not in repo.yml"
     assert server.warnings == [objects, passwords]
     server.run(RepoExportOperation, given)

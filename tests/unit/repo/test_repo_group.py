@@ -117,7 +117,7 @@ def test_dropped_field_is_rejected(server: Server, groups: Directory) -> None:
     groups.apply = lambda _method, _path, _body: Reply(200)
     error = server.fails(RepoGroupOperation, {"name": "dev", "description": "y"})
     assert error.kind == "rejected"
-    assert "does not keep description" in error.message
+    assert "did not save description" in error.message
 
 
 def test_automatic_administrator_group_is_rejected(server: Server, groups: Directory) -> None:
@@ -242,7 +242,7 @@ def test_api_key_rejected_by_access_service_uses_older_interface(
         return
     error = server.fails(RepoGroupOperation, {"name": "dev"})
     assert error.kind == "auth"
-    assert "may need an access token: set token" in error.message
+    assert "may require an access token: set token" in error.message
 
 
 @pytest.mark.parametrize("status", [404, 405])

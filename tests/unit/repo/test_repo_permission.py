@@ -227,10 +227,10 @@ def test_three_hundred_permissions_cost_a_list_and_one_request_each(
     ("given", "said"),
     [
         ({"name": "p", "mode": "add"}, "resources are missing"),
-        ({**artifact(), "state": "absent"}, "resources have no meaning"),
+        ({**artifact(), "state": "absent"}, "resources cannot be combined with state 'absent'"),
         (artifact(users={"bob": ["fly"]}), "'fly' is not an action"),
         (artifact(users={"bob": "read"}), "is not a list of actions"),
-        ({**artifact(groups={"dev": []}), "mode": "remove"}, "is empty: name the actions"),
+        ({**artifact(groups={"dev": []}), "mode": "remove"}, "is empty: list the actions"),
         (artifact(targets=[{"repo": "a"}, {"repo": "a"}]), "names 'a' twice"),
         ({"entries": [{"mode": "exact"}]}, "entries[0]: name is missing"),
     ],

@@ -223,8 +223,8 @@ def test_omitted_members_of_a_mapping_are_kept(server: Server) -> None:
     [
         ({"rclass": "remote"}, "conflict", "has the rclass 'local', not 'remote'"),
         ({"package_type": "npm"}, "conflict", "has the package_type 'generic', not 'npm'"),
-        ({"remote_url": "https://x"}, "invalid", "url belongs to a remote repository"),
-        ({"environments": ["PROD"]}, "rejected", "a server ignores them without a project"),
+        ({"remote_url": "https://x"}, "invalid", "url applies to a remote repository"),
+        ({"environments": ["PROD"]}, "rejected", "the server ignores them without a project"),
     ],
 )
 def test_impossible_change_is_rejected(
@@ -239,18 +239,21 @@ def test_impossible_change_is_rejected(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"key": "a b"}, "cannot be the key"),
-        ({"key": "a" * 65}, "cannot be the key"),
-        ({"key": "a*", "state": "absent"}, "cannot be the key"),
+        ({"key": "a b"}, "is not a valid repository key"),
+        ({"key": "a" * 65}, "is not a valid repository key"),
+        ({"key": "a*", "state": "absent"}, "is not a valid repository key"),
         ({"key": "a", "state": "absent", "notes": "x"}, "notes cannot be combined"),
         ({"key": "a", "update_password": "always"}, "no password to send"),
-        ({"key": "a", "rclass": "local", "repositories": []}, "belongs to a virtual repository"),
-        ({"key": "a", "settings": {"maxUniqueTags": "ten"}}, "settings.maxUniqueTags is the text"),
+        ({"key": "a", "rclass": "local", "repositories": []}, "applies to a virtual repository"),
+        (
+            {"key": "a", "settings": {"maxUniqueTags": "ten"}},
+            "settings.maxUniqueTags is the string",
+        ),
         ({"key": "a", "settings": {"hardFail": 3}}, "settings.hardFail is the number 3"),
         ({"key": "a", "settings": {"notes": "x"}}, "settings.notes: use the option notes"),
         ({"key": "a", "settings": {"url": "x"}}, "settings.url: use the option remote_url"),
-        ({"key": "a", "settings": {"checksumPolicyType": "x"}}, "write one of client-checksums"),
-        ({"entries": [{"key": "a"}, {"key": "a"}]}, "entries[1] is 'a', as entries[0] is"),
+        ({"key": "a", "settings": {"checksumPolicyType": "x"}}, "must be one of client-checksums"),
+        ({"entries": [{"key": "a"}, {"key": "a"}]}, "entries[1] is 'a', the same as entries[0]"),
         ({"entries": [{"key": "a b"}]}, "entries[0]: key: 'a b'"),
         ({"entries": [{"key": "a"}], "notes": "x"}, "notes cannot be combined with entries"),
     ],
@@ -275,7 +278,10 @@ def test_new_repository_requires_further_options(
 ) -> None:
     Manager(server)
     error = server.fails(Operation, {"key": "a", **given})
-    assert (error.kind, error.message) == ("invalid", f"the repository 'a' is new: give {names}")
+    assert (error.kind, error.message) == (
+        "invalid",
+        f"the repository 'a' does not exist yet: set {names}",
+    )
 
 
 def test_password_is_sent_only_on_creation_and_on_request(server: Server) -> None:
@@ -298,7 +304,7 @@ def test_dropped_setting_is_rejected(server: Server) -> None:
     manager = Manager(server, local("a"))
     error = server.fails(Operation, {"key": "a", "settings": {"unknownSetting": 1}})
     assert error.kind == "rejected"
-    assert "did not keep settings.unknownSetting" in error.message
+    assert "did not save settings.unknownSetting" in error.message
     assert len(manager.sent) == 1
 
 
@@ -340,7 +346,7 @@ def test_collision_retries_are_limited_to_ten(server: Server) -> None:
     manager.replies = [Reply(400, {"errors": [{"status": 400, "message": MERGE}]})] * 30
     error = server.fails(Operation, {"key": "a", "notes": "x"})
     assert (error.kind, len(manager.sent)) == ("rejected", 11)
-    assert "collided with it 11 times" in error.message
+    assert "collided with other configuration changes 11 times" in error.message
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
@@ -365,8 +371,8 @@ def test_deletion_with_content_is_a_conflict(server: Server) -> None:
     manager.files = {"a": 3, "r-cache": 2}
     error = server.fails(Operation, {"key": "a", "state": "absent"})
     assert (error.kind, manager.sent) == ("conflict", [])
-    assert "it holds 3 files" in error.message
-    assert "it holds 2 files" in server.fails(Operation, {"key": "r", "state": "absent"}).message
+    assert "it contains 3 files" in error.message
+    assert "it contains 2 files" in server.fails(Operation, {"key": "r", "state": "absent"}).message
     plan, values = server.run(Operation, {"key": "a", "state": "absent", "force": True})
     assert (plan.before["files"], plan.after, values["repository"]) == (3, {}, None)
     server.run(Operation, {"key": "v", "state": "absent"})
@@ -447,7 +453,7 @@ def test_edition_without_interface_is_reported(server: Server, path: str) -> Non
     many = path.endswith("s")
     error = server.fails(Operation, {"entries": entries} if many else {"key": "a", "notes": "x"})
     assert (error.kind, len(server.asked)) == ("rejected", 1)
-    assert "this edition of the server does not offer it" in error.message
+    assert "this edition of the server does not support it" in error.message
 
 
 def test_unreadable_listed_repository_is_not_absent(server: Server) -> None:
@@ -459,7 +465,7 @@ def test_unreadable_listed_repository_is_not_absent(server: Server) -> None:
 def test_server_with_documented_interface_only_is_reported(server: Server) -> None:
     server.on["GET /api/repositories/a"] = Reply(body={"key": "a", "type": "LOCAL"})
     error = server.fails(Operation, {"key": "a", "notes": "x"})
-    assert "does not offer the interface for configurations" in error.message
+    assert "does not support the interface for repository configurations" in error.message
 
 
 # -- entries --------------------------------------------------------------------------------------

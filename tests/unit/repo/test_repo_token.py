@@ -282,7 +282,9 @@ def test_token_of_the_own_login_is_never_revoked(server: Server, access: Access)
     for number, name in enumerate(("newest", "own", "old")):
         access.add(name, days=10, age=number + 1, subject=EVE)
     assert server.run(RepoTokenOperation, {"name": "app", "revoke_older": True})[0].changed
-    assert "the token own stays, because the task is logged in with it" in server.warnings[0]
+    assert (
+        "the token own was not revoked, because the task is logged in with it" in server.warnings[0]
+    )
     assert access.ids == ["newest", "own"]
     server.run(RepoTokenOperation, {"name": "app", "state": "absent"})
     assert access.ids == ["own"]
@@ -345,7 +347,7 @@ def test_token_of_an_unusable_response_is_revoked(
 
 def test_short_lifetime_gives_a_warning(server: Server, access: Access) -> None:
     server.run(RepoTokenOperation, {"name": "app", "expires_in": "2h"})
-    assert "may not store" in server.warnings[0]
+    assert "do not store" in server.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -359,7 +361,7 @@ def test_short_lifetime_gives_a_warning(server: Server, access: Access) -> None:
         ({"name": "\ud83d"}, "name: "),
         ({"expires_in": "9999w"}, "expires_in is 9999w: write at most 36500d"),
         ({"renew_before": "9999w"}, "renew_before is 9999w: write at most 36500d"),
-        ({"scopes": ["a b"]}, "scopes: 'a b' has a blank"),
+        ({"scopes": ["a b"]}, "scopes: 'a b' contains a blank"),
         ({"scopes": ["a" * 501]}, "scopes have more than"),
         ({"token_username": "a" * 256}, "token_username has more"),
         ({"expires_in": "10d", "renew_before": "2w"}, "renew_before is 2w"),

@@ -131,7 +131,7 @@ def test_required_accounts_are_not_deleted(
     add(users, name, admin=True)
     error = server.fails(RepoUserOperation, {"name": name, **change})
     assert error.kind == "invalid"
-    assert "only with force=true" in error.message
+    assert "this requires force=true" in error.message
     assert users.writes == []
     assert server.run(RepoUserOperation, {"name": name, **change, "force": True})[0].changed
 
@@ -161,7 +161,7 @@ def test_many_users_in_one_task(server: Server, users: Directory) -> None:
     ("given", "said"),
     [
         ({"name": "new", "user_password": "x1234567"}, "email is missing"),
-        ({"name": "new", "email": "a@b.c"}, "the password is missing"),
+        ({"name": "new", "email": "a@b.c"}, "password is missing"),
     ],
 )
 def test_incomplete_new_user_is_rejected(server: Server, given: dict[str, Any], said: str) -> None:
@@ -177,14 +177,14 @@ def test_incomplete_new_user_is_rejected(server: Server, given: dict[str, Any], 
 def test_contradictory_flags_are_rejected(server: Server, users: Directory) -> None:
     add(users)
     error = server.fails(RepoUserOperation, {"name": "bob", "disable_ui_access": True})
-    assert "set profile_updatable to false, too" in error.message
+    assert "set profile_updatable to false as well" in error.message
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"name": "x", "groups_mode": "add"}, "groups is missing"),
-        ({"name": "x", "disable_ui_access": True, "admin": True}, "exclude each other"),
+        ({"name": "x", "disable_ui_access": True, "admin": True}, "are mutually exclusive"),
         ({"name": "x", "update_password": "always"}, "the password of the user is missing"),
         (
             {"name": "x", "state": "absent", "user_password": "abcdefgh"},

@@ -111,7 +111,7 @@ def test_repositories_of_modules_and_plans_are_read() -> None:
 
 def test_unknown_attribute_is_rejected() -> None:
     document = state(("artifactory_remote_npm_repository", {"key": "k", "curated": True}))
-    with pytest.raises(AnsibleFilterError, match="has the attribute curated, which is not known"):
+    with pytest.raises(AnsibleFilterError, match="has the unknown attribute curated"):
         terraform_repositories(document)
     assert terraform_repositories(document, ignore=["curated"])["repositories"]
 
@@ -122,15 +122,18 @@ def test_unknown_attribute_is_rejected() -> None:
         ("{}", "parse it with from_json"),
         ({}, "no repository of the provider"),
         (state(("artifactory_local_npm_repository", {})), "has no key"),
-        (state(("artifactory_local_npm_repository", {"key": "a b"})), "cannot be the key"),
+        (
+            state(("artifactory_local_npm_repository", {"key": "a b"})),
+            "is not a valid repository key",
+        ),
         (
             state(("artifactory_local_npm_repository", {"key": "a", "repositories": ["b"]})),
-            "belongs to a virtual repository",
+            "applies to a virtual repository",
         ),
     ],
 )
 def test_invalid_input_is_rejected(given: Any, message: str) -> None:
     with pytest.raises(AnsibleFilterError, match=message):
         terraform_repositories(given)
-    with pytest.raises(AnsibleFilterError, match="ignore is a list"):
+    with pytest.raises(AnsibleFilterError, match="ignore must be a list"):
         terraform_repositories({}, ignore="curated")

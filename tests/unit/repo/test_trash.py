@@ -66,7 +66,7 @@ def test_remaining_items_are_returned(server: Server) -> None:
     server.on[EMPTY] = Reply(202)
     _plan, values = server.run(ArtifactTrashOperation, params("empty"))
     assert values == {"children": ["s"]}
-    assert server.warnings == ["emptying the trash: it still has something of s"]
+    assert server.warnings == ["emptying the trash: it still contains items from s"]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_incomplete_listing_is_rejected_for_a_plan(server: Server) -> None:
     server.on |= {TRASH: trash("r"), QUERY: Reply(body={"results": [], "range": trimmed})}
     operation = server.operation(ArtifactTrashOperation, params("empty"))
     operation.plan()
-    with pytest.raises(ToolchainError, match="the server does not give all of it") as caught:
+    with pytest.raises(ToolchainError, match="the server truncated the result") as caught:
         operation.parts()
     assert caught.value.kind == "protocol"
 

@@ -47,7 +47,7 @@ def error_of(server: Server, reply: Reply) -> ToolchainError:
         ("Max count retention needs to be a positive number", "Max count retention needs"),
         ("<html><head><title>502 Bad Gateway</title></head></html>", "502 Bad Gateway"),
         ("[" * 100_000, "[[["),
-        (LICENCE, "this edition of the server does not offer it: This REST API"),
+        (LICENCE, "this edition of the server does not support it: This REST API"),
     ],
 )
 def test_error_text_is_extracted(server: Server, body: Any, said: str) -> None:
@@ -91,7 +91,7 @@ def test_rejected_api_key_suggests_tokens(
     with pytest.raises(ToolchainError) as caught:
         client.transport.read("reading x", "x")
     assert caught.value.kind == kind
-    assert ("give a token instead" in caught.value.message) is (kind == "auth")
+    assert ("use a token instead" in caught.value.message) is (kind == "auth")
 
 
 def test_403_without_api_key_is_permission_error(server: Server) -> None:

@@ -38,7 +38,9 @@ def exported_users(task: Task, state: ServiceState) -> list[dict[str, Any]]:
         entry = user_of(name, row, old=directory.is_old)
         found.append(entry)
         if not entry["internal_password_disabled"]:
-            state.leave_out(PASSWORD, name, "no server shows it: a new user needs one")
+            state.leave_out(
+                PASSWORD, name, "the server never returns it, but a new user requires it"
+            )
     return found
 
 
@@ -50,5 +52,5 @@ def exported_permissions(task: Task, state: ServiceState) -> list[dict[str, Any]
         if resources:
             found.append({"name": name, "resources": resources})
         else:
-            state.leave_out("permission", name, "it has none of the resources that are managed")
+            state.leave_out("permission", name, "it has no managed resources")
     return found

@@ -21,4 +21,4 @@ def merged(held: Iterable[str], names: Iterable[str], mode: str) -> list[str]:
 def require_mode(option: str, value: Any, mode: str) -> None:
     """Raise `invalid` for a mode without a list."""
     if value is None and mode != "exact":
-        raise invalid(f"{option}_mode is '{mode}', but {option} is missing: name them")
+        raise invalid(f"{option}_mode is '{mode}', but {option} is missing: list them")

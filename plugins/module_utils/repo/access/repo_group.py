@@ -67,7 +67,7 @@ class Groups(EntryKind[RepoGroupEntry]):
 
     def name(self, entry: RepoGroupEntry) -> str:
         if not entry.name:
-            raise invalid("name is missing: give the name of the group")
+            raise invalid("name is missing: set the name of the group")
         require_mode("members", entry.members, entry.members_mode)
         if entry.state == "absent":
             options = without_none(vars(entry), _OLD)
@@ -119,8 +119,8 @@ class Groups(EntryKind[RepoGroupEntry]):
         realm = (current or {}).get("realm", "")
         if held != set(members) and realm.lower() not in _OWN_REALMS:
             raise invalid(
-                f"the members of the group '{name}' come from the realm '{realm}':"
-                " leave members out, and change them there"
+                f"the members of the group '{name}' come from the realm '{realm}': omit members,"
+                " and change them there"
             )
         new = [member for member in members if member not in held]
         self._users.require_known("members", new)
@@ -170,7 +170,7 @@ class Groups(EntryKind[RepoGroupEntry]):
         lost = [change.field for change in plan(stored, fields, _COMPARISONS).changes]
         raise ToolchainError(
             "rejected",
-            f"the group '{name}': the server does not keep {', '.join(lost)}",
+            f"the group '{name}': the server did not save {', '.join(lost)}",
             result={"changed": True},
         )
 

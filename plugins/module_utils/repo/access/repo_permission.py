@@ -67,11 +67,11 @@ class RepoPermissionEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if not self.name:
-            raise invalid("name is missing: give the name of the permission")
+            raise invalid("name is missing: set the name of the permission")
         if self.state == "absent" and self.resources is not None:
-            raise invalid("resources have no meaning with state 'absent': leave them out")
+            raise invalid("resources cannot be combined with state 'absent': omit them")
         if self.mode != "exact" and not self.managed():
-            raise invalid(f"mode is '{self.mode}', but resources are missing: name them")
+            raise invalid(f"mode is '{self.mode}', but resources are missing: list them")
         for name, one in self.managed().items():
             for kind in ("users", "groups"):
                 for who, actions in (one[kind] or {}).items():
@@ -84,14 +84,12 @@ class RepoPermissionEntry:
 
 def _require_actions(place: str, actions: Any, mode: str) -> None:
     if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
-        raise invalid(f"{place} is not a list of actions: write [read, write]")
+        raise invalid(f"{place} is not a list of actions: write it as [read, write]")
     if not actions and mode != "exact":
-        raise invalid(f"{place} is empty: name the actions")
+        raise invalid(f"{place} is empty: list the actions")
     for action in actions:
         if action.lower() not in ACTIONS:
-            raise invalid(
-                f"{place}: '{action}' is not an action: write one of {', '.join(ACTIONS)}"
-            )
+            raise invalid(f"{place}: '{action}' is not an action: use one of {', '.join(ACTIONS)}")
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,7 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
         wanted = self._wanted(name, current or {}, entry)
         if not wanted:
             raise invalid(
-                f"the permission '{name}' would have no resources: give targets, or state=absent"
+                f"the permission '{name}' would have no resources: set targets, or state=absent"
             )
         self._store.require_storable(wanted)
         before = None if current is None else {"name": name, **current}
@@ -151,7 +149,9 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
             if after is None:
                 continue
             if not after["targets"]:
-                raise invalid(f"resources.{resource}.targets of '{name}' would be empty: name one")
+                raise invalid(
+                    f"resources.{resource}.targets of '{name}' would be empty: list at least one"
+                )
             if before is not None:
                 after = self._with_listed(before, after)
             self._require_known(resource, before, after)
@@ -202,7 +202,7 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
         if lost and not self._only_listed(stored, wanted, lost):
             raise ToolchainError(
                 "rejected",
-                f"the permission '{name}': the server does not keep {', '.join(lost)}",
+                f"the permission '{name}': the server did not save {', '.join(lost)}",
                 result={"changed": True},
             )
         return {"permission": {"name": name, "resources": stored}}

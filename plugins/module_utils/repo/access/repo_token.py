@@ -37,9 +37,11 @@ class RepoTokenOptions(TokenOptions):
         super().require_sense()
         for scope in self.scopes or ():
             if re.search(r"\s", scope):
-                raise invalid(f"scopes: '{scope}' has a blank: write each scope as an entry")
+                raise invalid(
+                    f"scopes: '{scope}' contains a blank: write each scope as a separate entry"
+                )
         if len(" ".join(self.scopes or ())) > _LONGEST_SCOPES:
-            raise invalid(f"scopes have more than {_LONGEST_SCOPES} characters together")
+            raise invalid(f"scopes have more than {_LONGEST_SCOPES} characters in total")
         if len(self.token_username or "") > _LONGEST_USER:
             raise invalid(f"token_username has more than {_LONGEST_USER} characters")
 
@@ -83,8 +85,8 @@ class RepoTokenOperation(TokenOperation):
         options = self._options
         if options.lifetime and options.lifetime < _THRESHOLD:
             self._task.warn(
-                f"expires_in is {options.expires_in}: a server may not store a token that"
-                " lives shorter than three hours; it is then not found again and cannot be revoked"
+                f"expires_in is {options.expires_in}: some servers do not store tokens that are"
+                " valid for less than three hours; such a token cannot be found or revoked later"
             )
         plan = super().plan()
         if plan.action == "create" and plan.data.held and not self._user:

@@ -55,7 +55,7 @@ class RepoUserEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if not self.name:
-            raise invalid("name is missing: give the name of the user")
+            raise invalid("name is missing: set the name of the user")
         require_mode("groups", self.groups, self.groups_mode)
         if self.state == "absent":
             options = without_none(vars(self), ("password", *_OLD))
@@ -63,7 +63,9 @@ class RepoUserEntry:
                 raise invalid(f"{next(iter(options))} cannot be combined with state 'absent'")
         for flag in ("admin", "profile_updatable"):
             if self.disable_ui_access and getattr(self, flag):
-                raise invalid(f"disable_ui_access and {flag} exclude each other: give one of them")
+                raise invalid(
+                    f"disable_ui_access and {flag} are mutually exclusive: set only one of them"
+                )
         if self.update_password == "always" and self.password is None and self.state == "present":
             raise invalid("update_password is 'always', but the password of the user is missing")
 
@@ -141,8 +143,8 @@ class _Users(EntryKind[RepoUserEntry]):
             blocking = [flag for flag in ("admin", "profile_updatable") if after[flag]]
             if blocking and any(change.field in (*_FLAGS,) for change in found.changes):
                 raise invalid(
-                    f"the user '{name}' cannot have both disable_ui_access and {blocking[0]}:"
-                    f" set {blocking[0]} to false, too"
+                    f"the user '{name}' cannot have both disable_ui_access and {blocking[0]}: set"
+                    f" {blocking[0]} to false as well"
                 )
         for change in found.changes if found.action == "update" else ():
             if change.field in _LOCKING and change.after is _LOCKING[change.field]:
@@ -152,9 +154,9 @@ class _Users(EntryKind[RepoUserEntry]):
         """Raise `invalid` if a built-in account, or the account of the task, would be lost."""
         if entry.force:
             return
-        whose = "a built-in account" if name in _BUILT_IN else "the account of this task"
+        whose = "a built-in account" if name in _BUILT_IN else "the task's account"
         if name in _BUILT_IN or name == own_account(self._task):
-            raise invalid(f"the user '{name}' is {whose} and {what}: only with force=true")
+            raise invalid(f"the user '{name}' is {whose} and {what}: this requires force=true")
 
     def write(self, entry: RepoUserEntry, plan: Plan) -> Mapping[str, Any]:
         name = self.name(entry)
@@ -218,7 +220,7 @@ class _Users(EntryKind[RepoUserEntry]):
         lost = [change.field for change in plan(stored, fields, _COMPARISONS).changes]
         raise ToolchainError(
             "rejected",
-            f"the user '{name}': the server does not keep {', '.join(lost)}",
+            f"the user '{name}': the server did not save {', '.join(lost)}",
             result={"changed": True},
         )
 
@@ -234,10 +236,10 @@ def user_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
 def _require_complete(entry: RepoUserEntry, name: str) -> None:
     """Raise `invalid` for a new user that the server would not accept."""
     if not entry.email:
-        raise invalid(f"the user '{name}' is new, but email is missing")
+        raise invalid(f"the user '{name}' does not exist yet, and email is missing")
     if entry.password is None and not entry.internal_password_disabled:
         raise invalid(
-            f"the user '{name}' is new, but the password is missing: give it, or set"
+            f"the user '{name}' does not exist yet, and password is missing: set it, or set"
             " internal_password_disabled"
         )
 

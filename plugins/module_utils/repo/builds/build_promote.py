@@ -139,7 +139,7 @@ class BuildPromoteOperation:
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
-            self._task.warn(f"the repository '{target}' cannot be read: {error}")
+            self._task.warn(f"cannot read the repository '{target}': {error}")
             return target, error
 
     def _is_passed(self, current: BuildSnapshot) -> bool:
@@ -163,9 +163,9 @@ class BuildPromoteOperation:
         missing = self._missing_files(current)
         if missing:
             self._task.warn(
-                f"{self._label} was promoted to '{self._options.status}' before, and stays as it"
-                f" is, but '{current.target}' does not hold {shorten(', '.join(missing), 300)}:"
-                " force promotes it again, followed_by names later promotions that move its files"
+                f"{self._label} was promoted to '{self._options.status}' before and is unchanged,"
+                f" but '{current.target}' lacks {shorten(', '.join(missing), 300)}: force promotes"
+                " it again; followed_by lists later promotions that move its files"
             )
 
     def _equals(self, recorded: Promotion, wanted: Promotion) -> bool:
@@ -230,9 +230,9 @@ class BuildPromoteOperation:
         if not self._options.copy:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} is promoted, but '{current.target}' does not hold the content of"
-                f" {shorten(', '.join(missing), 400)}: deploy these files there, or promote again"
-                " with copy: true",
+                f"{self._label} is promoted, but '{current.target}' does not contain the content"
+                f" of {shorten(', '.join(missing), 400)}: deploy these files there, or promote the"
+                " build again with copy: true",
             )
 
     def _body(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class BuildPromoteOperation:
             validate=refuse_page,
         )
         if not self._client.rehearses_promotions() and self._read(known).is_newer_than(known):
-            error = response.error("failed", "the server ignored the dry run and has promoted")
+            error = response.error("failed", "the server ignored the dry run and promoted it")
             error.result["changed"] = True
             raise error
         return response
@@ -391,7 +391,7 @@ class BuildPromoteOperation:
         if missing:
             raise failure_of(
                 response,
-                f"the server reported success, but '{current.target}' still does not hold the"
+                f"the server reported success, but '{current.target}' still does not contain the"
                 f" content of {shorten(', '.join(missing), 400)}",
                 messages,
             )

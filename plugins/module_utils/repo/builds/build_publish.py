@@ -93,7 +93,7 @@ class BuildPublishOperation:
 
     def __init__(self, task: Task, options: BuildPublishOptions) -> None:
         if options.parallel < 1:
-            raise invalid("parallel: at least one request at a time is needed")
+            raise invalid("parallel must be at least 1")
         _check_names(options)
         self._task, self._options = task, options
         self._name, self._number = options.build_name, options.build_number
@@ -151,22 +151,22 @@ class BuildPublishOperation:
         if "started" in differences:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} exists and began at {there.get('started')}: one that begins at"
-                " another time would be a second record of this number; leave started out, or"
-                " delete the record first (build_record)",
+                f"{self._label} already exists with the start time {there.get('started')}: a"
+                " different start time would create a second record with this number; omit"
+                " started, or delete the record first (build_record)",
             )
         if not self._options.replace:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} exists with other content (it lacks: {lacks}); replace: true"
-                " replaces it and keeps its promotions",
+                f"{self._label} already exists with different content (it lacks: {lacks});"
+                " replace: true replaces it and keeps its promotions",
             )
         history = promotions(there)
         if history:
             newest = history[-1]
             place = f"promoted to '{newest.repository}'" if newest.repository else "promoted"
             self._task.warn(
-                f"{self._label} is {place} with the status '{newest.status}', and its record is"
+                f"{self._label} is {place} with the status '{newest.status}', and its record was"
                 " replaced: promote it again, so that the target gets the new files"
             )
 
@@ -246,7 +246,7 @@ class BuildPublishOperation:
             if error.kind != "not_found":
                 raise
             # server fact [repo-29]: the record may appear with a delay
-            self._task.warn(f"{what}: the server took it, but does not show it yet")
+            self._task.warn(f"{what}: the server accepted the record, but does not return it yet")
             return data.record
         lost = data.publication.differences(found)
         if lost:
@@ -280,9 +280,13 @@ def _check_names(options: BuildPublishOptions) -> None:
     for option in ("build_name", "build_number"):
         value = getattr(options, option)
         if value != value.strip() or value in (".", ".."):
-            raise invalid(f"{option} is '{value}': write it without blanks around it, and no '..'")
+            raise invalid(
+                f"{option} is '{value}', but must not have leading or trailing blanks, or '..'"
+            )
         if has_wildcards(value):
-            raise invalid(f"{option} is '{value}', which has wildcards, but names one build")
+            raise invalid(
+                f"{option} is '{value}', which contains wildcards, but must name a single build"
+            )
 
 
 def _publication(options: BuildPublishOptions) -> Publication:
@@ -291,11 +295,11 @@ def _publication(options: BuildPublishOptions) -> Publication:
         started = moment_of(options.started)
         if started is None or options.started.isdecimal():
             raise invalid(
-                f"started is '{options.started}': write the time as 2026-01-02T03:04:05.678Z"
+                f"started is '{options.started}', but must have the format 2026-01-02T03:04:05.678Z"
             )
     url = None if options.ci_url is None else _public("ci_url", options.ci_url)
     if url is not None and _WEB.match(url) is None:
-        raise invalid(f"ci_url is '{url}': an address begins with http:// or https://")
+        raise invalid(f"ci_url is '{url}', but must begin with http:// or https://")
     properties = None if options.properties is None else _texts("properties", options.properties)
     return Publication(
         options.build_name,
@@ -316,12 +320,14 @@ def _source(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Validate an entry of `vcs`: Ansible does not, because it allows no suboption `message`."""
     unknown = sorted(str(name) for name in entry if name not in _OF_SOURCE)
     if unknown:
-        raise invalid(f"{place}.{unknown[0]} is not known: an entry has {', '.join(_OF_SOURCE)}")
+        raise invalid(
+            f"{place}.{unknown[0]} is unknown: the keys of an entry are {', '.join(_OF_SOURCE)}"
+        )
     wrong = next((name for name, value in entry.items() if isinstance(value, (dict, list))), None)
     if wrong is not None:
-        raise invalid(f"{place}.{wrong} is not a string: write a string")
+        raise invalid(f"{place}.{wrong} must be a string")
     if not entry.get("url"):
-        raise invalid(f"{place}.url is missing: give the address of the sources")
+        raise invalid(f"{place}.url is missing: set it to the address of the source code")
     texts = {name: str(value) for name, value in entry.items() if value is not None}
     return {**texts, "url": _public(f"{place}.url", texts["url"])}
 
@@ -334,7 +340,7 @@ def _public(place: str, url: str) -> str:
     begin, end = misplaced_user_info(clean)
     if "://" in clean and end > begin:
         raise invalid(
-            f"{place} is {clean_url(url)}: the part before the @ cannot be parsed; leave it out"
+            f"{place} is {clean_url(url)}: the part before the @ cannot be parsed; remove it"
         )
     return clean
 
@@ -346,8 +352,8 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
     wrong = next((pattern for pattern in excluded if "[" in pattern), None)
     if wrong is not None:
         raise invalid(
-            f"environment_exclude: '{wrong}' has a bracket, which no variable has in its name: only"
-            " * and ? are wildcards"
+            f"environment_exclude: '{wrong}' contains a bracket, but names of variables have no"
+            " brackets: the only wildcards are * and ?"
         )
     left_out = [matcher(pattern.lower()) for pattern in excluded]
     secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
@@ -366,7 +372,7 @@ def _texts(option: str, values: Mapping[str, Any]) -> dict[str, str]:
     per name.
     """
     if any(not str(name).strip() for name in values):
-        raise invalid(f"{option} has an empty name: give one, or leave the entry out")
+        raise invalid(f"{option} has an empty name: set it, or remove the entry")
     return {
         str(name): ",".join(value) if isinstance(value, list) else str(value)
         for name, value in values.items()

@@ -42,7 +42,7 @@ class BuildRecordOperation:
         self._name, self._options = options.build_name, options
         self._wanted = list(dict.fromkeys(options.build_numbers))
         if not self._wanted:
-            raise invalid("build_numbers must name at least one build")
+            raise invalid("build_numbers must list at least one build")
         self._client, self._warn = RepoClient(task), task.warn
 
     def plan(self) -> Plan:
@@ -67,8 +67,8 @@ class BuildRecordOperation:
         for number in self._wanted:
             if "*" in number and number not in present:
                 raise invalid(
-                    f"build_numbers: '{number}' is a pattern, but builds are named one by one;"
-                    " build_retention discards old ones"
+                    f"build_numbers: '{number}' is a pattern, but each build must be listed by its"
+                    " number; use build_retention to discard old builds"
                 )
 
     def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
@@ -82,8 +82,8 @@ class BuildRecordOperation:
             others = [part for part in parts if part in present and part not in leaving]
             if others:
                 raise invalid(
-                    f"the server may read '{number}' as the builds {' and '.join(parts)}, of which "
-                    f"'{others[0]}' is not to be deleted: dialect=jfrog sends such a number safely"
+                    f"the server may read '{number}' as the builds {' and '.join(parts)}, but"
+                    f" '{others[0]}' must not be deleted: dialect=jfrog sends such a number safely"
                 )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:

@@ -62,7 +62,7 @@ class BuildRetentionOperation:
         self._name, self._count = options.build_name, options.count
         if self._count is not None and self._count < 1:
             raise invalid(
-                f"count must be 1 or more, not {self._count}: without it builds are kept by age"
+                f"count must be 1 or more, not {self._count}: omit it to keep builds by age only"
             )
         self._keep = set(options.keep or ())
         self._age = None if options.max_age is None else age_of("max_age", options.max_age)
@@ -135,8 +135,8 @@ class BuildRetentionOperation:
         if missing:
             raise ToolchainError(
                 "not_found",
-                f"keep: '{self._name}' has no build {', '.join(f'#{each}' for each in missing)}, so"
-                f" that nothing is discarded; its newest builds are {', '.join(numbers[:5])}",
+                f"keep: '{self._name}' has no build {', '.join(f'#{each}' for each in missing)},"
+                f" so nothing was discarded; its newest builds are {', '.join(numbers[:5])}",
             )
 
     def _oldest(self, now: datetime | None) -> datetime | None:
@@ -144,7 +144,9 @@ class BuildRetentionOperation:
         if self._age is None:
             return self._date
         if now is None:
-            self._warn("the server does not report its time: max_age uses the local clock")
+            self._warn(
+                "the server does not report its time, so max_age is based on the local clock"
+            )
         return (now or datetime.now(timezone.utc)) - self._age
 
     def _expired(self, listed: BuildList) -> list[BuildRun]:
@@ -243,7 +245,9 @@ class BuildRetentionOperation:
                 "the login may lack the permission to delete builds",
                 result=result,
             )
-        self._warn(f"{message}: the server keeps those that were promoted or may not be deleted")
+        self._warn(
+            f"{message}: the server keeps builds that were promoted or that the login cannot delete"
+        )
         return result
 
     def _outcome(self, present: Sequence[BuildRun]) -> dict[str, Any]:
@@ -281,7 +285,7 @@ def _date(text: str | None) -> datetime | None:
     moment = moment_of(text) or moment_of(f"{text}T00:00:00")
     if moment is None:
         raise invalid(
-            f"minimum_build_date: '{text}' is neither a date, as 2026-01-31 or "
-            "2026-01-31T12:00:00Z, nor a number of milliseconds"
+            f"minimum_build_date: '{text}' is neither a date such as 2026-01-31 or"
+            " 2026-01-31T12:00:00Z, nor a number of milliseconds"
         )
     return moment.astimezone(timezone.utc)

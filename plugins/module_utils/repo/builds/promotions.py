@@ -126,8 +126,8 @@ def stages_of(
             name, number, _project = build
             raise invalid(
                 f"followed_by[{place}] gives the build '{name}' #{number} the status"
-                f" '{stage.status}' again, so that its record cannot distinguish the two: leave"
-                " one out, or give them different statuses"
+                f" '{stage.status}' again, so its record cannot distinguish the two: remove one of"
+                " them, or use different statuses"
             )
         stages.append(stage)
     return stages[1:]

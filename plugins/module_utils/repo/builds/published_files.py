@@ -105,7 +105,7 @@ def known_keys(
     checked = check_options(spec, known, Place(place))
     for name, option in spec.items():
         if option.get("required") and checked.get(name) is None:
-            raise invalid(f"{place}.{name} is missing: give it")
+            raise invalid(f"{place}.{name} is missing: set it")
     return parse(options, checked), further
 
 
@@ -136,23 +136,25 @@ def _file(place: str, entry: PublishedFileOptions) -> PublishedFile:
     }
     scopes = (entry.scopes or ()) if isinstance(entry, UsedFileOptions) else ()
     if entry.action in _GONE:
-        raise invalid(f"{place}.action is '{entry.action}': a build has no files that are gone")
+        raise invalid(f"{place}.action is '{entry.action}': a build cannot contain deleted files")
     if entry.repo is not None and entry.path is not None:
         path = join(*segments(entry.path))
         name = entry.name or path.rpartition("/")[2]
         repo = repository_key(f"{place}.repo", entry.repo)
         return PublishedFile(place, name, entry.type, digests, repo, path, scopes)
     if entry.repo is not None or entry.path is not None:
-        raise invalid(f"{place} has only one of repo and path: give both")
+        raise invalid(f"{place} has only one of repo and path: set both")
     if entry.name is None or not digests:
-        raise invalid(f"{place} names no file: give repo and path, or name with sha1 or sha256")
+        raise invalid(
+            f"{place} does not identify a file: set repo and path, or set name with sha1 or sha256"
+        )
     return PublishedFile(place, entry.name, entry.type, digests, scopes=scopes)
 
 
 def _digest(place: str, value: str) -> str:
     digits = _DIGITS[place.rpartition(".")[2]]
     if re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value) is None:
-        raise invalid(f"{place} is '{value}': {digits} hexadecimal digits are wanted")
+        raise invalid(f"{place} is '{value}', but must be {digits} hexadecimal digits")
     return value.lower()
 
 
@@ -210,8 +212,8 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
     if not reported:
         raise ToolchainError(
             "rejected",
-            f"nothing was published: the server reports no digests of '{file.item}' ({file.place}):"
-            " it is a folder, or the dialect is wrong",
+            f"nothing was published: the server reports no digests for '{file.item}'"
+            f" ({file.place}): it is a folder, or the dialect is wrong",
         )
     for name, value in file.digests.items():
         if reported.get(name, value) != value:

@@ -62,7 +62,7 @@ def modules_of(entries: Sequence[Mapping[str, Any]], task: Task) -> list[BuildMo
         place = f"modules[{number}]"
         module, further = known_keys(place, PublishedModuleOptions, entry)
         if module.id in found:
-            raise invalid(f"{place}.id is '{module.id}', as that of a module before it")
+            raise invalid(f"{place}.id is '{module.id}', the same as that of an earlier module")
         found[module.id] = BuildModule(
             module.id,
             module.type or "generic",
@@ -80,7 +80,7 @@ def _require_files(modules: Sequence[BuildModule], task: Task) -> None:
     """
     empty = [number for number, module in enumerate(modules) if not module.files]
     for number in empty:
-        message = f"modules[{number}] names no file, so that nothing of it can be promoted"
+        message = f"modules[{number}] lists no file, so nothing of it can be promoted"
         if len(empty) == len(modules):
-            raise invalid(f"{message}; give artifacts or dependencies")
+            raise invalid(f"{message}; set artifacts or dependencies")
         task.warn(message)

@@ -26,7 +26,7 @@ def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
     error.
     """
     if error.kind == "not_found" and project is None:
-        error.with_hint("a build of a project is found with the option project only")
+        error.with_hint("builds of a project are only found if the option project is set")
     elif error.kind == "not_found":
         error.with_hint(f"project is '{project}'")
     return error
@@ -81,7 +81,7 @@ def read_record(
             response = client.transport.read(what, path, query=query)
     except ToolchainError as error:
         if error.status == 400 and "%2F" in path:
-            error.with_hint("the server may refuse an encoded slash in addresses")
+            error.with_hint("the server may reject an encoded slash in addresses")
         raise name_projects(error, project) from None
     client.require_projects(project)
     record = object_of(response, "a build record").get("buildInfo")

@@ -59,7 +59,9 @@ def origin(task: Task, term: str, project: str | None = None) -> Origin:
 def _kind(client: RepoClient, term: str) -> tuple[str, str]:
     prefixed = _PREFIX.fullmatch(term)
     if prefixed and not prefixed[2].strip():
-        raise invalid(f"'{term}' names nothing: write {prefixed[1]}:{_FORMS[prefixed[1]]}")
+        raise invalid(
+            f"'{term}' does not name an object: write {prefixed[1]}:{_FORMS[prefixed[1]]}"
+        )
     if prefixed:
         return prefixed[1], prefixed[2]
     if ":" in term:
@@ -76,7 +78,9 @@ def _kind(client: RepoClient, term: str) -> tuple[str, str]:
 def _build_of_term(client: RepoClient, term: str, project: str | None) -> dict[str, Any]:
     name, _slash, number = term.rpartition("/")
     if not name.strip() or not number.strip():
-        raise invalid(f"'{term}' names no build: write {_FORMS['build']}, as nightly/104")
+        raise invalid(
+            f"'{term}' does not name a build: write {_FORMS['build']}, such as nightly/104"
+        )
     return _record(client, name, number, project)
 
 
@@ -98,7 +102,7 @@ def _artifact(client: RepoClient, term: str) -> dict[str, Any]:
 def _image(client: RepoClient, term: str) -> dict[str, Any]:
     image = image_of("the term", term, None)
     if image.tag is None and image.digest is None:
-        raise invalid(f"'{term}' names no tag: write {FORM}")
+        raise invalid(f"'{term}' does not name a tag: write {FORM}")
     paths = [join(image.name, image.tag, manifest) for manifest in _MANIFESTS if image.tag]
     for path in paths or _with_digest(client, image):
         found = _item(client, image.repo, path)
@@ -149,13 +153,13 @@ def _build_of_item(
         return None
     item = f"{artifact['repo']}/{artifact['path']}"
     if len(names) > 1 or len(numbers) > 1:
-        client.warn(f"'{item}' names several builds; the last one is followed")
+        client.warn(f"'{item}' names several builds; the last one is used")
     try:
         return _record(client, names[-1], numbers[-1], project)
     except ToolchainError as error:
         if error.kind != "not_found":
             raise
-        where = f"in the project '{project}'" if project else "outside projects: give project"
+        where = f"in the project '{project}'" if project else "outside projects: set project"
         label = f"the build '{names[-1]}' #{numbers[-1]}"
-        client.warn(f"'{item}' is of {label}, which has no record {where}")
+        client.warn(f"'{item}' belongs to {label}, which has no record {where}")
         return None

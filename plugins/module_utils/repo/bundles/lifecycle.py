@@ -112,8 +112,8 @@ def check_names(options: BundleOptions) -> None:
 def require_name(option: str, value: str, longest: int) -> None:
     if _NAME.fullmatch(value) is None or len(value) > longest:
         raise invalid(
-            f"{option} is '{value}': write at most {longest} letters, digits, '_', '.' and '-',"
-            " not beginning with '.' or '-'"
+            f"{option} is '{value}', but must have at most {longest} letters, digits, '_', '.' and"
+            " '-', and not begin with '.' or '-'"
         )
 
 
@@ -222,7 +222,7 @@ class Bundle:
         if found is None:
             raise ToolchainError("not_found", f"there is no {self.label.removeprefix('the ')}")
         if found.failed:
-            raise ToolchainError("failed", f"{self.label} is not complete: {found.reported}")
+            raise ToolchainError("failed", f"{self.label} is incomplete: {found.reported}")
         if not found.running and found.status != COMPLETED:
             raise ToolchainError("conflict", f"{self.label} has the status {found.reported}")
 
@@ -289,6 +289,6 @@ def pages(
             return found
         if ended:
             raise ToolchainError(
-                "protocol", f"{what}: the server announces {count} entries and sends {len(found)}"
+                "protocol", f"{what}: the server announced {count} entries, but sent {len(found)}"
             )
     raise ToolchainError("protocol", f"{what}: the list has more than {_MAX_PAGES} pages")

@@ -88,9 +88,9 @@ class ReleaseBundleOperation:
     def _conflict(self, differences: Sequence[str]) -> ToolchainError:
         return ToolchainError(
             "conflict",
-            f"{self._bundle.label} exists with other content:"
-            f" {shorten('; '.join(differences), 600)}; give another version, or replace: true,"
-            " which deletes and creates it",
+            f"{self._bundle.label} already exists with different content:"
+            f" {shorten('; '.join(differences), 600)}; use another version, or replace: true,"
+            " which deletes and recreates it",
         )
 
     def _repair(self, found: Progress, sources: Sources) -> Plan:
@@ -103,8 +103,8 @@ class ReleaseBundleOperation:
             kind: Literal["failed", "conflict"] = "failed" if found.failed else "conflict"
             raise ToolchainError(
                 kind,
-                f"{self._bundle.label} is not complete, the server reports {found.reported};"
-                " replace: true deletes and creates it",
+                f"{self._bundle.label} is incomplete, the server reports {found.reported};"
+                " replace: true deletes and recreates it",
             )
         return self._creation({"status": found.status}, sources.content())
 

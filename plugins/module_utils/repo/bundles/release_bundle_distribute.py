@@ -165,7 +165,7 @@ class ReleaseBundleDistributeOperation:
             return tracker
         if not new and not was_sent():
             raise ToolchainError(
-                "failed", f"{self._doing}: the server reported success, but has no tracker of it"
+                "failed", f"{self._doing}: the server reported success, but lists no tracker for it"
             )
         return new[-1]
 

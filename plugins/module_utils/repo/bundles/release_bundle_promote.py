@@ -155,7 +155,7 @@ class ReleaseBundlePromoteOperation:
         millis = self._new(known) if millis is None else millis
         if millis is None:
             raise ToolchainError(
-                "failed", f"{self._doing}: the server reported success, but records no promotion"
+                "failed", f"{self._doing}: the server reported success, but recorded no promotion"
             )
         return millis
 
@@ -182,7 +182,7 @@ class ReleaseBundlePromoteOperation:
                     **promotion.as_dict(),
                     "included_repositories": promotion.included or included or [],
                 }
-        raise ToolchainError("failed", f"{self._doing}: its record is gone")
+        raise ToolchainError("failed", f"{self._doing}: its record no longer exists")
 
 
 def _millis_in(response: Response) -> int | None:

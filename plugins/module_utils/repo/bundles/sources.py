@@ -83,7 +83,7 @@ class BundleContent:
             f"it lacks {label}" for sha256, label in self.wanted.items() if sha256 not in there
         ]
         more = [
-            f"it has {one.get('path')} too"
+            f"it also has {one.get('path')}"
             for sha256, one in there.items()
             if self.exact and sha256 not in self.wanted
         ]
@@ -214,7 +214,7 @@ class Sources:
             if error.kind != "not_found" or not exists:
                 raise
             self._task.warn(
-                f"{label} has no record any more: {self._bundle.label} is not compared with it"
+                f"{label} no longer has a record: {self._bundle.label} is not compared with it"
             )
             found.exact = False
             return
@@ -258,13 +258,13 @@ class Sources:
 def _check(options: BundleSourcesOptions) -> None:
     """Raise `invalid` for sources that cannot be read, before the first request."""
     if not any((options.builds, options.artifacts, options.aql, options.bundles)):
-        raise invalid("sources: give at least one of builds, artifacts, aql and bundles")
+        raise invalid("sources: set at least one of builds, artifacts, aql and bundles")
     for number, one in enumerate(options.artifacts or ()):
         place = f"sources.artifacts[{number}]"
         repository_key(f"{place}.repo", one.repo)
         refuse_glob(one.path)
         if not segments(one.path):
-            raise invalid(f"{place}.path is '{one.path}': name a file")
+            raise invalid(f"{place}.path is '{one.path}', but must name a file")
     for number, build in enumerate(options.builds or ()):
         for name in ("project", "build_repository"):
             if (value := getattr(build, name)) is not None:

@@ -168,7 +168,7 @@ def _config(response: Response) -> Config:
         raise unexpected_body(response, "a repository")
     if "rclass" not in found:
         raise response.error(
-            "rejected", "the server does not offer the interface for configurations of repositories"
+            "rejected", "the server does not support the interface for repository configurations"
         )
     return found
 
@@ -178,8 +178,8 @@ def require_whole(key: str, config: Config) -> None:
     if _OF_ADMINISTRATORS not in config:
         raise ToolchainError(
             "permission",
-            f"the account sees only a part of the repository '{key}': the configuration of"
-            " repositories needs an administrator",
+            f"the account sees only a part of the configuration of the repository '{key}':"
+            " managing repositories requires an administrator",
         )
 
 

@@ -70,8 +70,8 @@ class RepositoryEntry:
         """Raise `invalid` for contradictory options."""
         if _BAD_KEY.search(self.key) or len(self.key) > _LONGEST_KEY or self.key in (".", ".."):
             raise invalid(
-                f"key: '{self.key}' cannot be the key of a repository: write at most"
-                f' {_LONGEST_KEY} characters, without blanks and /\\:|?*"<>'
+                f"key: '{self.key}' is not a valid repository key: use at most {_LONGEST_KEY}"
+                ' characters, without blanks and /\\:|?*"<>'
             )
         if self.state == "absent":
             for option in self.options():
@@ -93,8 +93,8 @@ class RepositoryEntry:
         for option, wanted in _CLASS_OF.items():
             if getattr(self, option) is not None and wanted != rclass:
                 raise invalid(
-                    f"{option} belongs to a {wanted} repository, but '{self.key}' is {rclass}:"
-                    " leave it out"
+                    f"{option} applies to a {wanted} repository, but '{self.key}' is {rclass}:"
+                    " omit it"
                 )
 
     def require_creation(self) -> None:
@@ -103,7 +103,7 @@ class RepositoryEntry:
         missing = [name for name in needed if getattr(self, name) is None]
         if missing:
             shown = " and ".join("remote_url" if name == "url" else name for name in missing)
-            raise invalid(f"the repository '{self.key}' is new: give {shown}")
+            raise invalid(f"the repository '{self.key}' does not exist yet: set {shown}")
 
     def require_same(self, config: Mapping[str, Any]) -> None:
         """Raise `conflict` if the repository has another class or package type."""
@@ -112,8 +112,8 @@ class RepositoryEntry:
             if wanted is not None and canonical(wanted) != canonical(there):
                 raise ToolchainError(
                     "conflict",
-                    f"the repository '{self.key}' has the {option} '{there}', not '{wanted}': a"
-                    " server cannot change it; use another key, or delete the repository first",
+                    f"the repository '{self.key}' has the {option} '{there}', not '{wanted}': this"
+                    " cannot be changed; use another key, or delete the repository first",
                 )
 
 

@@ -74,7 +74,7 @@ def _entry(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
         if _is_same(name, value, config):
             entry[name] = value
         else:
-            state.leave_out("field", f"{key}: {options[name]}", "it has an unknown form")
+            state.leave_out("field", f"{key}: {options[name]}", "it has an unknown format")
     settings = _settings(key, config, state)
     return {**entry, "settings": settings} if settings else entry
 
@@ -99,7 +99,7 @@ def _unexportable(name: str, value: Any, config: Config) -> str:
         checked = checked_settings({name: value}).get(name)
     except ToolchainError as error:
         return error.message
-    return "" if _is_same(settings_name(name), checked, config) else "it has an unknown form"
+    return "" if _is_same(settings_name(name), checked, config) else "it has an unknown format"
 
 
 def _is_same(name: str, value: Any, config: Config) -> bool:

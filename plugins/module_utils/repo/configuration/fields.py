@@ -94,12 +94,14 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         option = _OPTION_OF.get(str(name))
         if option is not None:
             prefix = "remote_" if option in _PREFIXED else ""
-            raise invalid(f"settings.{name}: use the option {prefix}{option}")
+            raise invalid(f"settings.{name}: use the option {prefix}{option} instead")
     known = {name: settings[name] for name in settings if name in _TABLE}
     found = {**settings, **check_options(_TABLE, known, Place("settings"))}
     for name, choices in _CHOICES.items():
         if found.get(name) is not None and found[name] not in choices:
-            raise invalid(f"settings.{name} is '{found[name]}': write one of {', '.join(choices)}")
+            raise invalid(
+                f"settings.{name} is '{found[name]}', but must be one of {', '.join(choices)}"
+            )
     return {name: value for name, value in found.items() if value is not None}
 
 

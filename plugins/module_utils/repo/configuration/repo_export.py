@@ -14,7 +14,9 @@ from ...core.module.task import Task
 from ..access.exported_access import exported_groups, exported_permissions, exported_users
 from .exported_repositories import exported_repositories
 
-_NOT_EXPORTED = ("No server stores rules of cleanup, retention and trash: write them by hand.",)
+_NOT_EXPORTED = (
+    "The server does not store rules for cleanup, retention and trash: write them by hand.",
+)
 #: A kind of objects: returns its entries, and adds to the state what cannot be exported.
 _Kind = Callable[[Task, ServiceState], list[dict[str, Any]]]
 #: The lists of `repo.yml` that are exported, each with an option of its name.
@@ -47,7 +49,7 @@ class RepoExportOperation(ServiceExport):
         super().__init__(task, options)
         self._kinds = {name: kind for name, kind in _KINDS.items() if getattr(options, name)}
         if not self._kinds:
-            raise invalid(f"there is nothing to export: leave out {' and '.join(_KINDS)}")
+            raise invalid(f"there is nothing to export: omit {' and '.join(_KINDS)}")
 
     def read(self) -> ServiceState:
         state = ServiceState(untold=_NOT_EXPORTED)

@@ -140,8 +140,8 @@ class Repositories(EntryKind[RepositoryEntry]):
                 held = "an unknown number of" if count is None else str(count)
                 raise ToolchainError(
                     "conflict",
-                    f"deleting the repository '{entry.key}': it holds {held} files, which would be"
-                    " lost; force: true allows it",
+                    f"deleting the repository '{entry.key}': it contains {held} files, which would"
+                    " be lost; force: true allows that",
                 )
         return plan(before, None).with_result(repository=None)
 
@@ -151,8 +151,8 @@ class Repositories(EntryKind[RepositoryEntry]):
         if entry.environments and not project:
             raise ToolchainError(
                 "rejected",
-                f"environments of the repository '{entry.key}': a server ignores them without a"
-                " project; give project too",
+                f"environments of the repository '{entry.key}': the server ignores them without a"
+                " project; set project as well",
             )
 
     def _require_members(self, entry: RepositoryEntry, found: Plan) -> None:

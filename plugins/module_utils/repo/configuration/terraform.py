@@ -99,8 +99,8 @@ def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> lis
     ]
     if not found:
         raise invalid(
-            "it has no repository of the provider artifactory: give the output of"
-            " `terraform show -json`, for a state or for a plan"
+            "it contains no repository of the provider artifactory: use the output of `terraform"
+            " show -json` for a state or a plan"
         )
     return [_entry(*one, ignore) for one in found]
 
@@ -185,7 +185,7 @@ def _setting(address: str, attribute: str, rclass: str) -> str:
         found = camel
     if found is None:
         raise invalid(
-            f"{address} has the attribute {attribute}, which is not known: name it in ignore, and"
-            " describe it by hand"
+            f"{address} has the unknown attribute {attribute}: add it to ignore, and convert it by"
+            " hand"
         )
     return found

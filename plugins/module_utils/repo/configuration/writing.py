@@ -166,7 +166,7 @@ class Writer:
                     raise
                 if attempt == _MAX_ATTEMPTS:
                     raise error.with_hint(
-                        f"other changes of the configuration collided with it {attempt + 1} times"
+                        f"it collided with other configuration changes {attempt + 1} times"
                     ) from None
             polls.pause("waiting for other changes")
             if done():
@@ -176,8 +176,8 @@ class Writer:
 def _not_kept(key: str, names: Sequence[str]) -> ToolchainError:
     return ToolchainError(
         "rejected",
-        f"the server accepted the repository '{key}', but did not keep {', '.join(names)}:"
-        " it does not know such a setting, or not this value",
+        f"the server accepted the repository '{key}', but did not save {', '.join(names)}: it does"
+        " not support the setting or its value",
     )
 
 
