@@ -56,7 +56,7 @@ def ask(client: RepoClient, what: str, text: str) -> QueryResult:
             error.with_hint("there is no repository manager at this address: check url")
         elif error.status == 400 and len(text) > _MAX_CHARACTERS:
             error.with_hint(
-                f"the query has {len(text):,} characters, and newer servers accept"
+                f"the query has {len(text):,} characters, but newer servers accept at most"
                 f" {_MAX_CHARACTERS:,}"
             )
         raise
@@ -85,7 +85,7 @@ def _trimmed(span: Mapping[str, Any], text: str, rows: int) -> str:
         return str(span["notification"])
     limit = str(span.get("limit") or "")
     if limit.isdigit() and rows >= int(limit) and not _LIMIT.search(text):
-        return f"the server gives {limit} rows at most"
+        return f"the server returns at most {limit} rows"
     return ""
 
 

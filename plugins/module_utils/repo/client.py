@@ -22,7 +22,10 @@ _SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
 _UNKNOWN = (400, 404, 405, 501)
 #: Characters that no repository key has.
 _NO_KEY = re.compile(r"[/*?\s]")
-INSIDE_ARCHIVE = "by which a server looks into an archive: what is deployed there cannot be fetched"
+INSIDE_ARCHIVE = (
+    "which addresses a file inside an archive: an item deployed to this path could not be"
+    " downloaded"
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: Start of an HTML fragment. No plain response of the server starts like this.
 _PART_OF_PAGE = re.compile(
@@ -90,8 +93,8 @@ class RepoClient:
         if project is not None and not self.dialect.has_projects:
             raise ToolchainError(
                 "rejected",
-                f"project: this server knows no projects, so '{project}' is none (check the option"
-                " dialect)",
+                f"project: this server does not support projects, so '{project}' cannot exist"
+                " (check the option dialect)",
             )
 
     def _speaks_jfrog(self) -> bool:
@@ -115,7 +118,7 @@ class RepoClient:
         """
         try:
             response = self.transport.read(
-                "finding out which dialect the server speaks", _VERSION, expect=(200, *_UNKNOWN)
+                "detecting the dialect of the server", _VERSION, expect=(200, *_UNKNOWN)
             )
             return response.status == 200 and "version" in object_of(response, "its version")
         except ToolchainError as error:
@@ -216,8 +219,8 @@ def refuse_glob(path: str) -> None:
     """Raise `invalid` for a path with wildcards if it must name a single item."""
     if has_wildcards(path):
         raise invalid(
-            f"path: '{path}' has wildcards, but names one item; artifact_cleanup deletes by"
-            " patterns"
+            f"path: '{path}' contains wildcards, but must name a single item; use artifact_cleanup"
+            " to delete by pattern"
         )
 
 
@@ -231,15 +234,15 @@ def require_new_path(option: str, path: str) -> None:
     blanks and control characters.
     """
     if is_inside_archive(path):
-        raise invalid(f"{option}: '{path}' has '!/' in it, {INSIDE_ARCHIVE}")
+        raise invalid(f"{option}: '{path}' contains '!/', {INSIDE_ARCHIVE}")
     for segment in segments(path):
         if segment != segment.strip() or _CONTROL.search(segment):
-            reason = "a blank around a name in it, or a control character"
+            reason = "leading or trailing blanks in a segment, or a control character"
         elif has_wildcards(segment):
-            reason = "wildcards, but names what is to be made"
+            reason = "wildcards, but must name a new item"
         else:
             continue
-        raise invalid(f"{option}: '{path}' has {reason}")
+        raise invalid(f"{option}: '{path}' contains {reason}")
 
 
 def repository_key(name: str, value: str) -> str:

@@ -121,8 +121,8 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
     vendor = settings["vendor"]
     if re.fullmatch(r"[0-9A-Za-z._-]+", vendor) is None:
         raise invalid(
-            "vendor must consist of letters, digits, dots, hyphens and underscores: "
-            "it is part of the name of a header"
+            "vendor must consist of letters, digits, dots, hyphens and underscores, because it is"
+            " part of a header name"
         )
     named = {"jfrog": JFROG, "generic": generic(vendor)}
     return named.get(settings["dialect"])

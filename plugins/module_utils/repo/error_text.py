@@ -27,7 +27,7 @@ def describe(response: Response) -> str:
     )
     error_message = error_message or errors.error_text(response.text)
     if _names_edition(error_message):
-        error_message = f"this edition of the server does not offer it: {error_message}"
+        error_message = f"this edition of the server does not support it: {error_message}"
     request_id = response.headers.get("X-Request-Id")
     return (
         f"{error_message} (request {request_id})" if error_message and request_id else error_message

@@ -37,7 +37,7 @@ def image_of(option: str, text: str, repo: str | None, repo_option: str = "repo"
     """
     spelled = _SPELLED.fullmatch(text)
     if spelled is None or not spelled[1].strip("/ "):
-        raise _refused(option, text, f"names no image: write {FORM}")
+        raise _refused(option, text, f"does not name an image: write {FORM}")
     path, tag, digest = join(spelled[1]), spelled[2], spelled[3]
     if tag is not None and _TAG.fullmatch(tag) is None:
         raise _refused(
@@ -45,12 +45,12 @@ def image_of(option: str, text: str, repo: str | None, repo_option: str = "repo"
         )
     if digest is not None and _DIGEST.fullmatch(digest) is None:
         raise _refused(
-            option, text, "has no valid digest: write @sha256: and 64 hexadecimal digits"
+            option, text, "has no valid digest: write @sha256: followed by 64 hexadecimal digits"
         )
     if repo is None:
         key, _slash, name = path.partition("/")
         if not name:
-            raise _refused(option, text, f"has no repository: give {repo_option}, or write {FORM}")
+            raise _refused(option, text, f"has no repository: set {repo_option}, or write {FORM}")
         repo = repository_key(option, key)
     else:
         name = path.removeprefix(f"{repository_key(repo_option, repo)}/")

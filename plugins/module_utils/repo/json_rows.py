@@ -80,7 +80,7 @@ class _JsonReader:
 
     def need(self, mark: str) -> None:
         if not self.take(mark):
-            raise InvalidJson(f"no '{mark}' where one must be")
+            raise InvalidJson(f"'{mark}' is missing")
 
     def value(self) -> Any:
         """Return the next value, which is complete once another character follows."""
@@ -102,7 +102,7 @@ class _JsonReader:
             # double the amount with every read, so that a long value is not parsed repeatedly
             wanted = 2 * (len(self._text) - self._at)
             if not self._more():
-                raise InvalidJson("it ends too early")
+                raise InvalidJson("it is truncated")
             while len(self._text) < wanted and self._more():
                 pass
 
@@ -139,7 +139,7 @@ def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
         else:
             found.members[name] = text.value()
     if text.mark():
-        raise InvalidJson("something follows it")
+        raise InvalidJson("data follows its end")
     if not listed:
         raise InvalidJson(f"it has no list '{member}'")
 
@@ -177,7 +177,7 @@ def _read(
                 incoming.status_code, incoming.headers, b"".join(head), request, incoming.url
             )
             if isinstance(error, TooDeep):
-                message = f"the server returned with JSON that cannot be read: {error}"
+                message = f"the server returned JSON that cannot be parsed: {error}"
                 raise response.error("protocol", message) from None
             if found.rows:
                 raise response.error(

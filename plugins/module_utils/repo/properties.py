@@ -53,7 +53,7 @@ def check_name(name: str) -> None:
     if found is not None:
         shown = "a blank" if found[0] == " " else repr(found[0])
         raise invalid(
-            f"the name of the property '{name}' has {shown} in it, which the server refuses"
+            f"the name of the property '{name}' contains {shown}, which the server rejects"
         )
 
 
@@ -62,12 +62,12 @@ def _values(name: str, value: Any) -> list[str]:
     # some values must be first or last to survive the server's parser: see `_rank`
     values = sorted(dict.fromkeys(texts_of(value)), key=_rank)
     if not values:
-        raise invalid(f"the property '{name}' has no value: give one, or leave it out")
+        raise invalid(f"the property '{name}' has no value: set one, or remove the property")
     if len(values) > 1 and values[-2].endswith("\\"):
         raise invalid(f"the property '{name}' has two values that end with a backslash")
     if _rank(values[-1]) == 1:
         raise invalid(
-            f"the property '{name}' has a value that ends with a blank, which the server cuts off"
+            f"the property '{name}' has a value that ends with a blank, which the server removes"
         )
     return values
 
@@ -272,6 +272,6 @@ def _dropped(what: str, wanted: Properties, found: Mapping[str, list[str]]) -> T
     message = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
     return ToolchainError(
         "rejected",
-        f"{what}: the server reported success but did not keep {', '.join(lost)}",
+        f"{what}: the server reported success but did not save {', '.join(lost)}",
         detail=f"the server has {message}",
     )

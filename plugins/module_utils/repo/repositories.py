@@ -51,14 +51,16 @@ def kind_of(found: Mapping[str, Any]) -> str:
 def _target(response: Response, key: str, found: Mapping[str, Any]) -> str:
     kind = kind_of(found)
     if kind == "REMOTE":
-        raise response.error("rejected", f"'{key}' is a remote repository: it takes no deployments")
+        raise response.error(
+            "rejected", f"'{key}' is a remote repository, which does not accept deployments"
+        )
     if kind != "VIRTUAL":
         return key
     target = found.get("defaultDeploymentRepo")
     if not target:
         raise response.error(
             "rejected",
-            f"the virtual repository '{key}' has no defaultDeploymentRepo: name a local one",
+            f"the virtual repository '{key}' has no defaultDeploymentRepo: use a local repository",
         )
     return str(target)
 
@@ -76,7 +78,7 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
         if error.status not in _UNVERIFIABLE or (certain and error.status == 404):
             raise
         client.transport.memory[_PLAIN] = error.status in _NO_LIST
-        client.warn(f"the repository '{key}' cannot be read: {error}")
+        client.warn(f"cannot read the repository '{key}': {error}")
         return key
     for entry in entries:
         if entry.get("key") == key:
@@ -135,7 +137,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
         if error.status not in (400, 403, 405):
             raise
         named = ", ".join(f"'{key}'" for key in keys)
-        client.warn(f"whether the repository {named} exists is unknown: {error}")
+        client.warn(f"it is unknown whether the repository {named} exists: {error}")
         return
     known = {str(entry.get("key")) for entry in entries}
     for key in keys:
@@ -168,8 +170,8 @@ def refuse_properties(client: RepoClient) -> None:
     if known[_PLAIN]:
         raise ToolchainError(
             "rejected",
-            "properties: this server lists no repositories, so it is a plain store of files, which"
-            " keeps no properties: leave the option out, or check url",
+            "properties: this server lists no repositories, so it is a plain file store, which has"
+            " no properties: omit the option, or check url",
         )
 
 
@@ -180,8 +182,8 @@ def lacking(client: RepoClient, what: str) -> ToolchainError:
     listed(client)
     return ToolchainError(
         "rejected",
-        f"{what}: this server supports only the written interface, which cannot do this (check"
-        " the option dialect)",
+        f"{what}: this server supports only the generic interface, which cannot do this (check the"
+        " option dialect)",
     )
 
 
@@ -189,6 +191,6 @@ def unknown(key: str, refused: Response) -> ToolchainError:
     """Return the error for a key that is unknown to the account."""
     return refused.error(
         "not_found",
-        f"there is no repository '{key}', or the account may not see it",
+        f"there is no repository '{key}', or the account cannot see it",
         error_text(refused.text),
     )

@@ -101,7 +101,9 @@ class ArtifactCleanupOperation:
 
     def _found(self) -> list[CleanupVerdict]:
         """Return the verdicts of all rules."""
-        count = ProgressCounter(self._say, "searching for items of the rules", len(self._rules))
+        count = ProgressCounter(
+            self._say, "searching for items that match the rules", len(self._rules)
+        )
         found = []
         for rule in self._rules:
             found += self._select(rule)
@@ -109,20 +111,20 @@ class ArtifactCleanupOperation:
         return found
 
     def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
-        what = f"searching for items of rule {rule.number} in '{rule.repo}'"
+        what = f"searching for items that match rule {rule.number} in '{rule.repo}'"
         found = aql.ask(self._client, what, rule.query())
         if found.trimmed:
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server does not give all of it ({found.trimmed}), so that nothing is"
-                " deleted: name narrower paths, in more rules",
+                f"{what}: the server truncated the result ({found.trimmed}), so nothing was"
+                " deleted: use more rules with narrower paths",
                 detail=found.trimmed,
             )
         if not all(isinstance(row.get(name), str) for row in found.rows for name in _PLACE):
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server does not report {', '.join(_PLACE)} of each item, so that"
-                " nothing is deleted",
+                f"{what}: the server does not report {', '.join(_PLACE)} of each item, so nothing"
+                " was deleted",
             )
         if not found.rows:
             self._empty.append(rule.repo)
@@ -131,8 +133,8 @@ class ArtifactCleanupOperation:
         except ValueError:
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server does not report its time (the header Date), from which"
-                " created_before counts",
+                f"{what}: the server does not report its time (the header Date), on which"
+                " created_before is based",
             ) from None
 
     def _validate(self, rule: CleanupRule, found: aql.QueryResult) -> list[CleanupVerdict]:
@@ -152,7 +154,7 @@ class ArtifactCleanupOperation:
         named = ", ".join(f"'{each.item.repo}/{each.item.path}'" for each in self._going[:_NAMED])
         return invalid(
             f"the rules would delete {len(self._going)} items, more than max_deletions"
-            f" ({self._most}), so that nothing is deleted; the first are {named}"
+            f" ({self._most}), so nothing was deleted; the first are {named}"
         )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -197,10 +199,13 @@ class ArtifactCleanupOperation:
         except ToolchainError:
             pass  # the first error counts
         if error.status == 404:
-            error.with_hint("it exists, but is hidden from accounts that may not delete it")
+            error.with_hint(
+                "it exists, but the server hides it from accounts that lack the permission to"
+                " delete it"
+            )
         elif item.folder and error.status == 403:
             # server fact [repo-22]: a folder is deleted file by file
-            error.with_hint("a part of the folder may be deleted")
+            error.with_hint("part of the folder may have been deleted")
         if _will_not_get_better(error):
             self._stopped.set()
         return DeletionOutcome(verdict, "failed", error)

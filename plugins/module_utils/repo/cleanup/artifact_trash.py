@@ -110,7 +110,8 @@ def _item(options: ArtifactTrashOptions) -> tuple[str, str]:
     repo, path = repository_key("repo", options.repo or ""), "/".join(segments(options.path))
     if path == "" and not options.force:
         raise invalid(
-            f"path is empty, which means all that the trash has of '{repo}': force allows it"
+            f"path is empty, which means everything from '{repo}' in the trash: force: true allows"
+            " that"
         )
     refuse_glob(path)
     return repo, path
@@ -160,7 +161,7 @@ def _items(client: RepoClient, place: str) -> list[dict[str, Any]]:
     found = aql.ask(client, what, aql.items({"repo": _KEY, "$or": places}, fields))
     if found.trimmed:
         raise ToolchainError(
-            "protocol", f"{what}: the server does not give all of it ({found.trimmed})"
+            "protocol", f"{what}: the server truncated the result ({found.trimmed})"
         )
     items = [{name: row.get(name) for name in fields} for row in found.rows]
     return sorted(items, key=lambda item: (str(item["path"]), str(item["name"])))
@@ -241,7 +242,7 @@ class TrashEmptying(_Removal):
         left = children(self._client)
         if left:
             # server fact [repo-8]: 202; items deleted meanwhile are listed as well
-            self._warn(f"emptying the trash: it still has something of {', '.join(left)}")
+            self._warn(f"emptying the trash: it still contains items from {', '.join(left)}")
         return {"children": left}
 
     def _is_empty(self, found: list[str]) -> bool | None:
@@ -302,7 +303,7 @@ class TrashCleaning(_Removal):
 
     @property
     def _what(self) -> str:
-        return f"cleaning '{self._repo}/{self._path}' out of the trash"
+        return f"removing '{self._repo}/{self._path}' from the trash"
 
     def send(self) -> bool:
         """Send the request. Return whether it removed something."""

@@ -141,8 +141,8 @@ class CleanupRule:
                 for path in paths:
                     patterns.fits(path, f"{self.repo}/{path}")
                 if paths is going and patterns.hints:
-                    raise invalid(f"{patterns.hints[0]}; nothing is deleted")
-            yield from patterns.warnings(f"nothing of what the rule finds in '{self.repo}'")
+                    raise invalid(f"{patterns.hints[0]}; nothing was deleted")
+            yield from patterns.warnings(f"nothing that the rule finds in '{self.repo}'")
 
     def excluding(self, path: str) -> str | None:
         """Return the glob that excludes an item; its path may start with the repository."""
@@ -179,8 +179,8 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
     )
     if not (force or _is_restricted(rule)):
         raise invalid(
-            f"rule {number}: it would delete everything in the repository '{rule.repo}':"
-            " force allows it"
+            f"rule {number}: it would delete everything in the repository '{rule.repo}': force:"
+            " true allows that"
         )
     return rule
 
@@ -188,16 +188,20 @@ def _rule(number: int, options: RuleOptions, force: bool) -> CleanupRule:
 def _check(number: int, options: RuleOptions) -> None:
     """Raise `invalid` for contradictions in a rule."""
     if has_wildcards(options.repo):
-        raise invalid(f"rule {number}: repo is the key of one repository, without wildcards")
+        raise invalid(
+            f"rule {number}: repo must be the key of a single repository, without wildcards"
+        )
     for name, value in (("keep_last", options.keep_last), ("depth", options.depth)):
         if value is not None and value < 1:
-            raise invalid(f"rule {number}: {name} is {value}: give at least 1, or leave it out")
+            raise invalid(
+                f"rule {number}: {name} is {value}, but must be at least 1; omit it for no limit"
+            )
     if options.keep_last_by == "image" and options.type_ not in (None, "folder"):
         raise invalid(
             f"rule {number}: type {options.type_} cannot be combined with keep_last_by=image"
         )
     if not all(each.strip("/") for each in options.exclude or ()):
-        raise invalid(f"rule {number}: exclude has an entry '/', which excludes nothing")
+        raise invalid(f"rule {number}: the entry '/' of exclude excludes nothing")
 
 
 def _glob(place: str, option: str | None) -> str | None:
@@ -208,15 +212,20 @@ def _glob(place: str, option: str | None) -> str | None:
         return None
     glob = option.strip("/")
     if not glob:
-        raise invalid(f"{place} is '{option}': write {ROOT} for the root, or leave it out for all")
+        raise invalid(
+            f"{place} is '{option}': use {ROOT} for the root, or omit the option to match all"
+            " folders"
+        )
     if ".." in glob.split("/"):
-        raise invalid(f"{place} is '{option}', and no item has .. in its path")
+        raise invalid(f"{place} is '{option}', but no item has .. in its path")
     return glob
 
 
 def _name(place: str, option: str | None) -> str | None:
     if option is not None and "/" in option:
-        raise invalid(f"{place} is '{option}': give the folder as path, and what is in it as name")
+        raise invalid(
+            f"{place} is '{option}': set path to the folder, and name to a pattern for its content"
+        )
     return option
 
 
@@ -231,8 +240,8 @@ def _properties(place: str, option: Mapping[str, Any] | None) -> Properties | No
     for name, values in found.items():
         if not values:
             raise invalid(
-                f"{place}.{name} has no value, which would mean any item: give one, as '*', or"
-                " leave the property out"
+                f"{place}.{name} has no value, which would match any item: set one, such as '*',"
+                " or remove the property"
             )
     return found or None
 

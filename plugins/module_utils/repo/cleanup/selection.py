@@ -216,7 +216,7 @@ def _why(rule: CleanupRule, item: CleanupItem) -> str:
     reasons = [] if rule.age is None else [f"older than {rule.age_text}"]
     if rule.keep_last is not None:
         reasons.append(f"not among the newest {rule.keep_last} of {_shown(item.parent)}")
-    return ", ".join(reasons) or "all that it names"
+    return ", ".join(reasons) or "everything that it matches"
 
 
 def _shown(folder: str) -> str:

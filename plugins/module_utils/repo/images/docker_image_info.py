@@ -34,7 +34,7 @@ class DockerImageInfoOperation(ReadOnly):
 
     def __init__(self, task: Task, options: DockerImageInfoOptions) -> None:
         if options.page_size < 1:
-            raise invalid("page_size: a page has at least one name")
+            raise invalid("page_size must be at least 1")
         self._image = None
         if options.image is not None:
             self._image = image_of("image", options.image, options.repo)
@@ -55,7 +55,7 @@ class DockerImageInfoOperation(ReadOnly):
         found = registry.tags(self._client, image.repo, image.name, page=self._page_size)
         if found is None:
             message = (
-                f"there is no image '{image.name}' in '{image.repo}', or the account may not see it"
+                f"there is no image '{image.name}' in '{image.repo}', or the account cannot see it"
             )
             raise ToolchainError("not_found", message, status=404)
         named = found if image.tag is None else [tag for tag in found if tag == image.tag]
@@ -77,9 +77,7 @@ class DockerImageInfoOperation(ReadOnly):
         """
         names = registry.images(self._client, self._repo, page=self._page_size)
         if names is None:
-            message = (
-                f"there is no repository of images '{self._repo}', or the account may not see it"
-            )
+            message = f"there is no image repository '{self._repo}', or the account cannot see it"
             raise ToolchainError("not_found", message, status=404)
         return list(bounded(self._client.connections, self._described, names))
 
@@ -91,5 +89,5 @@ class DockerImageInfoOperation(ReadOnly):
             # that were deleted
             if error.kind not in ("permission", "not_found"):
                 raise
-            self._warn(f"the tags of '{self._repo}/{name}' cannot be read: {error.message}")
+            self._warn(f"cannot read the tags of '{self._repo}/{name}': {error.message}")
             return {"name": name, "tags": None}

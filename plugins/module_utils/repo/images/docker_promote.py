@@ -18,7 +18,7 @@ from ..image_names import ImageReference, image_of
 from . import registry
 from .tag_states import TagState, states_of
 
-_WHAT_IS_MISSING = "the tag, the image or one of the repositories is missing, or is not a local one"
+_WHAT_IS_MISSING = "the tag, the image or a repository is missing, or a repository is not local"
 _WAYS = ("tag", "tags", "all_tags")
 
 
@@ -73,7 +73,7 @@ class DockerPromoteOperation:
         if self._source == self._target and all(
             tag == target_tag for tag, target_tag in (self._names or {"": ""}).items()
         ):
-            raise invalid(f"'{self._source}' would be promoted to where it is")
+            raise invalid(f"'{self._source}' would be promoted to itself")
         self._client = RepoClient(task)
 
     def plan(self) -> Plan:
@@ -147,7 +147,7 @@ class DockerPromoteOperation:
         how = "exists, but cannot be compared" if seen else "does not exist either"
         raise ToolchainError(
             "not_found",
-            f"promoting {what}: the server returned 404, it does not exist, and its target"
+            f"promoting {what}: the server returned 404: it does not exist, and its target"
             f" {targets} {how}",
             status=404,
             result={"tags": [_shown_tag(tag_state, {}, tags) for tag_state in states]},
@@ -160,15 +160,17 @@ class DockerPromoteOperation:
         (state,) = states
         found = state.source if state.source is not None else state.target
         if found == registry.PRESENT:
-            message = f"whether '{self._source}:{state.tag}' has {self._digest} is unknown"
+            message = f"it is unknown whether '{self._source}:{state.tag}' has {self._digest}"
             raise ToolchainError("rejected", f"{message}: the server shows no digests")
         if found != self._digest:
-            message = f"'{self._source}:{state.tag}' has {found}, and image names {self._digest}"
+            message = (
+                f"'{self._source}:{state.tag}' has {found}, but image specifies {self._digest}"
+            )
             raise ToolchainError("conflict", f"{message}: nothing was promoted")
 
     def _warn_of_overwriting(self, state: TagState) -> None:
         if state.overwritten is not None:
-            held = "" if state.is_named_only else f", which holds {state.overwritten}"
+            held = "" if state.is_named_only else f", which has {state.overwritten}"
             name = f"{self._target}:{state.target_tag}"
             self._task.warn(f"the promotion overwrites '{name}'{held}")
 
@@ -269,7 +271,7 @@ class DockerPromoteOperation:
         """Compare the effect of the promotion with the plan."""
         missing = [f"{self._target}:{state.target_tag}" for state in after if not state.is_same]
         if missing:
-            reason = f"{', '.join(missing)} does not hold the manifest of the source"
+            reason = f"{', '.join(missing)} does not have the manifest of the source"
         elif left:
             names = ", ".join(f"{self._source}:{tag}" for tag in left)
             reason = f"{names} still exists: it has not been moved"
@@ -324,15 +326,18 @@ def _names(
     require_new_path("target_tag", target_tag or "")
     if source.digest is not None and tag is None:
         raise invalid(
-            f"image: '{options.image}' has a digest and no tag: a tag is promoted, name it"
+            f"image: '{options.image}' has a digest but no tag: only tags can be promoted, so add"
+            " the tag"
         )
     if target.digest is not None:
-        raise invalid("target_image names the image to create: leave the digest out")
+        raise invalid("target_image names the image to create: omit the digest")
     selections = [tag is not None, tags is not None, options.all_tags]
     if not any(selections):
-        raise invalid("without tag the whole image would be promoted: all_tags allows it")
+        raise invalid(
+            "without tag, all tags of the image would be promoted: all_tags: true allows that"
+        )
     if selections.count(True) > 1:
-        raise invalid(f"only one of {', '.join(_WAYS)} can be given")
+        raise invalid(f"only one of {', '.join(_WAYS)} can be set")
     if target_tag is not None and tag is None:
         raise invalid("target_tag requires tag")
     if tag is not None:
@@ -345,7 +350,7 @@ def _single(option: str, tag: str | None, image_option: str, spelled: str | None
     differ.
     """
     if None not in (tag, spelled) and tag != spelled:
-        raise invalid(f"{option} is '{tag}', and {image_option} names the tag '{spelled}'")
+        raise invalid(f"{option} is '{tag}', but {image_option} has the tag '{spelled}'")
     return spelled if tag is None else tag
 
 

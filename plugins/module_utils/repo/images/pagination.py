@@ -115,7 +115,7 @@ class NameList:
         known = len(self._found)
         end_seen = self._read_on()
         if response.status != 200 and not end_seen and len(self._found) == known:
-            message = f"the server returned {response.status} to the next page that it had named"
+            message = f"the server returned {response.status} for the next page that it had linked"
             raise response.error("protocol", message)
 
     def _read_on(self, *, required: bool = False) -> bool:

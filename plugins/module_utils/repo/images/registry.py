@@ -106,7 +106,9 @@ def with_digest(client: RepoClient, image: ImageReference, names: Sequence[str])
     """
     found = manifests_of(client, image.repo, image.name, names)
     if PRESENT in found.values():
-        message = f"whether a tag of '{image}' has {image.digest} is unknown: the server shows no"
+        message = (
+            f"it is unknown whether a tag of '{image}' has {image.digest}: the server shows no"
+        )
         raise ToolchainError("rejected", f"{message} digests")
     return [name for name, digest in found.items() if digest == image.digest]
 

@@ -32,11 +32,13 @@ def entries_of(path: str) -> dict[str, Digests]:
     try:
         found = {_relative(path, name): digests_of(stream) for name, stream in files(path)}
     except (OSError, EOFError, RuntimeError, zlib.error) as error:
-        raise invalid(f"src: the archive '{path}' cannot be read: {error}") from None
+        raise invalid(f"src: cannot read the archive '{path}': {error}") from None
     except (zipfile.BadZipFile, tarfile.TarError) as error:
-        raise invalid(f"src: '{path}' is not the archive that its name suggests: {error}") from None
+        raise invalid(
+            f"src: '{path}' is not an archive of the type that its name suggests: {error}"
+        ) from None
     if not found:
-        raise invalid(f"src: the archive '{path}' holds no files")
+        raise invalid(f"src: the archive '{path}' contains no files")
     return found
 
 

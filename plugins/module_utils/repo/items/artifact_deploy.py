@@ -81,7 +81,7 @@ class ArtifactDeployOperation:
             repository_key(f"moved_to[{number}]", key)
         segments(options.path)
         if options.parallel < 1:
-            raise invalid("parallel: at least one transfer at a time is needed")
+            raise invalid("parallel must be at least 1")
         self._operation = _operation(task, options)
 
     def plan(self) -> Plan:
@@ -126,14 +126,18 @@ def _refuse_without_files(options: ArtifactDeployOptions) -> None:
     named = [name for name in ("exclude", "flat") if getattr(options, name)]
     instead = "explode" if options.explode else "content" if options.content is not None else ""
     if named and instead:
-        raise invalid(f"{named[0]} is for src and artifacts, and cannot be combined with {instead}")
+        raise invalid(
+            f"{named[0]} only applies to src and artifacts, and cannot be combined with {instead}"
+        )
 
 
 def _archive_deployment(task: Task, options: ArtifactDeployOptions) -> ArchiveDeployment:
     if options.checksum_deploy:
-        raise invalid("checksum_deploy contradicts explode: an archive is always sent whole")
+        raise invalid(
+            "checksum_deploy cannot be combined with explode: an archive is always uploaded"
+        )
     if options.src is None:
-        raise invalid("explode needs src, the archive to expand")
+        raise invalid("explode requires src, the archive to expand")
     wanted = properties_of(options.properties)
     folder = join(options.path)
     return ArchiveDeployment(
@@ -152,7 +156,8 @@ def _removal(task: Task, options: ArtifactDeployOptions) -> ItemRemoval:
     path = join(options.path)
     if path == "" and not options.force:
         raise invalid(
-            f"path is empty, which means all of the repository '{options.repo}': force allows it"
+            f"path is empty, which means the whole repository '{options.repo}': force: true allows"
+            " that"
         )
     refuse_glob(path)
     only_present = (*_SOURCES, "properties", "checksum_deploy", "exclude", "moved_to")

@@ -123,7 +123,7 @@ class ArtifactQueryOperation(ReadOnly):
         """
         repo, colon, path = pattern.partition(":")
         if colon == "" or path == "":
-            raise invalid(f"pattern: '{pattern}' is not written as repository:path/*.jar")
+            raise invalid(f"pattern: '{pattern}' does not have the form repository:path/*.jar")
         repository_key("pattern", repo)
 
         def ask() -> Rows:
@@ -147,7 +147,9 @@ class ArtifactQueryOperation(ReadOnly):
         """Return the entries of a folder with `name`, the first segment of their address."""
         repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
         if options.depth is not None and options.depth < 1:
-            raise invalid(f"list: depth is {options.depth}: give at least 1, or leave it out")
+            raise invalid(
+                f"list: depth is {options.depth}, but must be at least 1; omit it for no limit"
+            )
 
         def ask() -> Rows:
             return [_entry(row) for row in self._list(repo, path, options.query)]
@@ -174,11 +176,11 @@ def _content(file: str) -> str:
         with open(file, encoding="utf-8", opener=open_regular) as text:
             query = text.read()
     except OSError as error:
-        raise invalid(f"aql_file: {file} cannot be read: {error.strerror}") from None
+        raise invalid(f"aql_file: cannot read {file}: {error.strerror}") from None
     except ValueError:
-        raise invalid(f"aql_file: {file} is not text in UTF-8") from None
+        raise invalid(f"aql_file: {file} is not UTF-8 text") from None
     if not query.strip():
-        raise invalid(f"aql_file: {file} holds no query")
+        raise invalid(f"aql_file: {file} contains no query")
     return query
 
 

@@ -198,7 +198,7 @@ class ArchiveDeployment(FileDeployment):
         moved_to: Sequence[str] = (),
     ) -> None:
         if not os.path.isfile(archive):
-            raise invalid(f"src: '{archive}' is not a file, and explode needs one archive")
+            raise invalid(f"src: '{archive}' is not a file, but explode requires a single archive")
         super().__init__(task, repo, (), parallel=parallel, overwrite=overwrite, moved_to=moved_to)
         self._archive, self._folder, self._properties = LocalFile(archive), folder, wanted
 
@@ -239,7 +239,7 @@ def _require_free_paths(actions: list[FileAction]) -> None:
     if taken:
         raise ToolchainError(
             "conflict",
-            f"{len(taken)} of {len(actions)} paths have other content, and overwrite is false:"
+            f"{len(taken)} of {len(actions)} paths have different content, but overwrite is false:"
             f" {shorten(', '.join(taken), 400)}; deploy to other paths, or set overwrite: true",
         )
 

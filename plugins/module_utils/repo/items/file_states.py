@@ -88,7 +88,7 @@ def read_moved(
         except ToolchainError as error:
             if error.kind not in ("not_found", "permission"):
                 raise
-            client.warn(f"moved_to: whether files were moved to '{key}' cannot be read: {error}")
+            client.warn(f"moved_to: cannot check whether files were moved to '{key}': {error}")
             continue
         if target != repo:
             moved.update(

@@ -57,8 +57,8 @@ class ItemRemoval:
         found = self._find(self._repo)
         if found is None and seen is not None:
             self._warn(
-                f"'{self._path}' is not in '{self._repo}', to which '{asked}' deploys; "
-                f"'{asked}' still shows it from another repository"
+                f"'{self._path}' is not in '{self._repo}', the repository that '{asked}' deploys"
+                f" to; '{asked}' still shows it from another repository"
             )
         return found
 

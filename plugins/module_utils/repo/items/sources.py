@@ -73,7 +73,7 @@ class FileSource:
 def text_source(content: Any, path: str) -> FileSource:
     """Return the file of `content`. A dictionary or a list becomes JSON."""
     if path == "" or path.endswith("/"):
-        raise invalid("content needs a path that ends with the name of the file")
+        raise invalid("content requires a path that ends with a file name")
     text = content if isinstance(content, str) else json.dumps(content)
     return FileSource(join(*segments(path)), HeldContent(text.encode()))
 
@@ -85,7 +85,7 @@ def refuse_same_target(sources: Iterable[FileSource]) -> None:
     seen: dict[str, FileSource] = {}
     for source in sources:
         if is_inside_archive(source.path):
-            raise invalid(f"{_name(source)} would go to '{source.path}', {INSIDE_ARCHIVE}")
+            raise invalid(f"{_name(source)} would be deployed to '{source.path}', {INSIDE_ARCHIVE}")
         if source.path in seen:
             one, two = _name(seen[source.path]), _name(source)
             raise invalid(f"{one} and {two} would both be deployed to '{source.path}'")
@@ -149,7 +149,7 @@ def _matches(pattern: str) -> list[tuple[str, str]]:
             found.update({join(above, below): path for below, path in _below(match)})
     if not found:
         looked = "" if os.path.isabs(pattern) else f", searched in '{os.getcwd()}'"
-        raise invalid(f"src: there is no file, folder or match for '{pattern}'{looked}")
+        raise invalid(f"src: '{pattern}' is not a file or folder, and matches none{looked}")
     return list(found.items())
 
 
@@ -178,7 +178,7 @@ def _mode(path: str) -> int:
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
-        raise invalid(f"src: '{path}' cannot be read: {error.strerror}") from None
+        raise invalid(f"src: cannot read '{path}': {error.strerror}") from None
     if not S_ISREG(mode) and not S_ISDIR(mode):
         raise invalid(f"src: '{path}' is neither a file nor a folder")
     return mode
@@ -196,7 +196,7 @@ def _below(folder: str) -> list[tuple[str, str]]:
     """Return the files below a folder by their relative path."""
     found = sorted(_files_below(folder, "", (os.path.realpath(folder),)))
     if not found:
-        raise invalid(f"src: the folder '{folder}' holds no files")
+        raise invalid(f"src: the folder '{folder}' contains no files")
     return found
 
 
@@ -205,7 +205,7 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tup
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise invalid(f"src: '{folder}' cannot be read: {error.strerror}") from None
+        raise invalid(f"src: cannot read '{folder}': {error.strerror}") from None
     for entry in entries:
         target = join(path, entry.name)
         mode = S_IFREG if entry.is_file(follow_symlinks=False) else _mode(entry.path)
@@ -214,7 +214,7 @@ def _files_below(folder: str, path: str, above: tuple[str, ...]) -> Iterator[tup
             continue
         real = os.path.realpath(entry.path)
         if real in above:
-            raise invalid(f"src: '{entry.path}' links back to a folder that it is in")
+            raise invalid(f"src: '{entry.path}' is a link to one of its parent folders")
         yield from _files_below(entry.path, target, (*above, real))
 
 
@@ -266,4 +266,4 @@ def _opened(source: FileSource) -> Iterator[IO[bytes]]:
         with source.content.open() as stream:
             yield stream
     except OSError as error:
-        raise invalid(f"src: '{_name(source)}' cannot be read: {error.strerror}") from None
+        raise invalid(f"src: cannot read '{_name(source)}': {error.strerror}") from None

@@ -17,7 +17,10 @@ from .file_states import common_folder
 from .listing import UNKNOWN_ITEM, StoredItem
 from .sources import HeldContent, LocalFile, WantedFile
 
-_MAY_OVERWRITE = "the server has another content there: overwriting needs the permission to delete"
+_MAY_OVERWRITE = (
+    "the server has different content at this path: overwriting it requires the permission to"
+    " delete"
+)
 
 
 #: Below this number of bytes, asking for the content costs as much as sending it.
@@ -120,8 +123,8 @@ class Uploader:
         if found is not None and found.holds(wanted.digests) is False:
             raise response.error(
                 "failed",
-                f"the server stored something else ({found.size} bytes, SHA-256 {found.sha256}) "
-                f"than was sent ({wanted.digests.size} bytes, SHA-256 {wanted.digests.sha256})",
+                f"the stored content ({found.size} bytes, SHA-256 {found.sha256}) differs from the"
+                f" sent content ({wanted.digests.size} bytes, SHA-256 {wanted.digests.sha256})",
                 shorten(response.text),
             )
 
@@ -214,7 +217,7 @@ def _not_expanded(what: str, missing: Sequence[str], total: int, response: str) 
     heard = f"; the server reported: {words}" if words else ""
     return ToolchainError(
         "failed",
-        f"{what}: the server reported success, but {len(missing)} of {total} entries are not there"
-        f" as the archive has them (check the option dialect): {named}{heard}",
+        f"{what}: the server reported success, but {len(missing)} of {total} entries are missing"
+        f" or differ from the archive (check the option dialect): {named}{heard}",
         detail=words or None,
     )

@@ -105,7 +105,9 @@ class PlatformClient:
             raise self.missing(response)
         if response.status in (401, 403) and response.status not in expect and self.lacks_token():
             error = self.transport.failure(response)
-            raise error.with_hint(f"/{self._interface.segment} may need an access token: set token")
+            raise error.with_hint(
+                f"/{self._interface.segment} may require an access token: set token"
+            )
         if validate is not None:
             validate(response)
 
@@ -127,7 +129,7 @@ class PlatformClient:
         return bool(self.transport.memory[name])
 
     def _probe(self) -> bool:
-        what = f"finding out whether the server has {self.base}"
+        what = f"checking whether the server has {self.base}"
         try:
             response = self.transport.read(
                 what, self._interface.probe, expect=(200, 401, 403, *_UNKNOWN), validate=refuse_page
@@ -145,8 +147,9 @@ class PlatformClient:
         return InterfaceMissing(
             "not_found",
             f"{response.request.what}: the server has no interface {self.base}"
-            f" ({response.status}): it needs {needs}; if a proxy exposes only the repository"
-            f" manager, let it expose /{segment} too, or set platform_url; otherwise check url",
+            f" ({response.status}): it requires {needs}. If a proxy exposes only the repository"
+            f" manager, make it expose /{segment} as well, or set platform_url; otherwise check"
+            " url",
             status=error.status,
             method=error.method,
             url=error.url,

@@ -95,7 +95,7 @@ class ArtifactCopyOperation:
         paths = chosen_paths(options.repo, options.path, options.artifacts)
         self._repo, self._path = options.repo or "", join(*segments(options.path or ""))
         if options.artifacts is None and self._path == "":
-            raise invalid("path is empty, which would mean the whole repository: name an item")
+            raise invalid("path is empty, which would mean the whole repository: set it to an item")
         self._target_repo = options.target_repo
         self._target = self._target_path()
         self._client = RepoClient(task, connections=options.parallel)
@@ -157,7 +157,7 @@ class ArtifactCopyOperation:
         choice = Choice(client, selection)
         folder = None if options.target_path is None else self._target
         chosen = choice.files(self._target_repo, folder, move=options.move)
-        for warning in self._filter.exclude.warnings("no file that is meant"):
+        for warning in self._filter.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
         there = items_at(client, self._target_repo, [one.target for one in chosen])
         return [
@@ -190,7 +190,7 @@ class ArtifactCopyOperation:
             return
         if self._target == self._path or f"{self._target}/".startswith(f"{self._path}/"):
             raise invalid(
-                f"target_path: '{self._repo}/{self._target}' is the item itself, or lies in it"
+                f"target_path: '{self._repo}/{self._target}' is the item itself or inside it"
             )
 
     def _without_source(self) -> Plan:
@@ -205,12 +205,8 @@ class ArtifactCopyOperation:
         repositories.require(self._client, [self._repo])
         raise ToolchainError(
             "not_found",
-            f"path: searched for '{self._path}' in '{self._repo}', and there is no file"
-            + (
-                f", nor is there one at '{self._target_repo}/{self._target}'"
-                if self._options.move
-                else ""
-            ),
+            f"path: found no file for '{self._path}' in '{self._repo}'"
+            + (f", and none at '{self._target_repo}/{self._target}'" if self._options.move else ""),
         )
 
     def _found_at_target(self) -> dict[str, StoredItem]:
@@ -356,7 +352,7 @@ class ArtifactCopyOperation:
             named = f"{len(missing)} of {len(needed)} files: {shorten(', '.join(missing), 300)}"
             raise ToolchainError(
                 "failed",
-                f"the server reported success, but at the target there is not what was"
+                "the server reported success, but these items are not at the target as"
                 f" {self._done}: {named}",
             )
 
@@ -384,7 +380,9 @@ def _require_sense(options: ArtifactCopyOptions) -> None:
     path = options.target_path or ""
     refuse_path("target_path", path)
     if has_wildcards(path):
-        raise invalid(f"target_path: '{path}' has wildcards, but names one file or folder")
+        raise invalid(
+            f"target_path: '{path}' contains wildcards, but must name a single file or folder"
+        )
     require_new_path("target_path", path)
     for name in ("parallel", "max_items"):
         if getattr(options, name) < 1:

@@ -147,7 +147,7 @@ class ArtifactDownloadOperation:
             for each in spread(self._options.parallel, self._found, self._wishes)
             for target in each
         ]
-        for warning in self._filter.exclude.warnings("no file that is meant"):
+        for warning in self._filter.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
         targets = refuse_clashes(targets)
         for target in targets:
@@ -204,7 +204,7 @@ class ArtifactDownloadOperation:
         leave = "leaves" if len(narrowing) == 1 else "leave"
         message = f" that {' and '.join(narrowing)} {leave}" if narrowing else ""
         return (
-            f"{wish.place}: looked {looked}, and there is nothing{message}; allow_empty allows that"
+            f"{wish.place}: searched {looked}, and found nothing{message}; allow_empty allows that"
         )
 
     def _decided(self, target: TargetFile) -> Fetch:
@@ -291,15 +291,15 @@ def _refuse_named_clashes(options: ArtifactDownloadOptions, wishes: Sequence[Wis
 def _require_sense(options: ArtifactDownloadOptions) -> None:
     """Raise `invalid` for a wrong value of a single option."""
     if options.parallel < 1:
-        raise invalid("parallel: at least one transfer at a time is needed")
+        raise invalid("parallel must be at least 1")
     if options.newest is not None and options.newest < 1:
         raise invalid(f"newest must be at least 1, not {options.newest}")
     if options.newest is None and options.sort_by != "created":
-        raise invalid(f"sort_by is '{options.sort_by}', but has no meaning without newest")
+        raise invalid(f"sort_by is '{options.sort_by}', but requires newest")
     if options.max_deletions < 0:
         raise invalid(f"max_deletions must be at least 0, not {options.max_deletions}")
     if options.max_deletions and not options.sync:
-        raise invalid("max_deletions has no meaning without sync: leave it out")
+        raise invalid("max_deletions requires sync: omit it, or set sync")
 
 
 def _require_folders(wishes: Sequence[Wish]) -> None:
@@ -308,7 +308,7 @@ def _require_folders(wishes: Sequence[Wish]) -> None:
         many = wish.path is None or names_many(wish.path)
         if not many and not wish.dest.endswith("/"):
             raise invalid(
-                f"{wish.place}: with sync, dest is a folder: end '{wish.dest}' with a slash"
+                f"{wish.place}: with sync, dest must be a folder: end '{wish.dest}' with a slash"
             )
 
 

@@ -98,7 +98,7 @@ class ArtifactPropertiesOperation:
 def _wanted(task: Task, options: ArtifactPropertiesOptions) -> WantedProperties:
     names, absent = [str(name) for name in options.properties], options.state == "absent"
     if not names:
-        task.warn("properties is empty, so that nothing is set or removed")
+        task.warn("properties is empty, so there is nothing to set or remove")
     for name in names:
         properties.check_name(name)
     return WantedProperties(
@@ -109,11 +109,11 @@ def _wanted(task: Task, options: ArtifactPropertiesOptions) -> WantedProperties:
 def _selection(client: RepoClient, options: ArtifactPropertiesOptions) -> FileSelection:
     if options.recursive:
         raise invalid(
-            "recursive goes with a single item: a pattern, artifacts, match_properties and exclude"
-            " choose files; end a folder with /** to mean all its files"
+            "recursive requires a single item, but a pattern, artifacts, match_properties and"
+            " exclude select files; end a folder with /** to select all of its files"
         )
     if options.artifacts is None and join(*segments(options.path or "")) == "":
-        raise invalid("path is empty, which would mean the whole repository: write ** to mean that")
+        raise invalid("path is empty, which would mean the whole repository: use ** to select it")
     wanted = Filter(
         wanted_properties(options.match_properties, "match_properties"),
         Patterns("exclude", options.exclude),
@@ -135,8 +135,8 @@ class MarkedItem:
         self._recursive = options.recursive
         if self._path == "" and not options.force:
             raise invalid(
-                f"path is empty, which means the root of the repository '{self._repo}':"
-                " force allows it"
+                f"path is empty, which means the root of the repository '{self._repo}': force:"
+                " true allows that"
             )
 
     def plan(self) -> Plan:
@@ -192,8 +192,8 @@ class MarkedItem:
         if there is None and listing.find(self._client, self._repo, self._path) is None:
             raise ToolchainError(
                 "not_found",
-                f"reading the properties of '{self._repo}/{self._path}': the server returned 404,"
-                " there is no such item",
+                f"reading the properties of '{self._repo}/{self._path}': the server returned 404:"
+                " the item does not exist",
                 status=404,
             )
 
@@ -217,6 +217,6 @@ class MarkedItem:
         if left:
             raise ToolchainError(
                 "rejected",
-                f"changing properties below '{self._repo}/{self._path}': afterwards {len(left)}"
-                f" items are not as they should be, the first is '{left[0]}'",
+                f"changing properties below '{self._repo}/{self._path}': {len(left)} items still"
+                f" do not have the wanted properties, the first is '{left[0]}'",
             )

@@ -32,8 +32,8 @@ def find_build_files(
     if not client.dialect.query_by_property:
         raise ToolchainError(
             "rejected",
-            f"the files of the build '{name}' #{number} cannot be found: queries of this server do"
-            " not know properties (check the option dialect)",
+            f"cannot find the files of the build '{name}' #{number}: queries of this server do not"
+            " support properties (check the option dialect)",
         )
     record = records.read_record(client, name, number, project)
     recorded = {str(artifact["sha1"]).lower(): artifact for artifact in records.artifacts(record)}
@@ -96,8 +96,8 @@ class _BuildSearch:
         if missing:
             raise ToolchainError(
                 "not_found",
-                f"{len(missing)} of {len(recorded)} artifacts of the build {self._label} are in no"
-                f" repository that may be seen: {shorten(', '.join(missing), 300)}",
+                f"{len(missing)} of {len(recorded)} artifacts of the build {self._label} are not"
+                f" in any visible repository: {shorten(', '.join(missing), 300)}",
             )
 
 

@@ -64,7 +64,7 @@ def chosen_paths(
         place = f"artifacts[{number}]"
         key = entry.repo or repo
         if key is None:
-            raise invalid(f"{place}.repo is missing: give it, or repo for all of them")
+            raise invalid(f"{place}.repo is missing: set it, or set repo for all entries")
         refuse_path(f"{place}.path", entry.path)
         if entry.path.strip("/") == "":
             raise invalid(f"{place}.path is empty, which would mean the whole repository")
@@ -100,7 +100,7 @@ class FileSelection:
         if len(names) > self._limit:
             raise ToolchainError(
                 "failed",
-                f"{len(names)} files are meant, more than max_items ({self._limit}): nothing was"
+                f"{len(names)} files match, more than max_items ({self._limit}): nothing was"
                 " changed",
             )
         return [
@@ -115,8 +115,8 @@ class FileSelection:
         note = self.wanted.hints.get(path.path, "")
         return ToolchainError(
             "not_found",
-            f"{path.place}: searched for '{path.path}' in '{path.repo}', and there is no file"
-            f"{narrowed}{note and f'; {note}'}",
+            f"{path.place}: found no file for '{path.path}' in"
+            f" '{path.repo}'{narrowed}{note and f'; {note}'}",
         )
 
 
@@ -148,7 +148,7 @@ class Choice:
         other = found.setdefault(one.target, one)
         if other.file.name != one.file.name:
             raise invalid(
-                f"{path.place}: '{one.file.name}' and '{other.file.name}' would both become"
+                f"{path.place}: '{one.file.name}' and '{other.file.name}' would both be written to"
                 f" '{target_repo}/{one.target}'"
             )
         if one.file.repo != target_repo:
@@ -159,8 +159,8 @@ class Choice:
         )
         if one.target == one.file.path or (inside and inside(one.target)):
             raise invalid(
-                f"target_path: '{target_repo}/{one.target}' is the item itself, or is meant by"
-                f" {path.place}, too"
+                f"target_path: '{target_repo}/{one.target}' is the item itself, or also matches"
+                f" {path.place}"
             )
 
 

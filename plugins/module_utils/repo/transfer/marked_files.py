@@ -77,7 +77,7 @@ class MarkedFiles:
         if not self._client.dialect.full_properties:
             refuse_properties(self._client)
         found = {file.name: file for _path, file in self._selection.files(self._is_settled)}
-        for warning in self._selection.wanted.exclude.warnings("no file that is meant"):
+        for warning in self._selection.wanted.exclude.warnings("none of the selected files"):
             self._task.warn(warning)
         files = [self._marked(*each) for each in self._read(sorted(found.items()))]
         result = {"artifacts": [one.shown(_action(one)) for one in files]}

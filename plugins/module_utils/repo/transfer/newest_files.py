@@ -65,7 +65,7 @@ def _time(client: RepoClient, key: str, file: RemoteFile) -> datetime:
     response = client.transport.read(
         f"reading the time of '{file.name}'", f"api/storage/{item_path(file.repo, file.path)}"
     )
-    info: Mapping[str, Any] = object_of(response, "information on an item")
+    info: Mapping[str, Any] = object_of(response, "information about an item")
     time = moment_of(info.get(_INFO[key]))
     if time is None:
         raise ToolchainError("rejected", f"the server does not show when '{file.name}' was {key}")

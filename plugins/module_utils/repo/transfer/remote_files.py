@@ -126,7 +126,7 @@ def _single(client: RepoClient, repo: str, path: str) -> list[RemoteFile]:
         return []
     if stored.folder:
         raise ToolchainError(
-            "not_found", f"'{repo}/{path}' is a folder: end path with a slash to mean its files"
+            "not_found", f"'{repo}/{path}' is a folder: end path with a slash to select its files"
         )
     return [_remote(repo, path, path.rpartition("/")[2], stored)]
 
@@ -195,7 +195,7 @@ def query(client: RepoClient, what: str, criteria: Mapping[str, Any]) -> list[di
     """
     found = aql.ask(client, what, aql.items(criteria, _DIGESTS))
     if found.trimmed:
-        raise ToolchainError("failed", f"{what}: the server truncates the result ({found.trimmed})")
+        raise ToolchainError("failed", f"{what}: the server truncated the result ({found.trimmed})")
     return found.rows
 
 
@@ -222,7 +222,8 @@ def _remote(repo: str, path: str, below: str, stored: StoredItem) -> RemoteFile:
         is_path = False
     if not is_path:
         raise ToolchainError(
-            "rejected", f"the server names an item {path!r} in '{repo}', which is not a path"
+            "rejected",
+            f"the server returned the item {path!r} in '{repo}', which is not a valid path",
         )
     return RemoteFile(repo, path, below, stored)
 
@@ -250,7 +251,7 @@ def _has(client: RepoClient, wanted: Properties, file: RemoteFile) -> bool:
     if there is None:
         raise ToolchainError(
             "rejected",
-            f"whether '{file.name}' has the properties is unknown: the server does not show"
+            f"it is unknown whether '{file.name}' has the properties: the server does not show"
             " properties",
         )
     return _has_all(there, wanted)
@@ -274,5 +275,5 @@ def wanted_properties(values: Mapping[str, Any] | None, option: str = "propertie
     """
     for name, value in (values or {}).items():
         if value is None:
-            raise invalid(f"{option}.{name} is null: give a value, or leave the property out")
+            raise invalid(f"{option}.{name} is null: set a value, or remove the property")
     return properties.properties_of(values)

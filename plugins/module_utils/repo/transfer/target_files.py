@@ -45,8 +45,8 @@ def refuse_clashes(files: Sequence[TargetFile]) -> list[TargetFile]:
     for place, file in places.items():
         if place in folders:
             raise invalid(
-                f"'{file.remote.name}' would be written to '{file.path}', which is to be the folder"
-                " of others"
+                f"'{file.remote.name}' would be written to '{file.path}', which is also the folder"
+                " of other files"
             )
     return list(places.values())
 
@@ -60,7 +60,7 @@ def present(file: TargetFile) -> os.stat_result | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise invalid(f"dest: '{file.path}' cannot be read: {error}") from None
+        raise invalid(f"dest: cannot read '{file.path}': {error}") from None
     require_replaceable(file.path, found)
     return found if stat.S_ISREG(found.st_mode) else None
 
@@ -71,7 +71,7 @@ def digests_at(path: str) -> Digests:
         with open(path, "rb", buffering=0) as stream:
             return digests_of(stream)
     except OSError as error:
-        raise invalid(f"dest: '{path}' cannot be read: {error.strerror}") from None
+        raise invalid(f"dest: cannot read '{path}': {error.strerror}") from None
 
 
 class TargetFolders:
@@ -91,14 +91,14 @@ class TargetFolders:
         root, real = os.path.realpath(file.root), os.path.realpath(folder)
         if os.path.commonpath([root, real]) != root:
             raise invalid(
-                f"dest: '{folder}' leads out of '{file.root}' by a symbolic link: '{file.path}' is"
-                " not written"
+                f"dest: '{folder}' is a symbolic link out of '{file.root}': refusing to write"
+                f" '{file.path}'"
             )
         nearest = real
         while not os.path.lexists(nearest):
             nearest = os.path.dirname(nearest)
         if not os.path.isdir(nearest):
-            raise invalid(f"dest: '{nearest}' is a file, where a folder shall be")
+            raise invalid(f"dest: '{nearest}' is a file, but must be a folder")
         self._checked.add((file.root, folder))
 
     def make(self, file: TargetFile) -> None:
@@ -141,7 +141,7 @@ def mode_of(text: str | None) -> int | None:
     if len(text) != 4 or not text.startswith("0") or not set(text) <= set("01234567"):
         raise invalid(
             f"mode is '{text}': write the permissions as four octal digits in quotes, such as"
-            " '0644'; YAML reads 0644 without quotes as 420"
+            " '0644'; YAML reads an unquoted 0644 as 420"
         )
     return int(text, 8)
 
