@@ -143,11 +143,13 @@ class TrackerClient:
         except ToolchainError as error:
             if error.kind == "auth" and origin(address) != origin(connection.url):
                 error.with_hint(
-                    "the address is not on the server in url, and only that server gets the login"
+                    "the address is not on the server in url, and the login is only sent to that"
+                    " server"
                 )
             elif error.kind == "auth" and connection.token is not None:
                 error.with_hint(
-                    "old servers take no token for attachments: use username and password there"
+                    "old servers do not accept tokens for attachments: use username and password"
+                    " instead"
                 )
             raise
 
@@ -176,14 +178,16 @@ class TrackerClient:
         if response.status < 300 and errors.looks_like_html(response.text):
             raise unexpected_body(response, "another response")
         if response.status in (404, 405) and not _is_of_tracker(response):
-            error_message = f"the server returned {response.status}, and does not know this request"
+            error_message = (
+                f"the server returned {response.status}, and does not support this request"
+            )
             kind: Kind = "not_found" if response.status == 404 else "rejected"
             raise response.error(
-                kind, f"{error_message}: the written interface has none to change something"
+                kind, f"{error_message}: the documented interface cannot change anything"
             )
         if response.status == 401 and self._accepted:
             error_message = errors.shorten(describe(response))
-            message = "the server returned 401, and takes the login for other requests"
+            message = "the server returned 401, although it accepts the login for other requests"
             raise response.error(
                 "permission",
                 f"{message}: {error_message}" if error_message else message,

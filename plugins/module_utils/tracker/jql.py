@@ -110,5 +110,7 @@ def _escaped(character: str) -> str:
     if unicodedata.category(character) == "Cc":
         return f"\\u{ord(character):04x}"
     if unicodedata.category(character) == "Cs":
-        raise invalid("a value of a query holds half a surrogate pair, which is not a character")
+        raise invalid(
+            "a value of the query contains half a surrogate pair, which is not a valid character"
+        )
     return character

@@ -78,7 +78,9 @@ def build(clauses: Any, *, join: str = "and", order_by: Any = None) -> str:
         raise invalid(f"clauses of a query are joined with 'and' or 'or', not with '{join}'")
     parts = _parts(clauses, join)
     if not parts:
-        raise invalid("the query has no clause, which would find every issue: name what is sought")
+        raise invalid(
+            "the query has no clause, so it would match every issue: add at least one clause"
+        )
     query = f" {join.upper()} ".join(parts)
     terms = order_by.split(",") if isinstance(order_by, str) else list(order_by or [])
     order = ", ".join(_order_term(term) for term in terms if str(term).strip())
@@ -97,14 +99,14 @@ def _parts(clauses: Any, join: str) -> list[str]:
         return [_entry(str(key), value) for key, value in clauses.items()]
     if isinstance(clauses, Sequence):
         return [_element(clause, join) for clause in clauses]
-    raise invalid(f"clauses of a query are a dict, a list or a text, not {clauses!r}")
+    raise invalid(f"the clauses of a query must be a dict, a list or a string, not {clauses!r}")
 
 
 def _element(clause: Any, join: str) -> str:
     """Return an element of a list, in brackets if it has several clauses or is a query string."""
     parts = _parts(clause, "and")
     if not parts:
-        raise invalid("an entry of the query has no clause: leave it out, or name what is sought")
+        raise invalid("an entry of the query has no clause: remove it, or add a clause")
     joined = " AND ".join(parts)
     bare = isinstance(clause, Mapping) and (len(parts) == 1 or join == "and")
     return joined if bare else f"({joined})"
@@ -141,8 +143,8 @@ def _refuse_mistyped(key: str) -> None:
         raise _no_operator(operator, f"'{key}'")
     if _SIGN_INSIDE.search(key) is not None:
         raise invalid(
-            f"'{key}' is not a field with an operator behind it: write 'created >=' for the key, or"
-            " field, operator and value apart"
+            f"'{key}' is not a field followed by an operator: use a key such as 'created >=', or"
+            " separate keys 'field', 'operator' and 'value'"
         )
 
 
@@ -160,7 +162,7 @@ def _no_operator(operator: str, place: str) -> ToolchainError:
     """Return the `invalid` error with the intended operator."""
     message = f"{place}: '{operator}' is not an operator of the query language"
     if operator in _HISTORY:
-        message = f"{place}: write a clause with '{operator}' as a text, in a list of clauses"
+        message = f"{place}: write a clause with '{operator}' as a string, in a list of clauses"
     elif operator in _MISTYPED:
         message = f"{message}: write '{_MISTYPED[operator]}'"
     else:
@@ -185,7 +187,7 @@ def _comparison(name: str, operator: str, value: Any) -> str:
 
 def _allow(name: str, operator: str, what: str) -> None:
     if operator not in _EQUALITIES:
-        raise invalid(f"the field '{name}' cannot be compared with {what} by '{operator}'")
+        raise invalid(f"the field '{name}' cannot be compared with {what} using '{operator}'")
 
 
 def _says_empty(operator: str, value: Any) -> bool:
@@ -224,7 +226,7 @@ def _value(value: Any, place: Place) -> str:
         return _call(value, place)
     if isinstance(value, str):
         if not value.strip():
-            raise invalid(f"{place.name} is empty: write null for issues in which it is empty")
+            raise invalid(f"{place.name} is empty: use null to find issues in which it is empty")
         return quote(value)
     raise invalid(f"{value!r} is not a value of a query")
 
@@ -232,7 +234,7 @@ def _value(value: Any, place: Place) -> str:
 def _call(value: Mapping[str, Any], place: Place) -> str:
     name = str(value.get("function", "")).removesuffix("()")
     if not set(value) <= {"function", "arguments"} or not _FUNCTION.fullmatch(name):
-        raise invalid("a function of a query is a dict with 'function' and 'arguments'")
+        raise invalid("a function in a query must be a dict with 'function' and 'arguments'")
     arguments = value.get("arguments")
     if arguments is None:
         arguments = []

@@ -158,12 +158,13 @@ class OffsetPages:
         missing = self._end() - asked.start - found.seen
         if missing > 0:
             found.warnings.append(
-                f"the server reports {self._total} matches, but sent {missing} fewer: the result is"
-                " not complete"
+                f"the server reports {self._total} matches, but sent {missing} fewer: the result"
+                " is incomplete"
             )
         if self._lost:
             found.warnings.append(
-                "issues ceased to match while the pages were read: others may be missing"
+                "some issues stopped matching while the pages were read: other issues may be"
+                " missing"
             )
         complete = asked.start + found.count >= self._total and not self._lost
         return FoundIssues(found.issues, found.count, self._total, complete, found.warnings)
@@ -173,7 +174,7 @@ class OffsetPages:
         if not page.issues and size > 0 and (page.total or 0) > start:
             raise _broken(
                 self._what,
-                f"the server reports {page.total} matches, but sends none from {start} on",
+                f"the server reports {page.total} matches, but sends none after the first {start}",
             )
         return page
 
@@ -254,8 +255,7 @@ class OffsetPages:
             if len(page.issues) == size:
                 raise _broken(self._what, "the server sends the same issues for every page")
             self._found.warnings.append(
-                "the server sends the same issues for every page, and no number of matches: there"
-                " may be more"
+                "the server sends the same issues for every page, and no total: there may be more"
             )
             return False
         raise _broken(self._what, f"the server still has issues after {_MAX_PAGES} pages")

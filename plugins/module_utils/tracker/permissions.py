@@ -22,7 +22,7 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
     """
     wider = [_OF_THE_SERVER[name] for name in permissions if name in _OF_THE_SERVER]
     query = {**where, "permissions": ",".join([*permissions, *wider])}
-    what = "asking for the permissions of the account"
+    what = "reading the permissions of the account"
     try:
         response = client.read(what, "rest/api/2/mypermissions", query=query)
     except ToolchainError:

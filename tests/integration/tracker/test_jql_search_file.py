@@ -96,8 +96,8 @@ def test_file_is_unchanged_if_the_search_fails(tracker: Tracker, tmp_path: Path)
     ("dest", "fields", "words"),
     [
         ("issues.json", ["summary"], "must end with .jsonl, .ndjson or .csv"),
-        ("issues.csv", None, "fields must name the columns of a CSV file"),
-        ("issues.csv", ["*all"], "fields must name the columns of a CSV file"),
+        ("issues.csv", None, "fields must list each column of a CSV file"),
+        ("issues.csv", ["*all"], "fields must list each column of a CSV file"),
         ("folder.csv", ["summary"], "which is not a file"),
     ],
 )
@@ -120,7 +120,7 @@ def test_field_absent_in_all_issues_gives_a_warning(
         "fields": ["summary", "sumary", "resolution", "key"],
     }
     (warning,) = tracker(**given).warnings
-    assert "fields: no issue that was found has sumary" in warning
+    assert "fields: no issue in the result has sumary" in warning
     (warning,) = tracker(**given, dest=str(tmp_path / "a.csv")).warnings
     assert "has sumary" in warning
     for fields in (None, [], ["*all", "-comment"], ["summary"]):

@@ -102,7 +102,7 @@ def test_server_without_archiving_is_reported(tracker: Tracker) -> None:
         ("cannot be combined with state 'absent'", {"state": "absent", "archived": False}),
         ("cannot be combined with state 'present'", {"force": True}),
         ("cannot be combined with state 'present'", {"move_issues_to": "server"}),
-        ("name another component", {"state": "absent", "move_issues_to": "CLIENT"}),
+        ("use another component", {"state": "absent", "move_issues_to": "CLIENT"}),
         ("more than 255 characters", {"new_name": "x" * 256}),
         ("a line break", {"new_name": "x\ty"}),
     ],
@@ -118,7 +118,7 @@ def test_missing_objects_are_named_in_both_modes(tracker: Tracker) -> None:
         lead = {"project": "REL", "name": "client", "lead": "nobody", "check": check}
         tracker.refused("not_found", "lead: there is no such account", **lead)
         hidden = {"project": "NONE", "name": "client", "check": check}
-        tracker.refused("not_found", "no such project", **hidden)
+        tracker.refused("not_found", "the project does not exist", **hidden)
 
 
 def test_name_in_use_is_a_conflict_and_missing_permission_an_error(tracker: Tracker) -> None:
@@ -161,7 +161,7 @@ def test_failed_entry_does_not_stop_the_others(tracker: Tracker) -> None:
     assert found is not None
     assert found["description"] == "new"
     twins = [{"project": "REL", "name": "x"}, {"project": "REL", "name": "X"}]
-    tracker.refused("invalid", "name an object once", entries=twins)
+    tracker.refused("invalid", "list each object once", entries=twins)
     tracker.refused("invalid", "project of the component 'x'", name="x")
     wildcard = {"project": "REL", "name": "x*", "state": "absent"}
-    tracker.refused("invalid", "names one component", **wildcard)
+    tracker.refused("invalid", "must name a single component", **wildcard)

@@ -135,8 +135,8 @@ def test_field_is_found_by_name(tracker: Tracker, settings: dict[str, Any]) -> N
     [
         ({"Story Points": 3}, "several fields are called 'Story Points'"),
         ({"Story Points": 3}, "customfield_10010, customfield_10012"),
-        ({"Wait": 3}, "fields.Wait: the tracker has no field 'Wait': is 'Weight' meant?"),
-        ({"Weight": "heavy"}, "fields.Weight is the text 'heavy': a number is wanted"),
+        ({"Wait": 3}, "fields.Wait: the tracker has no field 'Wait': did you mean 'Weight'?"),
+        ({"Weight": "heavy"}, "fields.Weight is the string 'heavy': expected a number"),
         ({"Target": 1.1}, "fields.Target is the number 1.1"),
         ({"Status": "Done"}, "fields.Status: use the option status"),
         ({"Labels": ["x"]}, "fields.Labels is the same field as labels"),
@@ -154,9 +154,15 @@ def test_invalid_field_is_rejected_before_any_write(
 @each_mode
 def test_value_not_accepted_by_a_field_is_rejected(tracker: Tracker, check: bool) -> None:
     for given, words in (
-        ({"fix_versions": ["9.9"]}, "fix_versions cannot be '9.9'; possible: 1.0.0, 1.1.0, 2.0.0"),
+        (
+            {"fix_versions": ["9.9"]},
+            "fix_versions cannot be '9.9'; allowed values: 1.0.0, 1.1.0, 2.0.0",
+        ),
         ({"priority": "Urgent"}, "priority cannot be 'Urgent'"),
-        ({"fields": {"Target": "moon"}}, "Target cannot be 'moon'; possible: test, production"),
+        (
+            {"fields": {"Target": "moon"}},
+            "Target cannot be 'moon'; allowed values: test, production",
+        ),
     ):
         tracker.refused("rejected", words, issue="REL-22", check=check, **given)
     words = "assignee: there is no such account"
@@ -199,7 +205,7 @@ def test_status_is_reached_by_name(tracker: Tracker, settings: dict[str, Any]) -
 
 @each_mode
 def test_unreachable_status_is_rejected(tracker: Tracker, check: bool) -> None:
-    offered = "offered are 'Start' (111) to 'In Progress'"
+    offered = "the available transitions are 'Start' (111) to 'In Progress'"
     tracker.refused("rejected", offered, issue="OPS-1", status="Done", check=check)
     tracker.refused("rejected", "'Donne'", offered, issue="OPS-1", status="Donne", check=check)
     words = "by 'Finnish'", "'Finish' (131)", "'Give up' (132)"
@@ -221,7 +227,7 @@ def test_named_transition_is_used(tracker: Tracker, transition: str) -> None:
 
 @each_mode
 def test_required_fields_of_a_transition_are_reported(tracker: Tracker, check: bool) -> None:
-    message = "the transition 'Close' of the issue 'REL-22' wants Resolution"
+    message = "the transition 'Close' of the issue 'REL-22' requires Resolution"
     tracker.refused("rejected", message, issue="REL-22", status="Done", check=check)
     steps = [
         {
@@ -236,7 +242,7 @@ def test_required_fields_of_a_transition_are_reported(tracker: Tracker, check: b
         {"tracker": {"workflows": {"REL": {"initial": "Open", "transitions": steps}}}}
     )
     assert tracker(issue="REL-23", status="Done", fix_versions=["2.0.0"], check=check).changed
-    message = "has no screen: transition_fields cannot be set"
+    message = "has no screen, so transition_fields cannot be set"
     given = {"status": "Done", "transition": "Finish", "transition_fields": {"resolution": "Done"}}
     tracker.refused("rejected", message, issue="OPS-2", check=check, **given)
 
@@ -314,7 +320,9 @@ def test_invalid_link_is_rejected(tracker: Tracker, check: bool) -> None:
         tracker.refused(kind, words, issue="REL-22", links=[link], check=check)
 
     refused(
-        "invalid", "links[0].type is 'Block': the tracker has", {"type": "Block", "issue": "REL-2"}
+        "invalid",
+        "links[0].type is 'Block', but the tracker has",
+        {"type": "Block", "issue": "REL-2"},
     )
     refused("not_found", "REL-999", {"type": "Blocks", "issue": "REL-999"})
     refused("invalid", "linked to itself", {"type": "Blocks", "issue": "rel-22"})
@@ -394,7 +402,7 @@ def test_large_file_is_compared_by_size(tracker: Tracker, tmp_path: Path) -> Non
         file.write_text(text, encoding="utf-8")
         done = tracker(issue="REL-22", attachments=[str(file)], compare_max=2)
     assert (done.changed, done.values["uncompared"]) == (False, ["REL-22: report.txt"])
-    assert "content was not compared: it has 3 bytes, compare_max 2" in done.warnings[0]
+    assert "content was not compared: it has 3 bytes, but compare_max is 2" in done.warnings[0]
 
 
 @each_mode
@@ -408,9 +416,9 @@ def test_invalid_file_is_rejected(tracker: Tracker, check: bool, tmp_path: Path)
     (tmp_path / "b" / "a").write_text("", encoding="utf-8")
     refused("invalid", "No such file", "a", "missing")
     refused("invalid", "attachments[0]", "b")
-    refused("invalid", "which has the name of", "a", "b/a")
+    refused("invalid", "which has the same file name as", "a", "b/a")
     tracker.sandbox.settings("tracker", upload_limit=5)
-    refused("rejected", "has 10 bytes, and the server takes 5", "a")
+    refused("rejected", "has 10 bytes, but the server accepts at most 5", "a")
 
 
 # -- many issues, and creation of an issue -----------------------------------------------------
@@ -535,7 +543,7 @@ def test_unverified_creation_is_not_resent(tracker: Tracker) -> None:
 def test_match_that_misses_the_created_issue_gives_a_warning(tracker: Tracker) -> None:
     given = {**NEW, "match": "project = REL AND labels = typo"}
     (warning,) = tracker(**given, retry_max_wait=0.01).warnings
-    assert "match does not find the issue REL-26" in warning
+    assert "match does not find the new issue REL-26" in warning
 
 
 @each_mode
@@ -630,7 +638,7 @@ def test_only_own_account_can_be_added_as_watcher_without_permission(
 # -- invalid input and permissions -------------------------------------------------------------
 
 SLIPS: list[tuple[dict[str, Any], str]] = [
-    ({"issue": "REL-22"}, "there is nothing to do: give at least one of summary"),
+    ({"issue": "REL-22"}, "there is nothing to do: set at least one of summary"),
     ({"issue": "", "summary": "x"}, "issue is empty"),
     ({"jql": " ", "summary": "x"}, "jql is empty"),
     ({**NEW, "match": ""}, "match is empty"),
@@ -640,7 +648,10 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
     ({"issue": "REL-22", "status": ""}, "status is empty"),
     ({"issue": "REL-22", "assignee": ""}, "assignee is empty"),
     ({"issue": "REL-22", "comment": " "}, "comment is empty"),
-    ({"issue": "REL-22", "labels": ["a b"]}, "labels[0] is 'a b': a label has no blanks"),
+    (
+        {"issue": "REL-22", "labels": ["a b"]},
+        "labels[0] is 'a b', but a label must not contain blanks",
+    ),
     ({"issue": "REL-22", "add": {"labels": ["a b"]}}, "add.labels[0]"),
     ({"issue": "REL-22", "labels": [""]}, "labels[0] is empty"),
     ({"issue": "REL-22", "fix_versions": [1.1]}, "fix_versions[0] is the number 1.1"),
@@ -649,29 +660,38 @@ SLIPS: list[tuple[dict[str, Any], str]] = [
         {"issue": "REL-22", "labels": ["a"], "add": {"labels": ["b"]}},
         "add.labels cannot be combined",
     ),
-    ({"issue": "REL-22", "add": {}}, "add is empty: it takes labels, fix_versions, components"),
+    (
+        {"issue": "REL-22", "add": {}},
+        "add is empty: set at least one of labels, fix_versions, components",
+    ),
     ({"issue": "REL-22", "links": ["REL-2"]}, "links[0]"),
     ({"issue": "REL-22", "links": [{"typ": "Blocks", "issue": "REL-2"}]}, "links[0].typ"),
-    ({"issue": "REL-22", "fields": "a=1;b=2"}, "fields is a text"),
+    ({"issue": "REL-22", "fields": "a=1;b=2"}, "fields is a string"),
     ({"jql": "key = REL-1", "status": "Done", "max_issues": 0}, "max_issues is 0"),
-    ({"issue": "REL-22", "remove": {}}, "remove is empty: it takes labels, fix_versions, affects"),
+    (
+        {"issue": "REL-22", "remove": {}},
+        "remove is empty: set at least one of labels, fix_versions, affects",
+    ),
     (
         {"issue": "REL-22", "labels": ["a"], "remove": {"labels": ["b"]}},
         "remove.labels cannot be combined",
     ),
     (
         {"issue": "REL-22", "add": {"components": ["a"]}, "remove": {"components": ["A"]}},
-        "'a' is in add.components and in remove.components",
+        "'a' is in both add.components and remove.components",
     ),
     (
         {"issue": "REL-22", "watchers": ["a"], "remove": {"watchers": ["a"]}},
-        "'a' is in watchers and in remove.watchers",
+        "'a' is in both watchers and remove.watchers",
     ),
-    ({"issue": "REL-22", "comment_find": "x"}, "give its new text in comment"),
-    ({"issue": "REL-22", "comment_state": "absent", "status": "Done"}, "or comment_find, too"),
+    ({"issue": "REL-22", "comment_find": "x"}, "set comment to its new text"),
+    (
+        {"issue": "REL-22", "comment_state": "absent", "status": "Done"},
+        "requires comment or comment_find",
+    ),
     (
         {"issue": "REL-22", "comment_state": "absent", "comment": "x", "comment_find": "y"},
-        "leave comment out",
+        "omit comment",
     ),
 ]
 
@@ -689,7 +709,10 @@ def test_invalid_options_are_rejected_before_any_request(
     [
         ({"summary": ""}, "fields.summary must be one line"),
         ({"Summary": "a\nb"}, "fields.Summary must be one line"),
-        ({"labels": ["x", "a b"]}, "fields.labels[1] is 'a b': a label has no blanks"),
+        (
+            {"labels": ["x", "a b"]},
+            "fields.labels[1] is 'a b', but a label must not contain blanks",
+        ),
     ],
 )
 def test_fields_with_own_options_are_checked_equally(
@@ -743,6 +766,6 @@ def test_translated_status_names_are_equal(tracker: Tracker) -> None:
 
 def test_documented_interface_is_sufficient(fresh: Callable[[str], Sandbox]) -> None:
     tracker = Tracker(fresh("written"), TrackerIssueOperation, TrackerIssueOptions)
-    message = "does not know this request: the written interface has none to change something"
+    message = "does not support this request: the documented interface cannot change anything"
     tracker.refused("not_found", message, issue="REL-1", labels=["x"])
     assert not tracker(issue="REL-1", status="Done").changed

@@ -226,7 +226,7 @@ def test_issues_are_moved_only_by_the_releasing_task(tracker: Tracker) -> None:
     ("target", "kind", "words"),
     [
         ("fial", "not_found", "unresolved: the project 'REL' has no version 'fial'"),
-        ("1.1.0", "invalid", "unresolved is '1.1.0', the version that is to be released"),
+        ("1.1.0", "invalid", "unresolved is '1.1.0', the version to release: use another version"),
     ],
 )
 def test_invalid_target_is_rejected(tracker: Tracker, target: str, kind: str, words: str) -> None:
@@ -286,22 +286,28 @@ def test_missing_target_prevents_deletion(tracker: Tracker, check: bool) -> None
 
 
 SLIPS: list[tuple[dict[str, Any], str]] = [
-    ({"release_date": "31.05.2026"}, "release_date is '31.05.2026': write a day as 2026-05-31"),
+    (
+        {"release_date": "31.05.2026"},
+        "release_date is '31.05.2026', but must be a date such as 2026-05-31",
+    ),
     ({"start_date": "2026-02-30"}, "start_date is '2026-02-30'"),
     ({"start_date": "20260531"}, "start_date is '20260531'"),
     ({"release_date": ""}, "release_date is empty"),
-    ({"start_date": "2026-06-01", "release_date": "2026-05-01"}, "start_date is 2026-06-01, after"),
+    (
+        {"start_date": "2026-06-01", "release_date": "2026-05-01"},
+        "start_date (2026-06-01) is after",
+    ),
     ({"name": 1.1}, "name is the number 1.1"),
     ({"name": " "}, "name is empty"),
     ({"new_name": 1.1}, "new_name is the number 1.1"),
     ({"name": "x" * 256}, "name has more than 255 characters"),
-    ({"name": "two\nlines"}, "name has a line break, a tab or another control character"),
-    ({"new_name": "a\ttab"}, "new_name has a line break"),
+    ({"name": "two\nlines"}, "name contains a line break, a tab or another control character"),
+    ({"new_name": "a\ttab"}, "new_name contains a line break"),
     ({"project": ""}, "project is empty"),
     ({"unresolved": ""}, "unresolved is empty"),
     ({"unresolved": False}, "unresolved is the boolean false"),
     ({"move_to": "2.0.0"}, "move_to requires state 'absent'"),
-    ({"state": "absent", "move_to": "1.1.0"}, "the version that is to be deleted"),
+    ({"state": "absent", "move_to": "1.1.0"}, "the version to delete"),
     ({"state": "absent", "new_name": "1.2.0"}, "new_name cannot be combined with state 'absent'"),
     ({"state": "absent", "description": "x"}, "description cannot be combined"),
 ]
@@ -336,7 +342,7 @@ def test_unknown_project_is_named(tracker: Tracker) -> None:
 
 def test_documented_interface_has_no_versions(fresh: Callable[[str], Sandbox]) -> None:
     tracker = Tracker(fresh("written"), TrackerVersionOperation, TrackerVersionOptions)
-    message = "the written interface of the tracker knows no versions"
+    message = "the tracker supports only the documented interface, which has no versions"
     tracker.refused("not_found", message, project="REL", name="1.0")
 
 
@@ -374,5 +380,5 @@ def test_dropped_value_is_reported(tracker: Tracker) -> None:
     tracker.sandbox.fault(
         service="tracker", method="PUT", path="/version/", status=200, body=response
     )
-    message = "does not show what was set: description"
+    message = "did not save description"
     tracker.refused("rejected", message, project="REL", name="1.1.0", description="kept")

@@ -332,11 +332,11 @@ def test_equal_names_get_their_id(servers: ExitStack, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "kind", "words"),
     [
-        (Reply(body=b"fir"), "protocol", "sent 3 bytes, but reports that the attachment has 6"),
+        (Reply(body=b"fir"), "protocol", "sent 3 bytes, but reports a size of 6"),
         (Reply(body=b"first\n and more"), "protocol", "sent more than 6 bytes"),
         (Reply(body=b""), "protocol", "sent 0 bytes"),
-        (Reply(body=b"first\n", truncate=3), "network", "connection broke"),
-        (Reply(cut=True), "network", "connection broke"),
+        (Reply(body=b"first\n", truncate=3), "network", "connection was lost"),
+        (Reply(cut=True), "network", "connection was lost"),
         (Reply(body=LOGIN_PAGE), "auth", "login page"),
         (Reply(body=PAGE), "protocol", "HTML"),
         (Reply(302, headers={"Location": "/base/login.jsp?os_destination=x"}), "auth", "login"),
@@ -512,8 +512,8 @@ def test_compare_max_limits_the_comparison(
     assert actions(result) == ["unchanged", "downloaded"]
     assert result["uncompared"] == ["REL-2: a.txt"]
     (warning,) = task.warnings
-    assert f"{tmp_path / 'a.txt'} counts as unchanged" in warning
-    assert "it has 6 bytes, and compare_max is 5" in warning
+    assert f"{tmp_path / 'a.txt'} is assumed to be unchanged" in warning
+    assert "it has 6 bytes, but compare_max is 5" in warning
     assert files(tmp_path) == {"a.txt": b"FIRST\n", "b.txt": b"four"}
     assert not any("501" in path for path in fetched(stub))
 
@@ -590,7 +590,7 @@ def test_file_created_during_the_download_is_kept_without_replace(
         return tracker(seen, stub.url)
 
     stub.response = response
-    with pytest.raises(ToolchainError, match="appeared") as caught:
+    with pytest.raises(ToolchainError, match="was created there") as caught:
         task()
     assert caught.value.kind == "conflict"
     assert files(tmp_path) == {"a.txt": b"somebody's"}

@@ -109,8 +109,8 @@ def test_versions_are_exported_as_module_options(tmp_path: Path) -> None:
         ("version", "another ver"),
         ("version", "its name is"),
         ("version", "start_date "),
-        ("version", "it has some"),
-        ("component", "name has a "),
+        ("version", "one of its "),
+        ("component", "name contai"),
         ("project", "reading the"),
     ]
 

@@ -217,7 +217,7 @@ def test_incomplete_list_of_projects_is_an_error() -> None:
     with Stub(Reply(410), Reply(body=page)) as stub, pytest.raises(ToolchainError) as caught:
         read_projects(stub)
     assert caught.value.kind == "protocol"
-    assert "not complete" in str(caught.value)
+    assert "is incomplete" in str(caught.value)
 
 
 @pytest.mark.parametrize("body", [b"{}", b'["REL"]', b"null"])

@@ -204,7 +204,9 @@ def test_empty_page_before_the_total_is_an_error(start: int) -> None:
     def ask(start: int, size: int) -> dict[str, Any]:
         return {"issues": issues_of(1, 2)[start:], "total": 10}
 
-    with pytest.raises(ToolchainError, match="10 matches, but sends none from 2 on") as caught:
+    with pytest.raises(
+        ToolchainError, match="10 matches, but sends none after the first 2"
+    ) as caught:
         read_pages(ask, page_size=2, start=start)
     assert caught.value.kind == "protocol"
 

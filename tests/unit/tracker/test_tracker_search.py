@@ -367,7 +367,7 @@ def test_truncated_lists_give_a_warning(issue: dict[str, Any], word: str) -> Non
         assert run.warnings == []
         return
     (warning,) = run.warnings
-    assert f"{word}: a search gives only a part" in warning
+    assert f"{word}: a search truncates" in warning
     assert "REL-0, " in warning
     assert "and 2 more" in warning
 

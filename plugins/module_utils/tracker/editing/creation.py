@@ -136,8 +136,8 @@ class Creation:
             found = []  # the issue exists, whatever the search returns
         if key not in found:
             self._site.task.warn(
-                f"match does not find the issue {key}, which was created because it found none:"
-                " unless it does soon, the next run creates another one"
+                f"match does not find the new issue {key}: unless it finds the issue soon, the"
+                " next run will create another one"
             )
         return key
 
@@ -145,5 +145,6 @@ class Creation:
 def several(keys: list[str]) -> ToolchainError:
     """Return the `conflict` error for a query that must find a single issue."""
     return ToolchainError(
-        "conflict", f"match finds more than one issue ({', '.join(keys)}, ...): make it find one"
+        "conflict",
+        f"match finds more than one issue ({', '.join(keys)}, ...), but must find at most one",
     )

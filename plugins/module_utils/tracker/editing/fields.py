@@ -113,7 +113,8 @@ class FieldsPart:
             error = ToolchainError(
                 "rejected",
                 f"editing the issue '{issue.key}': the field {field.name} cannot be set: it is not"
-                " on the edit screen, the issue is closed to changes, or the right is missing",
+                " on the edit screen, the issue cannot be edited, or the account lacks the"
+                " permission",
             )
             raise self._site.judged(error, *_needed([field.id]), issueKey=issue.key)
         if known.get("required") is True and field.value in (None, "", []):
@@ -152,8 +153,8 @@ class FieldsPart:
         more = f" and {len(named) - _MAX_NAMED} more" if len(named) > _MAX_NAMED else ""
         return ToolchainError(
             "rejected",
-            f"editing the issue '{issue.key}': {field.name} cannot be '{shown(value)}'; possible:"
-            f" {', '.join(named[:_MAX_NAMED])}{more}",
+            f"editing the issue '{issue.key}': {field.name} cannot be '{shown(value)}'; allowed"
+            f" values: {', '.join(named[:_MAX_NAMED])}{more}",
         )
 
     def _write(self, issue: TrackerIssue, fields: Sequence[WantedField]) -> None:

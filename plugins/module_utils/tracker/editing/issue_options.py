@@ -92,12 +92,12 @@ class IssueOptions:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if all(getattr(self, name) is None for name in _MANAGED):
-            raise invalid(f"there is nothing to do: give at least one of {', '.join(_MANAGED)}")
+            raise invalid(f"there is nothing to do: set at least one of {', '.join(_MANAGED)}")
         if self.add == IssueAdditions():
-            raise invalid(f"add is empty: it takes {', '.join(_LISTS)}")
+            raise invalid(f"add is empty: set at least one of {', '.join(_LISTS)}")
         if self.remove == IssueRemovals():
             names = ", ".join(vars(IssueRemovals()))
-            raise invalid(f"remove is empty: it takes {names}")
+            raise invalid(f"remove is empty: set at least one of {names}")
         self._require_texts()
         require_segment("project", self.project)
         for number, link in enumerate(self.links or ()):
@@ -106,7 +106,8 @@ class IssueOptions:
             for name in _LISTS:
                 if getattr(getattr(self, option), name, None) and getattr(self, name) is not None:
                     raise invalid(
-                        f"{option}.{name} cannot be combined with {name}, which is the whole list"
+                        f"{option}.{name} cannot be combined with {name}, which sets the complete"
+                        " list"
                     )
         self._require_disjoint()
         self._require_comment()
@@ -121,18 +122,21 @@ class IssueOptions:
             removed = {key(one) for one in getattr(self.remove, name, None) or ()}
             for value in getattr(source, name, None) or ():
                 if key(value) in removed:
-                    raise invalid(f"'{value}' is in {option} and in remove.{name}: give it once")
+                    raise invalid(
+                        f"'{value}' is in both {option} and remove.{name}: remove it from one of"
+                        " them"
+                    )
 
     def _require_comment(self) -> None:
         if self.comment_state == "absent":
             if self.comment is None and self.comment_find is None:
-                raise invalid("comment_state is 'absent': give comment or comment_find, too")
+                raise invalid("comment_state is 'absent', which requires comment or comment_find")
             if self.comment is not None and self.comment_find is not None:
-                raise invalid("comment_find chooses what is deleted: leave comment out")
+                raise invalid("comment_find selects the comment to delete: omit comment")
         elif self.comment_find is not None and self.comment is None:
             raise invalid(
-                "comment_find chooses a comment to edit: give its new text in comment, or"
-                " comment_state 'absent'"
+                "comment_find selects a comment to edit: set comment to its new text, or set"
+                " comment_state to 'absent'"
             )
 
     def _require_texts(self) -> None:
@@ -155,6 +159,6 @@ def require_labels(place: str, labels: Any) -> None:
         text = str(label)
         if text.split() != [text] or len(text) > _LONGEST:
             raise invalid(
-                f"{place}[{number}] is '{label}': a label has no blanks, and at most"
-                f" {_LONGEST} characters"
+                f"{place}[{number}] is '{label}', but a label must not contain blanks, and must"
+                f" have at most {_LONGEST} characters"
             )

@@ -141,7 +141,9 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
         }
         if len(found) > 1:
             several = ", ".join(str(one["name"]) for one, _name in found.values())
-            raise invalid(f"links[{number}].type is '{kind}', which may be one of {several}")
+            raise invalid(
+                f"links[{number}].type is '{kind}', which is ambiguous: it matches {several}"
+            )
         for one, name in found.values():
             phrase = str(one["inward" if name == "inward" else "outward"])
             symmetric = str(one.get("inward")).casefold() == str(one.get("outward")).casefold()
@@ -149,4 +151,4 @@ def _wanted(types: Sequence[Mapping[str, Any]], number: int, kind: str, issue: s
                 str(one["name"]), str(one["id"]), phrase, issue.strip(), name != "inward", symmetric
             )
     known = ", ".join(str(type_.get("name")) for type_ in types)
-    raise invalid(f"links[{number}].type is '{kind}': the tracker has the types {known}")
+    raise invalid(f"links[{number}].type is '{kind}', but the tracker has only the types {known}")

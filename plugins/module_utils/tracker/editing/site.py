@@ -47,7 +47,7 @@ class Site:
         if dialect != "auto" or is_cloud(self.task.connection):
             return dialect != "server"
         if _KIND not in self.client.memory:
-            what = "asking which kind of tracker this is"
+            what = "detecting the type of the tracker"
             reported = self.client.aside(what, "rest/api/2/serverInfo")
             kind = reported.get("deploymentType") if isinstance(reported, Mapping) else None
             self.client.memory[_KIND] = str(kind)
@@ -80,7 +80,7 @@ class Site:
     def own(self) -> Mapping[str, Any]:
         """Return the account of the task [tracker-23]."""
         if self._own is None:
-            response = self.client.read("asking who the account is", "rest/api/2/myself")
+            response = self.client.read("reading the task's account", "rest/api/2/myself")
             reported = response.json()
             if not isinstance(reported, Mapping):
                 raise unexpected_body(response, "an account")

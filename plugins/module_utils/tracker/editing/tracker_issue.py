@@ -161,7 +161,7 @@ class TrackerIssueOperation:
         result = JqlSearchOperation(self._task, asked).search()
         found = [issue for issue in map(issue_of, result.issues) if issue is not None]
         if len(found) < len(result.issues) or (len(found) < most and not result.complete):
-            raise ToolchainError("protocol", f"the search '{jql}' did not show every match")
+            raise ToolchainError("protocol", f"the search '{jql}' did not return every match")
         return found
 
     def _created(self, parts: WantedParts) -> PlannedIssue:

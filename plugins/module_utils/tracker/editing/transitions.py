@@ -64,7 +64,7 @@ class StatusPart:
         """Return the transitions that the account may use; without the permission an empty list,
         and no error.
         """
-        what = f"asking for the transitions of the issue '{issue.key}'"
+        what = f"reading the transitions of the issue '{issue.key}'"
         query = {"expand": "transitions.fields"}
         place = self._site.place(issue.key, "transitions")
         response = self._site.client.read(what, place, query=query)
@@ -73,7 +73,9 @@ class StatusPart:
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
             raise unexpected_body(response, "a list of transitions")
         if not found:
-            error = ToolchainError("rejected", f"{what}: none is offered to this account")
+            error = ToolchainError(
+                "rejected", f"{what}: no transition is available to this account"
+            )
             raise self._site.judged(error, *self.needs, issueKey=issue.key)
         return found
 
@@ -90,11 +92,12 @@ class StatusPart:
             raise ToolchainError(
                 "rejected",
                 f"the issue '{issue.key}' cannot reach the status '{self._status}'{wanted} from"
-                f" '{shown(issue.fields.get('status'))}'; offered are {_told(offered)}",
+                f" '{shown(issue.fields.get('status'))}'; the available transitions are"
+                f" {_told(offered)}",
             )
         raise invalid(
             f"status: several transitions of the issue '{issue.key}' lead to '{self._status}':"
-            f" {_told(named)}; name one, or its id, in transition"
+            f" {_told(named)}; set transition to the name or id of one of them"
         )
 
     def _is_named(self, one: Transition) -> bool:
@@ -114,7 +117,7 @@ class StatusPart:
         way = f"the transition '{chosen.get('name')}' of the issue '{issue.key}'"
         if self._fields and not screen and chosen.get("hasScreen") is False:
             raise ToolchainError(
-                "rejected", f"{way} has no screen: transition_fields cannot be set"
+                "rejected", f"{way} has no screen, so transition_fields cannot be set"
             )
         needed = [
             name
@@ -129,7 +132,7 @@ class StatusPart:
             if left:
                 wanted = ", ".join(str(screen[name].get("name") or name) for name in left)
                 raise ToolchainError(
-                    "rejected", f"{way} wants {wanted}: give it in transition_fields"
+                    "rejected", f"{way} requires {wanted}: set it in transition_fields"
                 )
 
     def _write(self, issue: TrackerIssue, chosen: Transition) -> None:

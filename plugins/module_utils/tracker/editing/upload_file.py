@@ -72,10 +72,10 @@ def files_of(paths: Sequence[str]) -> list[UploadFile]:
             raise invalid(f"{place} is '{path}', which is not a readable file")
         file = UploadFile(path, status.st_size)
         if '"' in file.name or "\n" in file.name or "\\" in file.name:
-            raise invalid(f"{place} is '{path}': servers do not take such a name")
+            raise invalid(f"{place} is '{path}': servers do not accept this file name")
         other = found.setdefault(file.name, file)
         if other.src != path:
-            raise invalid(f"{place} is '{path}', which has the name of '{other.src}'")
+            raise invalid(f"{place} is '{path}', which has the same file name as '{other.src}'")
     return list(found.values())
 
 
@@ -107,7 +107,9 @@ class ComparedFiles:
         if attachment.size == 0:
             return True
         if file.size > self._limit:
-            return self._unknown(key, file, f"it has {file.size} bytes, compare_max {self._limit}")
+            return self._unknown(
+                key, file, f"it has {file.size} bytes, but compare_max is {self._limit}"
+            )
         try:
             return AttachmentContents(self._site.client, key).read(
                 attachment, lambda _response, blocks: _has_content(file, blocks)
@@ -120,8 +122,8 @@ class ComparedFiles:
     def _unknown(self, key: str, file: UploadFile, reason: str) -> bool:
         self.uncompared.append(f"{key}: {file.name}")
         self._site.task.warn(
-            f"attachments: '{file.name}' of the issue '{key}' counts as unchanged by its name and"
-            f" size; its content was not compared: {reason}"
+            f"attachments: '{file.name}' of the issue '{key}' is assumed to be unchanged because"
+            f" its name and size match; its content was not compared: {reason}"
         )
         return True
 
@@ -132,4 +134,4 @@ def _has_content(file: UploadFile, blocks: Iterator[bytes]) -> bool:
             same = all(stream.read(len(block)) == block for block in blocks)
             return same and not stream.read(1)
     except OSError as error:
-        raise invalid(f"attachments: {file.src} cannot be read: {error.strerror}") from None
+        raise invalid(f"attachments: cannot read {file.src}: {error.strerror}") from None

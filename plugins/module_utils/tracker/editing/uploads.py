@@ -83,7 +83,7 @@ class AttachmentsPart:
         """Raise `rejected` if a file is larger than the upload limit of the server."""
         if self._checked:
             return
-        what = "asking how large attachments may be"
+        what = "reading the size limit of attachments"
         response = self._site.client.read(
             what, "rest/api/2/attachment/meta", expect=(200, 403, 404)
         )
@@ -93,7 +93,8 @@ class AttachmentsPart:
             if isinstance(limit, int) and file.size > limit:
                 raise ToolchainError(
                     "rejected",
-                    f"attachments: {file.src} has {file.size} bytes, and the server takes {limit}",
+                    f"attachments: {file.src} has {file.size} bytes, but the server accepts at"
+                    f" most {limit}",
                 )
         self._checked = True
 
@@ -127,7 +128,8 @@ class AttachmentsPart:
         now = self._now(issue)
         if not file.is_stored(now, replaced):
             raise ToolchainError(
-                "conflict", f"{what}: the issue does not show the new one, so the older one stays"
+                "conflict",
+                f"{what}: the issue does not show the new attachment, so the older one was kept",
             )
         if one.number not in {attachment.number for attachment in now}:
             return

@@ -75,7 +75,9 @@ class WantedParts:
         for field in (*self._own(), *self._named("fields", self._options.fields or {})):
             other = found.setdefault(field.id, field)
             if other is not field:
-                raise invalid(f"fields.{field.name} is the same field as {other.name}: give one")
+                raise invalid(
+                    f"fields.{field.name} is the same field as {other.name}: set only one of them"
+                )
         return list(found.values())
 
     def _own(self) -> Iterator[WantedField]:

@@ -53,17 +53,19 @@ class FieldNames:
         ):
             if len(match) > 1:
                 ids = ", ".join(sorted(kind.id for kind in match))
-                raise invalid(f"{place}: several fields are called '{name}': write the id ({ids})")
+                raise invalid(
+                    f"{place}: several fields are called '{name}': use the id instead ({ids})"
+                )
             if match:
                 return self._settable(match[0], place)
         known = sorted({text for field in fields for text in (field.id, field.name)})
         near = difflib.get_close_matches(wanted, known, 1)
-        hint = f": is '{near[0]}' meant?" if near else ""
+        hint = f": did you mean '{near[0]}'?" if near else ""
         raise invalid(f"{place}: the tracker has no field '{name}'{hint}")
 
     def _settable(self, field: FieldKind, place: str) -> FieldKind:
         if field.id in _ELSEWHERE:
-            raise invalid(f"{place}: use the option {_ELSEWHERE[field.id]}")
+            raise invalid(f"{place}: use the option {_ELSEWHERE[field.id]} instead")
         return field
 
     def _all(self) -> list[FieldKind]:

@@ -81,7 +81,7 @@ def _number(value: Any, place: Place) -> Any:
         if not math.isfinite(number):
             raise ValueError
     except ValueError:
-        raise place.error(value, "a number is wanted") from None
+        raise place.error(value, "expected a number") from None
     return int(number) if number.is_integer() else number
 
 

@@ -157,7 +157,7 @@ class AttachmentContents:
             wanted = "https" if secure else "http or https"
             raise ToolchainError(
                 "protocol",
-                f"{what}: its address {clean_url(url)} cannot be read, or does not begin with"
+                f"{what}: its address {clean_url(url)} cannot be parsed, or does not begin with"
                 f" {wanted}",
             )
 
@@ -199,5 +199,5 @@ def _refuse(what: str, attachment: Attachment, incoming: Incoming, head: bytes, 
         sent = f"more than {attachment.size}" if count > attachment.size else str(count)
         raise response.error(
             "protocol",
-            f"the server sent {sent} bytes, but reports that the attachment has {attachment.size}",
+            f"the server sent {sent} bytes, but reports a size of {attachment.size} bytes",
         )

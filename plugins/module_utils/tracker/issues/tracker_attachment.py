@@ -150,7 +150,9 @@ class TrackerAttachmentOperation:
                 path = os.path.join(options.dest, names[number])
                 entries.append(AttachmentFile(attachment, path, _present(path)))
         if options.patterns == []:
-            self._task.warn("patterns is empty, so that no attachment is named; omit means all")
+            self._task.warn(
+                "patterns is empty, so no attachment matches; omit the option to download all"
+            )
         for warning in patterns.warnings(f"no attachment of the issue '{self._issue}'"):
             self._task.warn(warning)
         return entries
@@ -159,14 +161,14 @@ class TrackerAttachmentOperation:
         for entry in files:
             if entry.uncompared and entry.file is not None:
                 self._task.warn(
-                    f"{entry.path} counts as unchanged by its name and size; its content was not"
-                    f" compared: it has {entry.file.st_size} bytes, and compare_max is"
-                    f" {self._options.compare_max}"
+                    f"{entry.path} is assumed to be unchanged because its name and size match; its"
+                    f" content was not compared: it has {entry.file.st_size} bytes, but"
+                    f" compare_max is {self._options.compare_max}"
                 )
             if entry.action == "conflict":
                 self._task.warn(
-                    f"{entry.path} stays, although the attachment '{entry.attachment.filename}' of"
-                    f" the issue '{self._issue}' differs; replace: true overwrites it"
+                    f"{entry.path} was kept, although the attachment '{entry.attachment.filename}'"
+                    f" of the issue '{self._issue}' differs; replace: true overwrites it"
                 )
 
     def _described(self, items: Any) -> dict[str, Attachment]:
@@ -269,7 +271,7 @@ class TrackerAttachmentOperation:
                 if not self._options.replace and os.path.lexists(entry.path):
                     raise ToolchainError(
                         "conflict",
-                        f"writing {entry.path}: a file appeared there during the download, and"
+                        f"writing {entry.path}: a file was created there during the download, and"
                         " replace is false; run the task again",
                     )
                 return file.tell()
@@ -288,10 +290,10 @@ def _present(path: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise invalid(f"{path} cannot be read: {error.strerror}") from None
+        raise invalid(f"cannot read {path}: {error.strerror}") from None
     require_replaceable(path, found)
     if stat.S_ISREG(found.st_mode) and not os.access(path, os.R_OK):
-        raise invalid(f"{path} cannot be read: no permission")
+        raise invalid(f"cannot read {path}: permission denied")
     return found
 
 

@@ -109,7 +109,7 @@ class ProjectComponents(ProjectObjects[Component]):
         now = Component.of(json_or_none(response.body)) or self.read(component)
         missing = left(now)
         if now is None or missing:
-            message = f"the server took it, but does not show what was set: {', '.join(missing)}"
+            message = f"the server accepted the change, but did not save {', '.join(missing)}"
             error = response.error("rejected", message)
             error.result["changed"] = now is not None and now != component
             raise error

@@ -45,7 +45,7 @@ class ProjectObjects(Generic[Found]):
         project: str,
         noun: str,
         parse: Callable[[Any], Found | None],
-        no_project: str = "there is no such project for this account",
+        no_project: str = "the project does not exist, or the account cannot see it",
     ) -> None:
         self._client, self._project, self._no_project = client, project, no_project
         self._noun, self._parse = noun, parse
@@ -140,8 +140,8 @@ class ProjectObjects(Generic[Found]):
         if found is not None and renamed is not None and found != renamed:
             raise ToolchainError(
                 "conflict",
-                f"renaming the {self._noun} '{name}' of the project '{self._project}': there is a"
-                f" {self._noun} '{renamed.name}', too",
+                f"renaming the {self._noun} '{name}' of the project '{self._project}': the"
+                f" {self._noun} '{renamed.name}' already exists",
             )
         return found or renamed
 
@@ -156,7 +156,7 @@ def named(objects: Sequence[Found], name: str) -> Found | None:
 def refuse_pattern(name: str, noun: str) -> None:
     """Raise `invalid` for a name with wildcards."""
     if "*" in name or "?" in name:
-        raise invalid(f"name: '{name}' has wildcards, but names one {noun}")
+        raise invalid(f"name: '{name}' contains wildcards, but must name a single {noun}")
 
 
 def same_name(name: str, other: str) -> bool:
@@ -176,4 +176,6 @@ def same_lines(current: Any, desired: Any) -> tuple[bool, Any]:
 
 def as_permission(error: ToolchainError) -> ToolchainError:
     error.kind = "permission"
-    return error.with_hint("the object exists: the account may not administer the project")
+    return error.with_hint(
+        "the object exists, so the account may lack the permission to administer the project"
+    )

@@ -71,7 +71,8 @@ class ProjectRoles:
         if number is None:
             raise ToolchainError(
                 "not_found",
-                f"the project '{self._project}' has no role '{name}', but {', '.join(known)}",
+                f"the project '{self._project}' has no role '{name}'; its roles are"
+                f" {', '.join(known)}",
             )
         return self.read(name, number)
 
@@ -133,7 +134,7 @@ class ProjectRoles:
         left = _differing(now, wanted)
         if left:
             message = (
-                f"{self._changing(role)}: the server took it, but does not show what was set:"
+                f"{self._changing(role)}: the server accepted the change, but did not save"
                 f" {', '.join(left)}"
             )
             changed = now.actors() != role.actors()

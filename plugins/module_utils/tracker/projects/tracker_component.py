@@ -50,7 +50,7 @@ class ComponentEntry:
             if len(value) > _LONGEST:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
             if _CONTROL.search(value):
-                raise invalid(f"{option} has a line break, a tab or another control character")
+                raise invalid(f"{option} contains a line break, a tab or another control character")
         others = _OF_COMPONENTS_THAT_STAY if self.state == "absent" else _OF_A_REMOVAL
         names = [name for name in others if getattr(self, name) not in (None, False)]
         if self.state == "absent" and self.archived is not None:
@@ -58,11 +58,13 @@ class ComponentEntry:
         if names:
             raise invalid(f"{names[0]} cannot be combined with state '{self.state}': leave it out")
         if not self.project:
-            raise invalid(f"project of the component '{self.name}' is missing: give its key")
+            raise invalid(
+                f"project of the component '{self.name}' is missing: set it to the key of the"
+                " project"
+            )
         if self.move_issues_to is not None and same_name(self.move_issues_to, self.name):
             raise invalid(
-                f"move_issues_to is '{self.name}', the component that is to be deleted:"
-                " name another component"
+                f"move_issues_to is '{self.name}', the component to delete: use another component"
             )
 
 
@@ -208,9 +210,8 @@ class ManagedComponent:
             has = "1 issue has" if count == 1 else f"{count} issues have"
             raise ToolchainError(
                 "conflict",
-                f"{has} the component '{component.name}' of the project"
-                f" '{self._options.project}': name another component in move_issues_to, or set"
-                " force",
+                f"{has} the component '{component.name}' of the project '{self._options.project}':"
+                " set move_issues_to to another component, or set force",
             )
 
     def _desired(self, current: Component | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from .tracker_version import TrackerVersionOptions
 from .versions import NO_DATE, ProjectVersions, Version
 
 _NOT_EXPORTED = (
-    "Versions, components and roles are here: issues, workflows and schemes are not part of it.",
+    "Only versions, components and roles are exported, not issues, workflows and schemes.",
 )
 #: Error kinds for a single project that the account cannot read.
 _REFUSED = ("not_found", "permission")
@@ -59,9 +59,11 @@ class TrackerExportOperation(ServiceExport):
     def __init__(self, task: Task, options: TrackerExportOptions) -> None:
         super().__init__(task, options)
         if options.projects is not None and not options.projects:
-            raise invalid("projects is empty: name projects, or leave it out for all of them")
+            raise invalid(
+                "projects is empty: list projects, or omit the option to export all projects"
+            )
         if options.parallel < 1:
-            raise invalid("parallel: at least one project at a time is needed")
+            raise invalid("parallel must be at least 1")
         self._options = options
         self._client = TrackerClient(task)
 
@@ -109,7 +111,7 @@ class TrackerExportOperation(ServiceExport):
         shown = TrackerProjectInfoOperation(self._task, TrackerProjectInfoOptions()).all()
         keys = [project.get("key") for project in shown]
         if not keys:
-            self._task.warn("the account sees no project: nothing is exported")
+            self._task.warn("the account cannot see any project, so nothing is exported")
         return [key for key in keys if isinstance(key, str)]
 
 
@@ -175,7 +177,7 @@ def _wrong(entry: dict[str, Any]) -> str | None:
     if not name.strip() or name != name.strip():
         return "its name is empty, or begins or ends with a blank"
     if not all(isinstance(value, str) for value in entry.values()):
-        return "it has something in place of a text"
+        return "one of its values is not a string"
     try:
         TrackerVersionOptions(**entry).require_sense()
     except ToolchainError as error:

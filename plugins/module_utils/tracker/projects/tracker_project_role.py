@@ -38,10 +38,12 @@ class ProjectRoleEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for a role without actors to manage."""
         if not self.project:
-            raise invalid(f"project of the role '{self.role}' is missing: give its key")
+            raise invalid(
+                f"project of the role '{self.role}' is missing: set it to the key of the project"
+            )
         if self.users is None and self.groups is None:
             raise invalid(
-                f"the role '{self.role}' has neither users nor groups: give one of them"
+                f"the role '{self.role}' has neither users nor groups: set at least one of them"
                 " (an empty list removes all)"
             )
 
@@ -165,7 +167,7 @@ class ManagedProjectRole:
     def _require_own(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         """Raise `invalid` if the account of the task would no longer be an administrator."""
         query = {"expand": "groups"}
-        response = self._client.read("asking who the account is", "rest/api/2/myself", query=query)
+        response = self._client.read("reading the task's account", "rest/api/2/myself", query=query)
         reported = response.json()
         if not isinstance(reported, Mapping):
             raise unexpected_body(response, "an account")
@@ -179,7 +181,7 @@ class ManagedProjectRole:
         }
         if _has(before, account) and not _has(after, account):
             raise invalid(
-                f"the own account would no longer be in the role '{self._options.role}' of the"
+                f"the task's account would no longer be in the role '{self._options.role}' of the"
                 f" project '{self._options.project}': keep it in users or groups, or set force"
             )
 

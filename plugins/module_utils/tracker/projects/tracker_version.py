@@ -58,14 +58,14 @@ class TrackerVersionOptions:
             _require_day(option, getattr(self, option))
         if _is_late(self.start_date, self.release_date):
             raise invalid(
-                f"start_date is {self.start_date}, after release_date {self.release_date}"
+                f"start_date ({self.start_date}) is after release_date ({self.release_date})"
             )
         for option in ("name", "new_name"):
             value = (getattr(self, option) or "").strip()
             if len(value) > _LONGEST:
                 raise invalid(f"{option} has more than {_LONGEST} characters")
             if _CONTROL.search(value):
-                raise invalid(f"{option} has a line break, a tab or another control character")
+                raise invalid(f"{option} contains a line break, a tab or another control character")
         if self.state == "absent":
             self._require_removal()
         elif self.move_to is not None:
@@ -76,7 +76,9 @@ class TrackerVersionOptions:
         if names:
             raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         if self.move_to is not None and same_name(self.move_to, self.name):
-            raise invalid(f"move_to is '{self.move_to}', the version that is to be deleted")
+            raise invalid(
+                f"move_to is '{self.move_to}', the version to delete: use another version"
+            )
 
 
 def _is_late(start: str | None, release: str | None) -> bool:
@@ -92,7 +94,9 @@ def _require_day(option: str, value: str | None) -> None:
         if _DAY.fullmatch(value) is None or not date.fromisoformat(value):
             raise ValueError
     except ValueError:
-        raise invalid(f"{option} is '{value}': write a day as 2026-05-31, or {NO_DATE}") from None
+        raise invalid(
+            f"{option} is '{value}', but must be a date such as 2026-05-31, or {NO_DATE}"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,9 @@ class TrackerVersionOperation:
         if mode not in _MODES:
             target = self._required(known, "unresolved", mode)
             if target == current or same_name(mode, self._options.new_name or self._options.name):
-                raise invalid(f"unresolved is '{mode}', the version that is to be released")
+                raise invalid(
+                    f"unresolved is '{mode}', the version to release: use another version"
+                )
             return target if count else None
         if count:
             issues = "issue is" if count == 1 else "issues are"
@@ -305,8 +311,8 @@ class TrackerVersionOperation:
         count = self._versions.unresolved(version)
         if count:
             self._task.warn(
-                f"{count} unresolved issues of the version '{version.name}' could not be moved:"
-                " this account does not see them"
+                f"{count} unresolved issues of the version '{version.name}' could not be moved,"
+                " because this account cannot see them"
             )
 
 

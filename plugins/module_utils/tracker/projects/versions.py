@@ -29,8 +29,8 @@ DATES = ("start_date", "release_date")
 NO_DATE = "none"
 MOVE = "moveUnfixedIssuesTo"
 _NO_PROJECT = (
-    "there is no such project for this account, or the written interface of the tracker knows no"
-    " versions"
+    "the project does not exist, the account cannot see it, or the tracker supports only the"
+    " documented interface, which has no versions"
 )
 
 
@@ -90,7 +90,7 @@ class ProjectVersions(ProjectObjects[Version]):
         """Return the server's date. Server fact [tracker-16]: dates are in the server's
         time zone.
         """
-        reported = self._client.aside("asking for the server's day", f"{_API}/serverInfo")
+        reported = self._client.aside("reading the server's date", f"{_API}/serverInfo")
         day = str(reported.get("serverTime") if isinstance(reported, Mapping) else "")[:10]
         try:
             return date.fromisoformat(day).isoformat()
@@ -134,7 +134,7 @@ class ProjectVersions(ProjectObjects[Version]):
         now = Version.of(json_or_none(response.body)) or self.read(version)
         left = list(wanted) if now is None else list(now.differing(wanted))
         if now is None or left:
-            message = f"the server took it, but does not show what was set: {', '.join(left)}"
+            message = f"the server accepted the change, but did not save {', '.join(left)}"
             raise response.error("rejected", message)
         return now
 

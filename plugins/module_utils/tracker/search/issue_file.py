@@ -40,7 +40,7 @@ class IssueFile:
         if self._ending not in (*_JSON, *_CSV):
             raise invalid(f"dest is '{path}': its name must end with .jsonl, .ndjson or .csv")
         if self._ending in _CSV and not _are_columns(columns):
-            raise invalid("fields must name the columns of a CSV file, one by one")
+            raise invalid("fields must list each column of a CSV file by name")
         if os.path.lexists(path) and not os.path.isfile(path):
             raise invalid(f"dest is '{path}', which is not a file")
         self._columns = [name for name in columns or [] if name != "key"]
@@ -106,7 +106,7 @@ def _described(path: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise invalid(f"dest is '{path}', which cannot be read: {error.strerror}") from None
+        raise invalid(f"dest is '{path}', but cannot be read: {error.strerror}") from None
 
 
 def _cell(value: Any) -> str:

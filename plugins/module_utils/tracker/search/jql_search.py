@@ -157,8 +157,8 @@ class JqlSearchOperation:
         validate = self._options.validate_query
         if validate not in (None, "strict", "true"):
             self._task.warn(
-                f"{self._what}: this server always validates queries strictly, so that"
-                f" validate_query '{validate}' has no effect"
+                f"{self._what}: this server always validates queries strictly, so validate_query"
+                f" '{validate}' has no effect"
             )
         path = self._client.memory.get(_CLOUD)
         candidates = _TOKEN if path is None else (path,)
@@ -172,7 +172,7 @@ class JqlSearchOperation:
                 continue
             self._client.memory[_CLOUD] = candidate
             return found
-        raise AssertionError("the last candidate answers or raises")
+        raise AssertionError("the last candidate returns or raises")
 
     def _pages_of(self, path: str) -> Callable[[str | None, int], Mapping[str, Any]]:
         def page(token: str | None, size: int) -> Mapping[str, Any]:

@@ -59,7 +59,7 @@ class SeenFields:
         if not self._any or not self._left:
             return []
         names = ", ".join(sorted(self._left))
-        return [f"fields: no issue that was found has {names} (names are not ids)"]
+        return [f"fields: no issue in the result has {names} (use ids, not names)"]
 
 
 class CutLists:
@@ -92,8 +92,8 @@ class CutLists:
         for issue in issues:
             self._verify(issue)
         return [
-            f"{name}: a search gives only a part of long lists, and {_keys(keys)} may have more"
-            f" entries; rest/api/2/issue/KEY/{name} has all"
+            f"{name}: a search truncates long lists, so {_keys(keys)} may have more entries;"
+            f" rest/api/2/issue/KEY/{name} returns all of them"
             for name, keys in self._cut.items()
         ]
 
