@@ -186,7 +186,7 @@ class PageAttachments:
             raise
         size = _size_in(response.body)
         if size is not None and size != file.size:
-            message = f"the server stored {size} bytes, and {file.size} were sent"
+            message = f"the server stored {size} bytes, but {file.size} were sent"
             raise response.error("failed", message)
 
     def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
@@ -249,7 +249,7 @@ def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
 def wrong_name(name: str) -> str | None:
     """Return the reason why the name of an attachment is invalid, or None."""
     if name in ("", ".", "..") or _UNSAFE.search(name) or name != name.strip():
-        return f"'{name}' is not a file name that a page can have"
+        return f"'{name}' is not a valid name for an attachment"
     return None
 
 
@@ -260,8 +260,8 @@ def _file(src: str, filename: str | None, comment: str) -> WantedAttachment:
         raise invalid(f"attachments: {wrong}")
     if len(comment) > _LONGEST_COMMENT:
         raise invalid(
-            f"attachments: the comment of '{name}' has {len(comment)} characters; with the digest"
-            f" that is added, servers keep at most {_LONGEST_COMMENT}"
+            f"attachments: the comment of '{name}' has {len(comment)} characters, but must have at"
+            f" most {_LONGEST_COMMENT}, because a digest is added to it"
         )
     digest, size = hashlib.sha256(), 0
     try:
@@ -270,7 +270,7 @@ def _file(src: str, filename: str | None, comment: str) -> WantedAttachment:
                 digest.update(block)
                 size += len(block)
     except OSError as error:
-        raise invalid(f"attachments: '{src}' cannot be read: {error.strerror}") from None
+        raise invalid(f"attachments: cannot read '{src}': {error.strerror}") from None
     return WantedAttachment(src, name, comment.strip(), size, digest.hexdigest())
 
 

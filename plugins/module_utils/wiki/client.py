@@ -129,15 +129,13 @@ class WikiClient:
             what = f"reading the parent page {page_id}"
             found = self._read(lambda pages: pages.parent(what, page_id))
         if found is None or found.status != "current":
-            message = f"there is no page {page_id} to be the parent, or the account may not see it"
+            message = f"the parent page {page_id} does not exist, or the account cannot see it"
             raise errors.ToolchainError("not_found", f"parent_id: {message}")
         if space and found.space and space.lower() != found.space.lower():
             message = f"the page {page_id} is in the space {found.space}, not in {space}"
             raise errors.ToolchainError("conflict", f"parent_id: {message}")
         if child and child in (found.id, *self.ancestors(found)):
-            message = (
-                f"the page {page_id} is the page itself, or below it, and cannot be its parent"
-            )
+            message = f"the page {page_id} cannot be the parent: it is the page itself, or below it"
             raise errors.ToolchainError("rejected", f"parent_id: {message}")
 
     def ancestors(self, page: Page) -> list[str]:
@@ -149,7 +147,7 @@ class WikiClient:
         if self._read(lambda pages: pages.is_home(page)):
             return f"it is the home page of the space {page.space}"
         below = self._read(lambda pages: pages.has_children(page))
-        return "pages are below it" if below else None
+        return "it has child pages" if below else None
 
     def home(self, key: str) -> str:
         """Return the id of the home page of a space. Raises `not_found`."""

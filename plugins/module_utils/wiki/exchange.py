@@ -120,7 +120,7 @@ class WikiExchange:
 
     def _has_version_2(self) -> bool:
         """Return whether the server has version 2, regardless of the permissions of the account."""
-        what = "asking for version 2 of the wiki's interface"
+        what = "checking for version 2 of the wiki's interface"
         try:
             response = self.ask(what, _SPACES, {"limit": 1}, (200, 400, 403, 404, 405))
         except errors.ToolchainError as error:

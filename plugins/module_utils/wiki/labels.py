@@ -47,7 +47,7 @@ class PageLabels:
             added = [{"prefix": "global", "name": name} for name in missing]
             self._write(page, what, "POST", missing, True, json=added)
         for name in surplus:
-            what = f"taking the label {name} from the page '{page.title}' ({page.id})"
+            what = f"removing the label {name} from the page '{page.title}' ({page.id})"
             self._write(page, what, "DELETE", [name], False, query={"name": name})
 
     def _read(self, page: Page) -> tuple[str, ...]:

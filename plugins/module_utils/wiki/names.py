@@ -29,20 +29,20 @@ def decomposed(title: str) -> str:
 def wrong_title(title: str) -> str | None:
     """Return the reason why a title is invalid, or None."""
     if _CONTROL.search(title):
-        return "the title has a line break, a tab or another control character"
+        return "the title contains a line break, a tab or another control character"
     if len(title) > _LONGEST:
-        return f"the title has {len(title)} characters; the wiki keeps {_LONGEST}"
+        return f"the title has {len(title)} characters, but the wiki allows at most {_LONGEST}"
     return None if title.strip() else "the title is empty"
 
 
 def wrong_label(label: str) -> str | None:
     """Return the reason why a label is invalid, or None."""
     if label.split() != [label] or _CONTROL.search(label):
-        return f"'{label}' cannot be a label: it is empty, or has a blank in it"
+        return f"'{label}' is not a valid label: it is empty or contains a blank"
     if (sign := _NO_LABEL.search(label)) is not None:
         return (
-            f"'{label}' cannot be a label: it has '{sign[0]}', and servers take none of"
-            " ( ) ! # & * , . : ; < > ? @ [ ] ^ in one"
+            f"'{label}' is not a valid label: it contains '{sign[0]}', but a label cannot contain"
+            " ( ) ! # & * , . : ; < > ? @ [ ] ^"
         )
     return None if len(label) <= _LONGEST else f"a label has more than {_LONGEST} characters"
 

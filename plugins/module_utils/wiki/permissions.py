@@ -21,7 +21,7 @@ def require(what: str, page: Page, operation: Literal["update", "delete"]) -> No
         member(entry, "operation") for entry in entries if member(entry, "targetType") == page.type
     ]
     if "read" in known and operation not in known:
-        reason = f"the account may not {operation} the page '{page.title}' ({page.id})"
+        reason = f"the account is not allowed to {operation} the page '{page.title}' ({page.id})"
         raise ToolchainError("permission", f"{what}: {reason}")
 
 

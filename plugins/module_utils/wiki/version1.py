@@ -25,10 +25,10 @@ _REFUSED = "wiki.expand refused"
 #: Expected statuses of a read that some servers do not support.
 _OPTIONAL_READ = (200, 400, 403, 404, 405)
 _NO_LOOKUP = (
-    "this server has no look-up by title (the written interface of the wiki knows none):"
-    " only page_id finds a page there"
+    "this server cannot find pages by title (the documented interface does not support it): use"
+    " page_id"
 )
-_NO_LISTING = "the written interface of the wiki knows neither labels nor attachments"
+_NO_LISTING = "the documented interface of the wiki has neither labels nor attachments"
 
 
 class PagesOfVersion1:
@@ -90,7 +90,7 @@ class PagesOfVersion1:
         response = self._space(key)
         if response.status == 404 and not _is_no_route(response):
             raise response.error(
-                "not_found", f"there is no space {key}, or the account may not see it"
+                "not_found", f"there is no space {key}, or the account cannot see it"
             )
 
     def parent(self, what: str, page_id: str) -> Page | None:
@@ -118,7 +118,9 @@ class PagesOfVersion1:
         response = self._space(key)
         home = member(response.json(), "homepage", "id") if response.status == 200 else None
         if home is None:
-            raise response.error("not_found", f"the space {key} shows no home page: name a title")
+            raise response.error(
+                "not_found", f"the space {key} has no visible home page: set title"
+            )
         return str(home)
 
     def space(self, key: str) -> dict[str, Any] | None:

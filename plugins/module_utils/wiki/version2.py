@@ -87,7 +87,7 @@ class PagesOfVersion2:
 
     def require_space(self, key: str) -> None:
         if self._space(key) is None:
-            message = f"there is no space {key}, or the account may not see it"
+            message = f"there is no space {key}, or the account cannot see it"
             raise ToolchainError("not_found", f"reading the space {key}: {message}")
 
     def parent(self, what: str, page_id: str) -> Page | None:
@@ -125,7 +125,7 @@ class PagesOfVersion2:
         self.require_space(key)
         home = member(self._space(key), "homepageId")
         if home is None:
-            message = f"the space {key} shows no home page: name a title"
+            message = f"the space {key} has no visible home page: set title"
             raise ToolchainError("not_found", f"reading the space {key}: {message}")
         return str(home)
 

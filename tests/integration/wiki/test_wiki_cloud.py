@@ -191,7 +191,11 @@ def test_folder_is_accepted_as_parent(cloud: Cloud) -> None:
         ({"page_id": "1801"}, "conflict", "archived"),
         ({"page_id": "9999"}, "not_found", "404"),
         ({"space": "NONE", "title": "X"}, "not_found", "no space NONE"),
-        ({"space": "REL", "title": "X", "parent_id": "9999"}, "not_found", "no page 9999"),
+        (
+            {"space": "REL", "title": "X", "parent_id": "9999"},
+            "not_found",
+            "the parent page 9999 does not exist",
+        ),
         ({"space": "ARC", "title": "X", "parent_id": "1003"}, "conflict", "in the space REL"),
         ({"page_id": "1001", "parent_id": "1003"}, "rejected", "below it"),
         ({"page_id": "1003", "title": "Handbook"}, "conflict", "already"),
@@ -214,7 +218,7 @@ def test_archived_page_is_not_found(cloud: Cloud) -> None:
 
 def test_home_page_and_page_with_children_are_not_deleted(cloud: Cloud) -> None:
     assert "home page" in cloud.fails(page_id="1001", state="absent").message
-    assert "below it" in cloud.fails(page_id="1003", state="absent").message
+    assert "child pages" in cloud.fails(page_id="1003", state="absent").message
 
 
 def test_concurrent_edit_is_a_conflict(cloud: Cloud) -> None:

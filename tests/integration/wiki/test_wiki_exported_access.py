@@ -92,7 +92,7 @@ def test_export_contains_spaces_and_restrictions(
         assert "permissions" not in space
         (left,) = result["left_out"]
         assert (left["kind"], left["name"]) == ("permissions", "REL")
-        assert "the cloud have no such interface" in left["reason"]
+        assert "the cloud have no interface" in left["reason"]
     found = {restriction["title"]: restriction for restriction in state["restrictions"]}
     users = [f"{wiki.prefix}{name}" for name in ("author", "reporter")]
     assert found["Secret"] == {

@@ -156,7 +156,7 @@ def test_own_account_is_not_locked_out(wiki: Wiki) -> None:
                 given = {"restrictions": {name: {"users": [other]}}, "force": force}
                 error = wiki.page(**given, _ansible_check_mode=check)
                 assert error["error"]["kind"] == "invalid", error
-                assert f"would lose the right to {name}" in error["msg"]
+                assert f"would lose the permission to {name}" in error["msg"]
     page = {"space": None, "title": None, "parent_id": None, "body": None, "page_id": "1002"}
     asked: dict[str, Any] = {**page, "restrictions": {"update": {"users": [other]}}}
     assert "or set force" in wiki.page(**asked)["msg"]
@@ -168,7 +168,7 @@ def test_own_account_is_not_locked_out(wiki: Wiki) -> None:
 
 def test_invalid_restrictions_are_rejected_before_any_request(wiki: Wiki) -> None:
     for run in (wiki.page, wiki.tree):
-        assert "names no operation" in run(restrictions={})["msg"]
+        assert "has no operation" in run(restrictions={})["msg"]
         assert "reed" in run(restrictions={"reed": {}})["msg"]
         assert run(restrictions={"read": "writers"})["failed"]
     assert wiki.sandbox.requests("wiki") == []

@@ -80,7 +80,7 @@ def test_own_account_is_not_locked_out(fresh: Fresh) -> None:
         for name in ("read", "update"):
             error = refused(sandbox, page_id="1002", check=check, **{name: {"users": ["author"]}})
             assert error.kind == "invalid"
-            assert f"would lose the right to {name}" in error.message
+            assert f"would lose the permission to {name}" in error.message
     assert "reader" in str(
         refused(
             sandbox,
@@ -98,7 +98,7 @@ def test_own_account_with_group_permission_is_not_locked_out(fresh: Fresh) -> No
     assert run(sandbox, page_id="1002", update={"groups": ["writers"]})[0].changed
     error = refused(sandbox, page_id="1002", update={"users": ["reader"]})
     assert error.kind == "invalid"
-    assert "would lose the right to update" in error.message
+    assert "would lose the permission to update" in error.message
     assert not run(sandbox, page_id="1002", update={"groups": ["writers"]})[0].changed
 
 
@@ -127,7 +127,7 @@ def test_invalid_or_unsupported_restrictions_are_reported(fresh: Fresh) -> None:
     old = refused(sandbox, page_id="1002", update={"users": ["reporter"]})
     assert (old.kind, "before 8.8" in old.message) == ("rejected", True)
     for options, words in (
-        ({"space": "REL", "read": {}}, "give page_id, or space and title"),
+        ({"space": "REL", "read": {}}, "set page_id, or space and title"),
         ({"page_id": "1002"}, "read and update are missing"),
         ({"page_id": "1002", "state": "absent", "read": {}}, "read cannot be combined"),
     ):

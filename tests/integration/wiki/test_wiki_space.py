@@ -90,7 +90,7 @@ def test_permissions_are_set_added_and_removed(fresh: Fresh) -> None:
     assert "anonymous" not in shown
     for check in (True, False):
         error = refused(sandbox, key="REL", permissions=[writers], check=check)
-        assert (error.kind, "own account" in error.message) == ("invalid", True)
+        assert (error.kind, "task's account" in error.message) == ("invalid", True)
     group = {"group": "writers", "operations": ["space:administer"]}
     assert thrice(sandbox, key="REL", permissions=[group])["permissions"]
     assert thrice(sandbox, key="REL", permissions=[], force=True)["permissions"] == {}
@@ -100,15 +100,19 @@ def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
     sandbox = fresh("real")
     nobody = [{"user": "nobody", "operations": ["space:read"]}]
     for options, kind, words in (
-        ({"key": "DOC"}, "invalid", "a new one needs a name"),
+        ({"key": "DOC"}, "invalid", "name is required to create it"),
         ({"key": "a b", "name": "x"}, "invalid", "letters and digits"),
         ({"key": "REL", "home_page": "No"}, "not_found", "home_page: there is no page 'No'"),
-        ({"key": "REL", "permissions": nobody}, "not_found", "no user 'nobody'"),
-        ({"key": "REL", "permissions": [{"operations": ["a:b"]}]}, "invalid", "needs one of group"),
+        ({"key": "REL", "permissions": nobody}, "not_found", "there is no user 'nobody'"),
+        (
+            {"key": "REL", "permissions": [{"operations": ["a:b"]}]},
+            "invalid",
+            "requires exactly one of group",
+        ),
         (
             {"key": "REL", "permissions": [{"group": "x", "operations": ["read"]}]},
             "invalid",
-            "write it as page:create",
+            "an operation has the form page:create",
         ),
         ({"key": "REL", "state": "absent", "name": "x"}, "invalid", "name cannot be combined"),
     ):

@@ -285,7 +285,9 @@ def test_links_to_pages_and_headings_are_converted(tree: Tree) -> None:
     assert body.count('ri:content-title="X"') == 2
     assert body.count('ac:anchor="x"') == 1
     assert 'ac:anchor="guidebook"' in body
-    assert tree.warnings == ["x.md:3: no heading is '#no'; the link leads to its page"]
+    assert tree.warnings == [
+        "x.md:3: there is no heading '#no'; the link leads to the page instead"
+    ]
 
 
 def test_tree_with_deleted_root_is_restored(tree: Tree) -> None:
@@ -342,8 +344,8 @@ def test_only_own_removed_pages_are_pruned(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("granted", "denied"),
     [
-        (["view", "add"], "deleting old.xml: the account may not delete"),
-        (["view", "delete"], "saving index.md: the account may not update"),
+        (["view", "add"], "deleting old.xml: the account is not allowed to delete"),
+        (["view", "delete"], "saving index.md: the account is not allowed to update"),
     ],
 )
 def test_check_mode_names_the_unwritable_page(tree: Tree, granted: list[str], denied: str) -> None:
@@ -387,7 +389,7 @@ def test_other_tree_is_not_taken_over(tree: Tree, tmp_path: Path) -> None:
     other.write({"index.md": "# Another\n", "guide/second.md": "# Second\n"})
     error = other.fails()
     assert error.kind == "conflict"
-    assert f"of the tree of the page {tree.page('Guidebook')['id']}" in error.message
+    assert f"belongs to the tree of the page {tree.page('Guidebook')['id']}" in error.message
     assert other.http["writes"] == 0
     assert other(title_prefix="Other: ")[0]
     assert not tree()[0]
@@ -407,16 +409,16 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "links": (
         {"x.md": "# X\n\n[a](no.md)\n[b](../../etc/passwd)\n\n![c](no.png) [d](/etc/passwd)"},
         [
-            "x.md:3: the link to 'no.md' leads to nothing",
-            "x.md:4: the link to '../../etc/passwd' leads to nothing",
+            "x.md:3: the target of the link 'no.md' does not exist",
+            "x.md:4: the target of the link '../../etc/passwd' does not exist",
             "x.md:6: the image 'no.png' does not exist",
-            "x.md:6: the link to '/etc/passwd' leads to nothing",
+            "x.md:6: the target of the link '/etc/passwd' does not exist",
         ],
     ),
     "titles": (
         {"x.md": "# SECOND", "y.md": "---\ntitle: 1.10\n---\n", "z.md": f"# {'z' * 256}"},
         [
-            "guide/second.md:1: the title 'Second' is that of x.md, too: give one of them",
+            "guide/second.md:1: the title 'Second' is also used by x.md: give one of them",
             "y.md:1: title in the front matter is 1.1",
             "z.md:1: the title has 256 characters",
         ],
@@ -425,12 +427,12 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"x.xml": "<p>\n<b></p>", "y.xml": '<p>\n<ri:attachment ri:filename="../../a" /></p>'},
         ["x.xml:2: <b> from line 2", "y.xml:2: the attachment '../../a' does not exist"],
     ),
-    "folder pages": ({"README.md": "# R"}, ["index.md: README.md is the page of this folder, too"]),
+    "folder pages": ({"README.md": "# R"}, ["index.md: README.md is also the page of this folder"]),
     "labels": (
         {"x.md": "---\nlabels: [a b]\n---\n"},
-        ["x.md:1: 'a b' cannot be a label: it is empty, or has a blank in it"],
+        ["x.md:1: 'a b' is not a valid label: it is empty or contains a blank"],
     ),
-    "names": ({'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"}, ["is not a file name"]),
+    "names": ({'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"}, ["is not a valid name"]),
     "a text without end": ({"long.md": "a " * 500_001}, ["long.md:1: the text has 1000002"]),
 }
 
@@ -443,7 +445,7 @@ def test_equal_titles_get_their_folder_as_suffix(tree: Tree) -> None:
     assert not tree(unique_titles="folder")[0]
     tree.write({"a/y.md": "# Overview", "c/guide/x.md": "# Y"})
     error = tree.fails(unique_titles="folder")
-    assert "a/y.md:1: the title 'Overview (a)' is that of a/x.md, too" in error.message
+    assert "a/y.md:1: the title 'Overview (a)' is also used by a/x.md" in error.message
     tree.write({"a/y.md": "# Z", "guide2/index.md": "# Guide"})
     error = tree.fails(src=str(tree.folder / "nowhere"))
     assert "is neither a file nor a folder" in error.message
@@ -465,7 +467,7 @@ def test_single_file_becomes_a_tree(tree: Tree) -> None:
     assert "footnote-1" not in tree.page("Alone")["body"]["storage"]["value"]
     assert not tree(src=src)[0]
     tree.write({"alone.md": "# Alone\n\n[b](../../../etc/passwd)"})
-    assert "leads to nothing" in tree.fails(src=src).message
+    assert "does not exist" in tree.fails(src=src).message
     assert "is not a .md or .xml file" in tree.fails(src=str(tree.folder / "p.png")).message
 
 
@@ -486,8 +488,8 @@ def test_link_out_of_the_folder_is_rejected(tree: Tree, tmp_path: Path) -> None:
     (tree.folder / "fifo.md").unlink(missing_ok=True)
     os.mkfifo(tree.folder / "pipe.txt")
     error = tree.fails()
-    assert "link.txt: a link that leads out of the folder" in error.message
-    assert "more: a link to a folder is not followed" in error.message
+    assert "link.txt: a link to a file outside the folder" in error.message
+    assert "more: links to folders are not followed" in error.message
     assert tree.http["requests"] == 0
     assert tree(exclude=["link.txt", "more", "drafts/*"])[0]
     assert "exclude: 'drafts/*' matches nothing in src" in tree.warnings
@@ -496,7 +498,7 @@ def test_link_out_of_the_folder_is_rejected(tree: Tree, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"parent_id": "99"}, "not_found", "no page 99"),
+        ({"parent_id": "99"}, "not_found", "the parent page 99 does not exist"),
         ({"parent_id": None, "space": "NO"}, "not_found", "no space NO"),
         ({"parent_id": "1101"}, "conflict", "is in the space ARC"),
         ({"src": "/nowhere"}, "invalid", "/nowhere is neither a file nor a folder"),
@@ -592,7 +594,7 @@ def test_server_without_title_search_is_reported(tree: Tree) -> None:
     tree.sandbox.settings("wiki", flavour="written")
     error = tree.fails()
     assert error.kind == "not_found"
-    assert "no look-up by title" in error.message
+    assert "cannot find pages by title" in error.message
 
 
 def test_many_pages_and_files_are_listed_completely(tree: Tree) -> None:

@@ -243,7 +243,9 @@ def test_unpaired_surrogates_are_replaced() -> None:
 
 
 def test_too_deep_nesting_is_rejected() -> None:
-    with pytest.raises(AnsibleFilterError, match="line 1: more than 60 elements"):
+    with pytest.raises(
+        AnsibleFilterError, match="line 1: elements are nested more than 60 levels deep"
+    ):
         storage_format("> " * 70 + "a")
     assert "<p>a</p>" in storage_format("> [!NOTE]\n" + "> " * 40 + "a")
     parse(storage_format("".join("  " * depth + f"- [ ] {depth}\n" for depth in range(25))))
@@ -254,13 +256,15 @@ def test_too_long_markdown_is_rejected() -> None:
     for longer texts.
     """
     assert storage_format("a" + " " * (document.LONGEST - 1)) == "<p>a</p>"
-    with pytest.raises(AnsibleFilterError, match=r"has 1000001 characters, and at most 1000000"):
+    with pytest.raises(
+        AnsibleFilterError, match=r"has 1000001 characters, but a page must have at most 1000000"
+    ):
         storage_format("[" * (document.LONGEST + 1))
 
 
 @pytest.mark.parametrize("value", [1.1, None, ["a"], True])
 def test_non_string_is_rejected(value: object) -> None:
-    with pytest.raises(AnsibleFilterError, match="Markdown is a text"):
+    with pytest.raises(AnsibleFilterError, match="the Markdown must be a string"):
         storage_format(value)
 
 
@@ -273,14 +277,20 @@ def test_missing_library_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("title: 1.10", "title in the front matter is 1.1, no text: put it into quotation marks"),
+        (
+            "title: 1.10",
+            "title in the front matter is 1.1, not a string: put it in quotation marks",
+        ),
         ("title: no", "title in the front matter is False"),
         ("title: ' '", "title in the front matter is empty"),
-        ("labels: {a: b}", "a list of texts"),
+        ("labels: {a: b}", "must be a list of strings"),
         ("labels: [a, 1.5]", re.escape("labels[1] in the front matter is 1.5")),
-        ("attachments: [a.png]", "attachments in the front matter are a mapping of names to files"),
+        (
+            "attachments: [a.png]",
+            "attachments in the front matter must be a mapping of names to files",
+        ),
         ("attachments: {a.png: 1.5}", re.escape("attachments['a.png'] in the front matter is 1.5")),
-        ("a: [b", "line 3: the front matter cannot be read"),
+        ("a: [b", "line 3: cannot parse the front matter"),
     ],
 )
 def test_invalid_front_matter_is_rejected(text: str, words: str) -> None:

@@ -69,7 +69,7 @@ def test_every_edit_is_a_difference(blocks: list[Any], chance: random.Random) ->
         (
             '<ri:page ri:version-at-save="2" />',
             '<ri:page ri:space-key="REL" />',
-            "attribute ri:space-key of the page's own space (1)",
+            "attribute ri:space-key for the space of the page (1)",
         ),
         ("<table><tbody><tr /></tbody></table>", "<table><tr /></table>", "element tbody (1)"),
         (

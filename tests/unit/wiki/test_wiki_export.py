@@ -122,8 +122,8 @@ def test_hidden_labels_are_not_managed() -> None:
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        (ExportedTree(), r"trees\[0\]: give page_id, or space"),
-        (ExportedTree(page_id="1", space="A"), r"trees\[0\]: give page_id, or space"),
+        (ExportedTree(), r"trees\[0\]: set page_id, or space"),
+        (ExportedTree(page_id="1", space="A"), r"trees\[0\]: set page_id, or space"),
         (ExportedTree(page_id="1", title="A"), r"trees\[0\]\.title requires space"),
     ],
 )
@@ -192,7 +192,7 @@ def test_attachments_are_exported_next_to_their_page_and_restored(tmp_path: Path
     left_out = {one["name"]: one["reason"] for one in result["left_out"]}
     assert left_out == {
         "../../evil.png of the page Notes": (
-            "'../../evil.png' is not a file name that a page can have"
+            "'../../evil.png' is not a valid name for an attachment"
         ),
         "big.bin of the page Notes": "it has 100 bytes, more than max_size",
     }

@@ -81,7 +81,7 @@ def test_lost_response_to_a_label_is_verified(stub: Stub, wiki: Wiki) -> None:
     stub.response = lambda seen: wiki(seen) if seen.method == "GET" else Reply(cut=True)
     error = Run(stub, page_id="7", labels=[]).fails()
     assert error.kind == "network"
-    assert "taking the label a" in error.message
+    assert "removing the label a" in error.message
     assert methods(stub).count("DELETE") == 1
 
 
@@ -100,7 +100,7 @@ def test_invalid_label_is_rejected(stub: Stub, label: str) -> None:
 def test_invalid_title_is_rejected(stub: Stub, title: str, named: dict[str, Any]) -> None:
     error = Run(stub, **named, title=title, body="<p>x</p>").fails()
     assert error.kind == "invalid"
-    assert error.message.startswith("title: the title has ")
+    assert error.message.startswith("title: the title ")
     assert stub.seen == []
 
 
@@ -131,7 +131,7 @@ def test_server_without_labels_and_attachments_is_reported(
     for options in wanted:
         error = Run(stub, page_id="7", body="<p>new</p>", **options).fails()
         assert error.kind == "not_found"
-        assert "knows neither labels nor attachments" in error.message
+        assert "has neither labels nor attachments" in error.message
     assert set(methods(stub)) == {"GET"}
 
 
@@ -257,7 +257,7 @@ def test_partial_upload_is_an_error(stub: Stub, wiki: Wiki, source: Path) -> Non
     stub.response = lambda seen: short if seen.method == "POST" else wiki(seen)
     error = Run(stub, page_id="7", attachments=file(source)).fails()
     assert error.kind == "failed"
-    assert f"stored 3 bytes, and {len(CONTENT)} were sent" in error.message
+    assert f"stored 3 bytes, but {len(CONTENT)} were sent" in error.message
 
 
 def test_new_page_gets_its_files_without_a_listing(stub: Stub, wiki: Wiki, source: Path) -> None:
@@ -285,16 +285,16 @@ def test_file_attached_concurrently_is_accepted(stub: Stub, wiki: Wiki, source: 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"name": "../x"}, "not a file name"),
-        ({"name": "a\\b"}, "not a file name"),
-        ({"name": ".."}, "not a file name"),
-        ({"name": "a\nb"}, "not a file name"),
-        ({"name": 'a "b"'}, "not a file name"),
-        ({"name": " a"}, "not a file name"),
+        ({"name": "../x"}, "not a valid name"),
+        ({"name": "a\\b"}, "not a valid name"),
+        ({"name": ".."}, "not a valid name"),
+        ({"name": "a\nb"}, "not a valid name"),
+        ({"name": 'a "b"'}, "not a valid name"),
+        ({"name": " a"}, "not a valid name"),
         ({"comment": "c" * 161}, "161 characters"),
-        ({"src": "/nowhere/x"}, "cannot be read"),
-        ({"src": "/"}, "not a file name"),
-        ({"src": "/tmp"}, "cannot be read"),
+        ({"src": "/nowhere/x"}, "cannot read"),
+        ({"src": "/"}, "not a valid name"),
+        ({"src": "/tmp"}, "cannot read"),
     ],
 )
 def test_invalid_attachments_are_rejected(

@@ -127,12 +127,12 @@ def test_unavailable_server_is_asked_once(reply: Reply, kind: str) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([{"body": ""}], "pages[0]: give page_id"),
+        ([{"body": ""}], "pages[0]: set page_id"),
         ([{"page_id": "7", "body": "<p>"}, {"page_id": "8", "body": "a & b"}], "pages[1]: body"),
-        ([{"page_id": "7"}, {"page_id": "7"}], "pages[1]: the page 7 is pages[0], too"),
+        ([{"page_id": "7"}, {"page_id": "7"}], "pages[1]: the page 7 is also pages[0]"),
         (
             [{"space": "REL", "title": "a"}, {"space": "rel", "title": " A"}],
-            "pages[1]: the page 'A' in the space rel is pages[0], too",
+            "pages[1]: the page 'A' in the space rel is also pages[0]",
         ),
     ],
 )
@@ -151,7 +151,7 @@ def test_duplicate_page_is_rejected(stub: Stub, wiki: Wiki) -> None:
     by_title = {"space": "REL", "title": "notes", "body": "<p>other</p>"}
     error = Run(stub, pages=[by_id, by_title]).fails()
     assert error.kind == "invalid"
-    assert "is the page 7, too" in error.message
+    assert "is the same page as the page 7" in error.message
     assert wiki.pages["7"]["body"] == "<p>new</p>"
 
 
@@ -202,7 +202,7 @@ def test_page_is_read_with_its_body_in_one_request(stub: Stub, wiki: Wiki) -> No
     [
         ({"page_id": "99"}, "not_found", "No content found"),
         ({"space": "REL", "title": "None"}, "not_found", "does not exist, or is not visible"),
-        ({"space": "REL"}, "invalid", "give page_id"),
+        ({"space": "REL"}, "invalid", "set page_id"),
         ({"page_id": "7", "title": "Notes"}, "invalid", "cannot be combined with page_id"),
     ],
 )
@@ -217,7 +217,7 @@ def test_unreadable_page_is_an_error(
 
 def test_missing_title_search_is_reported(stub: Stub, wiki: Wiki) -> None:
     wiki.finds = False
-    with pytest.raises(ToolchainError, match=r"no look-up by title .* only page_id"):
+    with pytest.raises(ToolchainError, match=r"cannot find pages by title .* use page_id"):
         read(stub, space="REL", title="Notes")
     wiki.expands = frozenset({"version"})
     with pytest.raises(ToolchainError, match="does not send the body"):

@@ -57,7 +57,9 @@ def test_check_mode_checks_the_operations_of_the_page(
     if denied:
         error = run.fails()
         assert error.kind == "permission"
-        assert error.message.endswith(f"the account may not {denied} the page 'Notes' (7)")
+        assert error.message.endswith(
+            f"the account is not allowed to {denied} the page 'Notes' (7)"
+        )
     else:
         assert run()[0].changed is True
     assert {seen.method for seen in stub.seen} == {"GET"}

@@ -79,7 +79,7 @@ def test_content_that_ends_its_section_is_rejected() -> None:
     section = find(PAGE, "Three")
     require_inside("<p>a</p><h3>b</h3><div><h1>c</h1></div>", section)
     for level in (1, 2):
-        with pytest.raises(ToolchainError, match="ends a section of level 2") as caught:
+        with pytest.raises(ToolchainError, match="would end a section of level 2") as caught:
             require_inside(f"<p>a</p><h{level}>b</h{level}>", section)
         assert caught.value.kind == "invalid"
 

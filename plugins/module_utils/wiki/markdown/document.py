@@ -65,8 +65,8 @@ def require_markdown() -> None:
     """Raise `invalid` if the library is missing."""
     if MARKDOWN_MISSING is not None:
         raise invalid(
-            "Markdown needs the Python library markdown-it-py where it is converted:"
-            " pip install markdown-it-py"
+            "converting Markdown requires the Python library markdown-it-py on the host where it"
+            " runs: pip install markdown-it-py"
         )
 
 
@@ -78,7 +78,7 @@ def parse_markdown(text: str) -> MarkdownDocument:
     require_markdown()
     if len(text) > LONGEST:
         raise invalid(
-            f"line 1: the text has {len(text)} characters, and at most {LONGEST} become a page:"
+            f"line 1: the text has {len(text)} characters, but a page must have at most {LONGEST}:"
             " split it"
         )
     environment: dict[str, object] = {}
@@ -95,7 +95,7 @@ def _tree(text: str, environment: dict[str, object]) -> SyntaxTreeNode:
         inline = token.children or []
         if token.level >= _DEEPEST - 1 or any(one.level >= _DEEPEST - 1 for one in inline):
             line = token.map[0] + 1 if token.map else 1
-            raise invalid(f"line {line}: more than {_DEEPEST} elements are nested")
+            raise invalid(f"line {line}: elements are nested more than {_DEEPEST} levels deep")
     return markdown_it.tree.SyntaxTreeNode(tokens)
 
 

@@ -15,7 +15,7 @@ from ...core.errors import invalid
 _BLOCK = re.compile(
     r"---[ \t]*\r?\n(?P<yaml>(?:(?!---|\.\.\.).*\n)*)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
-_QUOTES = "put it into quotation marks"
+_QUOTES = "put it in quotation marks"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def split_front_matter(source: str) -> FrontMatter:
     if found is None:
         return FrontMatter(source)
     if not HAS_YAML:
-        raise invalid("front matter needs the Python library PyYAML")
+        raise invalid("front matter requires the Python library PyYAML")
     values = _loaded(found["yaml"])
     if not isinstance(values, Mapping):
         return FrontMatter(source)
@@ -57,7 +57,7 @@ def _loaded(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = 2 if mark is None else mark.line + 2
         problem = getattr(error, "problem", None) or "it is not YAML"
-    raise invalid(f"line {line}: the front matter cannot be read: {problem}")
+    raise invalid(f"line {line}: cannot parse the front matter: {problem}")
 
 
 def _labels(values: Mapping[Any, Any]) -> list[str] | None:
@@ -66,7 +66,7 @@ def _labels(values: Mapping[Any, Any]) -> list[str] | None:
         return None
     entries = labels.split(",") if isinstance(labels, str) else labels
     if not isinstance(entries, list):
-        raise invalid("line 1: labels in the front matter are a list of texts")
+        raise invalid("line 1: labels in the front matter must be a list of strings")
     return [_text(f"labels[{index}]", entry) for index, entry in enumerate(entries)]
 
 
@@ -76,7 +76,7 @@ def _attachments(values: Mapping[Any, Any]) -> dict[str, str | None]:
         return {}
     if not isinstance(value, Mapping):
         raise invalid(
-            "line 1: attachments in the front matter are a mapping of names to files, or to null"
+            "line 1: attachments in the front matter must be a mapping of names to files or null"
         )
     found: dict[str, str | None] = {}
     for name, path in value.items():
@@ -90,7 +90,7 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise invalid(f"line 1: {name} in the front matter is {value!r}, no text: {_QUOTES}")
+        raise invalid(f"line 1: {name} in the front matter is {value!r}, not a string: {_QUOTES}")
     if not value.strip():
         raise invalid(f"line 1: {name} in the front matter is empty")
     return value.strip()

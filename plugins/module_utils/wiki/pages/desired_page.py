@@ -54,8 +54,8 @@ class DesiredPage:
         if page.body is None and (self.body is None or self.heading is not None):
             raise ToolchainError(
                 "protocol",
-                f"the server does not send the body of the page '{page.title}': without it neither"
-                " a section nor title or parent alone can be changed",
+                f"the server does not send the body of the page '{page.title}': without it, a"
+                " section cannot be changed, nor the title or parent alone",
             )
         if self.body is None or (self.validate(page) if comparison is None else comparison).same:
             return page.body or ""
@@ -106,7 +106,7 @@ def _body(options: PageOptions) -> str | None:
                 body = file.read()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise invalid(f"src {source} cannot be read: {reason}") from None
+            raise invalid(f"cannot read src {source}: {reason}") from None
     if body is None:
         return None
     try:

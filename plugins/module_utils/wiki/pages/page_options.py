@@ -36,7 +36,7 @@ class PageAddress:
         is missing.
         """
         if self.space is None or self.title is None:
-            raise invalid("give page_id, or space and title, so that the page can be found")
+            raise invalid("set page_id, or space and title, to identify the page")
         return self.space, composed(self.title)
 
     @property

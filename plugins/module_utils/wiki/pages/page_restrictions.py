@@ -52,7 +52,7 @@ class PageRestrictions:
     def __init__(self, store: Restrictions, options: RestrictedOperations, *, force: bool) -> None:
         self._store, self._wanted, self._force = store, options.wanted, force
         if not self._wanted:
-            raise invalid("restrictions names no operation: give read or update")
+            raise invalid("restrictions has no operation: set read or update")
         self._before: PageRights = {}
         self._after: PageRights = {}
 
@@ -72,8 +72,8 @@ class PageRestrictions:
             account, operation = lost
             hint = "to write the content" if saves else "or set force"
             raise invalid(
-                f"restrictions: the own account {account} would lose the right to {operation} the"
-                f" page: add it to {operation}, {hint}"
+                f"restrictions: the task's account {account} would lose the permission to"
+                f" {operation} the page: add it to {operation}, {hint}"
             )
         return Change("restrictions", self._before, self._after)
 

@@ -96,7 +96,7 @@ class Restrictions:
             return self._accounts[groups]
 
     def _read_account(self, *, groups: bool) -> Account:
-        what = "asking who the account is"
+        what = "reading the task's account"
         reported = self._client.ask(what, f"{_USER}/current", {}, (200,)).json()
         name = "accountId" if member(reported, "accountId") else "username"
         account = Account(str(member(reported, name)), name)
@@ -106,7 +106,7 @@ class Restrictions:
 
     def _groups(self, account: Mapping[str, str]) -> frozenset[str]:
         """Return the names of all groups of an account; none if the account may not list them."""
-        what, found = "asking for the groups of the account", list[str]()
+        what, found = "reading the groups of the account", list[str]()
         while len(found) < MAX_ENTRIES:
             query = {**account, "limit": 200, "start": len(found)}
             response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
@@ -149,11 +149,11 @@ class Restrictions:
         except ToolchainError as error:
             if error.status == 405 or (error.status == 404 and error.kind == "not_found"):
                 error.kind = "rejected"
-                error.with_hint("servers before 8.8 have no interface that sets restrictions")
+                error.with_hint("servers before 8.8 have no interface for setting restrictions")
             raise
         left = self._left(page, wanted)
         if left:
-            message = f"the server took it, but does not show what was set: {', '.join(left)}"
+            message = f"the server accepted the change, but did not save {', '.join(left)}"
             raise response.error("rejected", message)
 
     def _left(self, page: Page, wanted: PageRights) -> list[str]:

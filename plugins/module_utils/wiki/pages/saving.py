@@ -97,7 +97,9 @@ class PageWriter:
         page = written or self._seen
         found = page or self._client.find(f"reading the new page '{title}'", space, title)
         if found is None:
-            raise ToolchainError("protocol", f"{what}: the server took it, but has no such page")
+            raise ToolchainError(
+                "protocol", f"{what}: the server accepted the request, but the page does not exist"
+            )
         return found
 
     def update(self, page: Page, body: str) -> Page:
@@ -157,7 +159,9 @@ class PageWriter:
     def _after_failure(self, error: ToolchainError, page: Page) -> Page:
         """Read the page after a failed save. Raise if the save cannot be repeated."""
         if error.kind == "not_found":
-            reason = "the page was there before: it is gone, or may be read, but not edited"
+            reason = (
+                "the page existed before: it was deleted, or the account can read but not edit it"
+            )
             raise _copied(error, "not_found", reason) from None
         if not (error.outcome_unknown or error.kind in ("conflict", "server")) or _is_title_in_use(
             error
@@ -202,8 +206,8 @@ class PageWriter:
         untouched = page.body is not None and now.body == page.body
         if not (self._retry and untouched and not error.outcome_unknown):
             reason = (
-                f"another writer saved the page: version {page.version} was read, and now it has"
-                f" version {now.version}"
+                f"someone else saved the page: version {page.version} was read, but the page now"
+                f" has version {now.version}"
             )
             raise _copied(error, "conflict", reason) from None
 
@@ -231,7 +235,7 @@ def _with_hint(error: ToolchainError) -> ToolchainError:
     if _is_title_in_use(error):
         return _copied(error, "conflict", None)
     if "unreconciled" in (error.detail or "").lower():
-        return _copied(error, error.kind, "opening the page in the wiki's editor heals this")
+        return _copied(error, error.kind, "opening the page in the wiki's editor fixes this")
     return error
 
 

@@ -82,7 +82,7 @@ class SinglePage:
     def plan(self) -> Plan:
         if self._desired.body is not None and looks_like_markdown(self._desired.body):
             self._task.warn(
-                f"{self._options.named}: the body looks like Markdown, and is taken as storage"
+                f"{self._options.named}: the body looks like Markdown, but is saved as storage"
                 " format; the filter delivery.toolchain.storage_format converts Markdown"
             )
         page = self._page = self._read()
@@ -159,12 +159,14 @@ class SinglePage:
 
     def _removal(self, page: Page | None) -> Plan:
         if page is None and "*" in (self._options.title or ""):
-            raise invalid(f"{self._options.named} is a single page, but its title has a wildcard")
+            raise invalid(
+                f"{self._options.named} must be a single page, but its title contains a wildcard"
+            )
         if page is None or page.status in ("trashed", "archived"):
             return unchanged({"page": None, "ignored_differences": []}, "")
         obstacle = None if self._options.force else self._client.removal_obstacle(page)
         if obstacle is not None:
-            raise invalid(f"removing {self._options.named}: {obstacle}; force: true allows it")
+            raise invalid(f"removing {self._options.named}: {obstacle}; force: true allows that")
         changes = (Change("state", "present", "absent"),)
         result = {"page": page.shown(), "ignored_differences": []}
 
@@ -211,8 +213,9 @@ class SinglePage:
             changes.append(Change("parent_id", page.parent, desired.parent))
         if desired.parent is not None and not page.shows_parent:
             self._task.warn(
-                f"{self._options.named}: the server does not show the parent of the page, so that"
-                " parent_id alone changes nothing; it is sent when the page is saved"
+                f"{self._options.named}: the server does not show the parent of the page, so"
+                " parent_id alone changes nothing; it is sent when the page is saved for another"
+                " reason"
             )
         wanted = self._wanted(page, comparison) if changes else page
         changes += self._planned_additions(page, saves=bool(changes))
@@ -272,10 +275,10 @@ class SinglePage:
         if not self._options.allow_orphaned_comments:
             raise ToolchainError(
                 "conflict",
-                f"{self._options.named}: with this body {comments} would lose the place in the"
-                " text: their text is gone; keep it, or set allow_orphaned_comments",
+                f"{self._options.named}: with this body, {comments} would be orphaned, because the"
+                " commented text is gone; keep that text, or set allow_orphaned_comments",
             )
-        self._task.warn(f"{self._options.named}: {comments} lose the place in the text")
+        self._task.warn(f"{self._options.named}: {comments} lose their place in the text")
 
     def preflight(self, plan: Plan) -> None:
         """Raise `permission`, or `conflict` if another page has the new title."""
@@ -292,8 +295,11 @@ class SinglePage:
                 raise
             return  # a server without a lookup by title
         if other is not None and other.id != page.id:
-            reason = f"the page {other.id} in the space {page.space} has the title '{other.title}'"
-            raise ToolchainError("conflict", f"{self._options.named}: {reason} already")
+            reason = (
+                f"the page {other.id} in the space {page.space} already has the title"
+                f" '{other.title}'"
+            )
+            raise ToolchainError("conflict", f"{self._options.named}: {reason}")
 
     def _require_rights(self, plan: Plan) -> None:
         if self._page is None:
@@ -373,8 +379,8 @@ class SinglePage:
             )
         if saved.body is not None and not alike(saved.body, self._body, saved.space):
             self._task.warn(
-                f"{self._options.named}: the server stored another body than it was sent; something"
-                " that it does not know may be lost, and the next run will differ again"
+                f"{self._options.named}: the stored body differs from the body that was sent;"
+                " unsupported content may be lost, and the next run will find a difference again"
             )
 
 

@@ -19,9 +19,7 @@ _ADMINISTER = "space:administer"
 _MAX_SUBJECTS = 40
 _ATTEMPTS = 60
 _ANONYMOUS = "anonymous"
-_NO_PERMISSIONS = (
-    "servers before 9.1 and the cloud have no such interface for permissions of a space"
-)
+_NO_PERMISSIONS = "servers before 9.1 and the cloud have no interface for permissions of a space"
 
 #: Subject (`group:NAME`, `user:KEY`, `anonymous`) to its operations, as `page:create`, sorted.
 Permissions = dict[str, list[str]]
@@ -100,7 +98,7 @@ class Spaces:
         except ToolchainError as error:
             if error.status == 500:  # the answer to an account that may not see them
                 error.kind = "permission"
-                error.with_hint("the account must be allowed to administer the space")
+                error.with_hint("the account must have the permission to administer the space")
             raise _without_interface(error) from None
         reported = response.json()
         if not isinstance(reported, list):
@@ -168,9 +166,9 @@ class Spaces:
     def own_subjects(self) -> set[str]:
         """Return the account of the task and its groups as subjects."""
         reported = self._client.ask(
-            "asking who the account is", f"{_USER}/current", {}, (200,)
+            "reading the task's account", f"{_USER}/current", {}, (200,)
         ).json()
-        what = "asking for the groups of the account"
+        what = "reading the groups of the account"
         query = {"username": str(member(reported, "username")), "limit": 200}
         response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
         listed = member(response.json(), "results") if response.status == 200 else None
@@ -205,7 +203,7 @@ def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 def _require_kept(response: Response, left: list[str]) -> None:
     if left:
-        message = f"the server took it, but does not show what was set: {', '.join(left)}"
+        message = f"the server accepted the change, but did not save {', '.join(left)}"
         raise response.error("rejected", message)
 
 

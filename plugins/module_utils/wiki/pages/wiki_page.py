@@ -77,7 +77,7 @@ class WikiPageOperation:
 
     def __init__(self, task: Task, options: WikiPageOptions) -> None:
         if options.parallel < 1:
-            raise invalid("parallel: at least one page at a time is needed")
+            raise invalid("parallel must be at least 1")
         entries = options.pages
         self._pages: SinglePage | ListedPages = (
             SinglePage(task, options)
@@ -134,7 +134,7 @@ class ListedPages:
                 name = page.named
                 first = seen.setdefault(name.lower(), index)
                 if first != index:
-                    raise invalid(f"{name} is pages[{first}], too")
+                    raise invalid(f"{name} is also pages[{first}]")
                 items.append(self._item(index, name, page))
             except ToolchainError as error:
                 problems.append(f"pages[{index}]: {error.message}")
@@ -184,7 +184,7 @@ class ListedPages:
         for item in self._items:
             page = item.operation.page
             if page is not None and seen.setdefault(page.id, item.name) != item.name:
-                item.error = invalid(f"{item.name} is {seen[page.id]}, too")
+                item.error = invalid(f"{item.name} is the same page as {seen[page.id]}")
 
     def predict(self) -> None:
         """In check mode, remember the new pages."""

@@ -30,9 +30,7 @@ class WikiPageInfoOperation(ReadOnly):
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
         options.require()
         if options.page_id is not None and options.title is not None:
-            raise invalid(
-                "title identifies a page in its space, and cannot be combined with page_id"
-            )
+            raise invalid("title cannot be combined with page_id: it identifies a page in space")
         self._client, self._options = WikiClient(task), options
 
     def plan(self) -> Plan:

@@ -39,12 +39,14 @@ class RestrictionEntry(RestrictedOperations):
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if self.page_id is None and (self.space is None or self.title is None):
-            raise invalid("which page is missing: give page_id, or space and title")
+            raise invalid("the page is missing: set page_id, or space and title")
         names = [name for name in OPERATIONS if getattr(self, name) is not None]
         if self.state == "absent" and names:
             raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         if self.state == "present" and not names:
-            raise invalid("read and update are missing: give one of them, or state 'absent'")
+            raise invalid(
+                "read and update are missing: set at least one of them, or state 'absent'"
+            )
 
     @property
     def wanted(self) -> PageRights:
@@ -110,7 +112,9 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
             if not isinstance(found, ToolchainError):
                 first = pages.setdefault(found[0].id, name)
                 if first != name:
-                    raise invalid(f"entries: '{name}' is the page '{first}', too: name it once")
+                    raise invalid(
+                        f"entries: '{name}' and '{first}' are the same page: list it once"
+                    )
 
     def compare(self, entry: RestrictionEntry) -> Plan:
         found = self._read[self.name(entry)]
@@ -122,7 +126,7 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         if lost is not None:
             account, operation = lost
             raise invalid(
-                f"the own account {account} would lose the right to {operation} the page"
+                f"the task's account {account} would lose the permission to {operation} the page"
                 f" {self.name(entry)}: add it to {operation}, or set force"
             )
         return made.with_result(restriction=made.after)
@@ -142,7 +146,7 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
         page = page or predicted_pages.by_title(self._client.predictions, space, title)
         if page is None:
             message = (
-                f"there is no page '{title}' in the space {space}, or the account may not see it"
+                f"there is no page '{title}' in the space {space}, or the account cannot see it"
             )
             raise ToolchainError("not_found", message)
         return page

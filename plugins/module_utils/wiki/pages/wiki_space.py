@@ -49,18 +49,20 @@ class SpaceEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if not self.key or not _KEY.fullmatch(self.key):
-            raise invalid(f"key is '{self.key or ''}': a key of a space has letters and digits")
+            raise invalid(f"key is '{self.key or ''}', but must consist of letters and digits")
         names = [name for name in _OF_SPACES_THAT_STAY if getattr(self, name) is not None]
         if self.state == "absent" and names:
             raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
         for number, one in enumerate(self.permissions or ()):
             if [one.group is not None, one.user is not None, one.anonymous].count(True) != 1:
-                raise invalid(f"permissions[{number}] needs one of group, user and anonymous")
+                raise invalid(
+                    f"permissions[{number}] requires exactly one of group, user and anonymous"
+                )
             for operation in one.operations:
                 if not _OPERATION.fullmatch(operation):
                     raise invalid(
-                        f"permissions[{number}].operations has '{operation}': write it as"
-                        " page:create"
+                        f"permissions[{number}].operations has '{operation}', but an operation has"
+                        " the form page:create"
                     )
 
 
@@ -140,7 +142,9 @@ class SpaceKind(EntryKind[SpaceEntry]):
         wanted = without_none({name: getattr(entry, name) for name in _OWN})
         if found is None:
             if "name" not in wanted:
-                raise invalid(f"the space {entry.key} does not exist: a new one needs a name")
+                raise invalid(
+                    f"the space {entry.key} does not exist: name is required to create it"
+                )
             if wanted.pop("home_page", None) is not None:
                 self._task.warn(f"the space {entry.key} is new: the next run sets its home page")
         elif wanted.get("home_page") not in (None, found["home_page"]):
@@ -189,7 +193,7 @@ class SpaceKind(EntryKind[SpaceEntry]):
             subjects = {self._named(subject) for subject in self._spaces.own_subjects()}
             if administers(before, subjects) and not administers(after, subjects):
                 raise invalid(
-                    f"the own account would no longer administer the space {entry.key}: keep"
+                    f"the task's account would no longer administer the space {entry.key}: keep"
                     " space:administer for it, or set force"
                 )
         return after

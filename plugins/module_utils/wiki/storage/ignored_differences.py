@@ -75,7 +75,7 @@ def _of_element(element: StorageElement, space: str | None) -> Iterator[Feature]
         if name in _SERVER_SET or is_note(name):
             yield f"attribute {name}", value
     if has_own_space(element, space):
-        yield f"attribute {SPACE_KEY} of the page's own space", ""
+        yield f"attribute {SPACE_KEY} for the space of the page", ""
     if element.name in (TASK_ID, MARKER):
         yield f"element {element.name}", repr(element.attributes)
     if element.name in ("tbody", "colgroup") and not element.attributes:

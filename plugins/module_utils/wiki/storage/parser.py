@@ -120,7 +120,7 @@ class _Parser:
         if begin < 0:
             return
         if len(self._open) > _DEEPEST:
-            self._refuse(f"<{name}> is nested in more than {_DEEPEST} elements")
+            self._refuse(f"<{name}> is nested more than {_DEEPEST} levels deep")
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         found = _TAG_END.match(self._source, begin)
         inner = begin if found is None else found.end()
@@ -132,7 +132,7 @@ class _Parser:
         offset = self._offset()
         if len(self._open) == 1:
             if offset < len(self._source):
-                self._refuse(f"</{name}> closes nothing that is open")
+                self._refuse(f"</{name}> has no matching start tag")
             return
         element = self._open.pop()
         if self._source[element.inner - 2 : element.inner] != b"/>":
@@ -172,7 +172,7 @@ class _Parser:
 
     def _unclosed(self, line: int, column: int) -> Malformed:
         if len(self._open) == 1:
-            return Malformed("an end tag closes nothing that is open", line, column)
+            return Malformed("an end tag has no matching start tag", line, column)
         name = self._open[-1].name
         before = self._source[: self._open[-1].begin].decode()
         opened, place = before.count("\n") + 1, len(before) - before.rfind("\n")
@@ -186,8 +186,8 @@ class _Parser:
 def _unknown_entity(here: str, line: int, column: int) -> Malformed:
     found = _REFERENCE.search(here, column) or _REFERENCE.search(here)
     name = f"&{found[1]};" if found is not None else "the entity"
-    hint = "write the character itself, its number (as &#8212;), or &amp; for an ampersand"
-    return Malformed(f"{name} is not known", line, (found.start() if found else column) + 1, hint)
+    hint = "write the character itself, its number (such as &#8212;), or &amp; for an ampersand"
+    return Malformed(f"{name} is unknown", line, (found.start() if found else column) + 1, hint)
 
 
 def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
@@ -197,15 +197,15 @@ def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
     for found in _AMPERSAND.finditer(here[: column + 1]):
         if found.start() >= column - _longest_name(here, found.end()) - 1:
             return Malformed(
-                "an ampersand is not escaped", line, found.start() + 1, "write &amp; for it"
+                "an ampersand is not escaped", line, found.start() + 1, "write it as &amp;"
             )
     if here[max(0, column - 2) : column + 1] == "]]>":
-        hint = "write ]]&gt; in text; inside of CDATA close and open it again: ]]]]><![CDATA[>"
-        return Malformed("]]> is outside of CDATA", line, column - 1, hint)
+        hint = "write ]]&gt; in text; inside CDATA, split it into two sections: ]]]]><![CDATA[>"
+        return Malformed("]]> is outside CDATA", line, column - 1, hint)
     if "--" in here[max(0, column - 2) : column + 1] and "<!--" in here[:column]:
-        return Malformed("-- is inside of a comment", line, column + 1)
+        return Malformed("-- is inside a comment", line, column + 1)
     if here[max(0, column - 1) : column] == "<":
-        return Malformed("< is not escaped", line, column, "write &lt; for it")
+        return Malformed("< is not escaped", line, column, "write it as &lt;")
     return Malformed(words, line, column + 1)
 
 

@@ -61,7 +61,9 @@ def _parsed(body: str) -> StorageElement:
     try:
         return parse(body)
     except Malformed as error:
-        reason = f"the page as the server has it is not well-formed, {error}: it has no sections"
+        reason = (
+            f"the body of the page on the server is not well-formed, so it has no sections: {error}"
+        )
         raise ToolchainError("protocol", reason) from None
 
 
@@ -70,8 +72,8 @@ def require_inside(content: str, section: Section) -> None:
     for element in parse(content).elements:
         if element.name in HEADINGS and _level(element) <= section.level:
             raise invalid(
-                f"the body of the section has the heading '{_words(element)}' of level"
-                f" {_level(element)}, which ends a section of level {section.level}"
+                f"the body of the section contains the heading '{_words(element)}' of level"
+                f" {_level(element)}, which would end a section of level {section.level}"
             )
 
 

@@ -63,7 +63,9 @@ class PageLinks:
             return LinkTarget("address", address)
         place = self.places.find(self.page, address)
         if place is None:
-            self.problem(f"{self.page.place}:{line}: the link to '{address}' leads to nothing")
+            self.problem(
+                f"{self.page.place}:{line}: the target of the link '{address}' does not exist"
+            )
             return LinkTarget("address", address)
         if place.file is not None:
             return LinkTarget("file", self.attach(place.file))
@@ -99,6 +101,7 @@ class PageLinks:
         if fragment == "" or known is None or fragment in known:
             return fragment
         self.warn(
-            f"{self.page.place}:{line}: no heading is '#{fragment}'; the link leads to its page"
+            f"{self.page.place}:{line}: there is no heading '#{fragment}'; the link leads to the"
+            " page instead"
         )
         return ""

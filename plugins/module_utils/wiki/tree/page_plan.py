@@ -144,7 +144,7 @@ class PagePlan:
 def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
     """Return the mark of a finished page."""
     if plan.wanted is None:
-        raise AssertionError("a page that goes has no mark")
+        raise AssertionError("a deleted page has no mark")
     return TreeMark(
         root, plan.path, page.id, plan.wanted.digest, page.version, plan.wanted.source_digest
     )

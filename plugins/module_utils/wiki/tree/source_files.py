@@ -126,7 +126,7 @@ class _Walk:
             for name in self._wanted(below, folders):
                 if os.path.islink(os.path.join(here, name)):
                     path = _joined(below, name)
-                    self._problem(path, "a link to a folder is not followed: exclude it")
+                    self._problem(path, "links to folders are not followed: exclude it")
                 else:
                     remaining.append(name)
             folders[:] = remaining
@@ -152,7 +152,7 @@ class _Walk:
         """Return whether it is a regular file of the folder."""
         real = os.path.realpath(file)
         if os.path.commonpath([real, self._real]) != self._real:
-            self._problem(path, "a link that leads out of the folder")
+            self._problem(path, "a link to a file outside the folder")
             return False
         try:
             return stat.S_ISREG(os.stat(real).st_mode)
@@ -178,7 +178,7 @@ def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
         if _is_folder_page(path):
             other = index.setdefault(here, path)
             if other != path:
-                folder.problems.append(f"{path}: {other} is the page of this folder, too")
+                folder.problems.append(f"{path}: {other} is also the page of this folder")
         while here not in folders:
             folders.add(here)
             here = posixpath.dirname(here)

@@ -168,14 +168,14 @@ class TreePlanner:
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
         mark = mark_of(page)
-        whose = "is not of this tree"
+        whose = "does not belong to this tree"
         if mark is not None and mark.tree is not None:
-            whose = f"is of the tree of the page {mark.tree} (file {mark.file})"
+            whose = f"belongs to the tree of the page {mark.tree} (file {mark.file})"
         reason = (
-            f"the page '{title}' ({page.id}) in the space {self._space} {whose}, and stays as it is"
+            f"the page '{title}' ({page.id}) in the space {self._space} {whose}, and is not changed"
         )
         return ToolchainError(
-            "conflict", f"{reason}; adopt: true takes over what is below the tree"
+            "conflict", f"{reason}; adopt: true takes over existing pages below the root page"
         )
 
     # -- comparing -----------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class TreePlanner:
         if lost == 0:
             return
         message = (
-            f"{wanted.source.path}: {lost} inline comments of readers lose the place in the text"
+            f"{wanted.source.path}: {lost} inline comments of readers lose their place in the text"
         )
         if not self._orphaned:
             raise ToolchainError("conflict", f"{message}; set allow_orphaned_comments")
@@ -257,15 +257,16 @@ def deletions(
         foreign = [child for child in below if child.id not in page_ids]
         if foreign:
             warn(
-                f"the page '{page.title}' ({page.id}) has no file any more, and stays: the page"
-                f" '{foreign[0].title}' ({foreign[0].id}) of others is below it"
+                f"the page '{page.title}' ({page.id}) no longer has a file, but is kept because"
+                f" the page '{foreign[0].title}' ({foreign[0].id}), which does not belong to the"
+                " tree, is below it"
             )
         else:
             found.append(page)
     if len(found) > most:
         names = ", ".join(marks[page.id].file for page in found[:10])
         raise invalid(
-            f"prune would delete {len(found)} pages ({names}), max_deletions allows {most}"
+            f"prune would delete {len(found)} pages ({names}), but max_deletions is {most}"
         )
     return [PagePlan(marks[page.id].file, None, page, {"state"}) for page in found]
 

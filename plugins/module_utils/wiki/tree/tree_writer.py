@@ -61,7 +61,10 @@ class TreeWriter:
                 titles = ", ".join(
                     f"'{plan.wanted.title}'" for plan in pending.values() if plan.wanted
                 )
-                reason = f"the pages {titles} wait for each other's titles: rename one by hand"
+                reason = (
+                    f"the pages {titles} swap their titles with each other: rename one of them by"
+                    " hand"
+                )
                 raise ToolchainError("conflict", reason)
             spread(self._parallel, lambda key: self._write(key, pending[key]), ready)
             for key in ready:
@@ -69,8 +72,8 @@ class TreeWriter:
         if self._rewritten:
             files = shorten(", ".join(self._rewritten))
             self._warn(
-                f"the server stored other bodies than it was sent for {files}; something that it"
-                " does not know may be lost"
+                f"the stored bodies of {files} differ from the bodies that were sent; unsupported"
+                " content may be lost"
             )
 
     def trash(self, plans: Sequence[PagePlan]) -> None:
@@ -107,7 +110,7 @@ class TreeWriter:
     def _saved(self, plan: PagePlan) -> Page:
         wanted, page = plan.wanted, plan.page
         if wanted is None:
-            raise AssertionError("a page that goes is not saved")
+            raise AssertionError("a deleted page is not saved")
         above = wanted.source.parent
         parent = self._parent if above is None else self._ids[above]
         desired = DesiredPage(wanted.title, wanted.body, parent)

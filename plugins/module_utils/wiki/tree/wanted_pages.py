@@ -175,7 +175,7 @@ class WantedPages:
                     cure = f"give the folder an index.md with a title ({path}index.md)"
                 cure += "" if self._by_folder else ", or set unique_titles to folder"
                 self._problems.append(
-                    f"{path}:1: the title '{page.title}' is that of {other}, too: {cure}"
+                    f"{path}:1: the title '{page.title}' is also used by {other}: {cure}"
                 )
 
     # -- converting ----------------------------------------------------------------------------
@@ -285,9 +285,9 @@ def _rejection(problems: Sequence[str]) -> ToolchainError:
     shown: list[str] = []
     for problem in problems:
         if sum(map(len, shown)) > _MAX_MESSAGE:
-            shown.append(f"and {len(problems) - len(shown)} more, which problems lists")
+            shown.append(f"and {len(problems) - len(shown)} more, see the return value problems")
             break
         shown.append(problem)
-    error = invalid(f"src cannot become pages: {'; '.join(shown)}")
+    error = invalid(f"cannot convert src to pages: {'; '.join(shown)}")
     error.result["problems"] = list(problems)
     return error

@@ -35,7 +35,7 @@ from .wanted_pages import title_key
 
 _MORE = (EXPANSION, "space.homepage", "children.page")
 _ATTACHMENTS = ("children.attachment", "children.attachment.version")
-_NOT_EXPORTED = ("Pages that the account may not see are missing: a wiki does not report them.",)
+_NOT_EXPORTED = ("Pages that the account cannot see are missing: the wiki does not report them.",)
 _WIDTH = 1_000_000
 
 
@@ -63,15 +63,15 @@ class WikiExportOptions(ExportOptions):
         """Raise `invalid` for trees without a page, or with the same page twice."""
         for index, tree in enumerate(self.trees):
             if (tree.page_id is None) is (tree.space is None):
-                raise invalid(f"trees[{index}]: give page_id, or space (and title)")
+                raise invalid(f"trees[{index}]: set page_id, or space (and title)")
             if tree.title is not None and tree.space is None:
                 raise invalid(
                     f"trees[{index}].title requires space, and cannot be combined with page_id"
                 )
         if not self.trees:
-            raise invalid("trees is empty: name the pages whose trees are exported")
+            raise invalid("trees is empty: list the pages whose trees should be exported")
         if self.parallel < 1:
-            raise invalid("parallel: at least one page at a time is needed")
+            raise invalid("parallel must be at least 1")
         if self.max_size < 0:
             raise invalid(f"max_size is {self.max_size}, but must be at least 0")
 
@@ -131,7 +131,7 @@ class WikiExportOperation(ServiceExport):
             found = self._client.find(what, tree.space, tree.title)
             if found is None or found.status != "current":
                 message = f"there is no page '{tree.title}' in the space {tree.space}"
-                raise ToolchainError("not_found", f"{message}, or the account may not see it")
+                raise ToolchainError("not_found", f"{message}, or the account cannot see it")
         else:
             page_id = tree.page_id or self._client.home(str(tree.space))
             found = self._client.require(f"reading the page {page_id}", page_id, tree.space)
@@ -185,7 +185,7 @@ class WikiExportOperation(ServiceExport):
         if key in self._restricted and self._restricted[key]["title"] != title:
             reason = "another page has this title"
         if reason is None and title.encode("utf-8", "replace").decode() != title:
-            reason = "its title cannot be written into a file"
+            reason = "its title cannot be written to a file"
         if reason is not None:
             state.leave_out("restrictions", title, reason)
         elif not isinstance(rights, ToolchainError):
@@ -297,9 +297,9 @@ def page_file(
         same = (front.title, front.labels) == (head["title"], head.get("labels"))
         same = same and front.attachments == listed
         if not same or front.text.lstrip("\n") != page.body.lstrip("\n"):
-            reason = reason or "its title, its labels or its body cannot be written into a file"
+            reason = reason or "its title, its labels or its body cannot be written to a file"
     except (Malformed, ToolchainError, UnicodeEncodeError) as error:
-        reason = reason or f"its body cannot be read: {error}"
+        reason = reason or f"its body cannot be parsed: {error}"
     if reason is None:
         return text
     state.leave_out("page", page.title, reason)

@@ -73,16 +73,16 @@ class WikiTreeOperation:
 
     def __init__(self, task: Task, options: WikiTreeOptions) -> None:
         if options.parallel < 1:
-            raise invalid("parallel: at least one page at a time is needed")
+            raise invalid("parallel must be at least 1")
         require_segment("parent_id", options.parent_id)
         if options.max_deletions < 0:
-            raise invalid("max_deletions: a number of pages cannot be negative")
+            raise invalid("max_deletions must be at least 0")
         wrong = wrong_title(f"{options.title_prefix}-")
         if wrong is not None:
             raise invalid(f"title_prefix: {wrong}")
         require_labels(options.labels)
         if options.prune and not options.mark:
-            raise invalid("prune needs the marks on the pages: leave mark: false out")
+            raise invalid("prune requires the marks on the pages: remove mark: false")
         self._task, self._options = task, options
         self._client = WikiClient(
             task,
