@@ -123,8 +123,8 @@ class CallbackModule(CallbackBase):
         if self._missing:
             # a report without these results would wrongly show no differences
             Display().warning(
-                "delivery.toolchain writes no report: this ansible-core is not known to it"
-                f" ({self._missing})."
+                "delivery.toolchain cannot write a report with this release of ansible-core:"
+                f" {self._missing}."
             )
             return
         self._recorder.end(stats.processed, check=any(self._checks))
@@ -139,10 +139,10 @@ class CallbackModule(CallbackBase):
             try:
                 warnings = writing.write(place, contents, self._recorder.plan)
             except OSError as error:
-                raise AnsibleError(f"The report cannot be written to {place}: {error}") from error
+                raise AnsibleError(f"Cannot write the report to {place}: {error}") from error
             for warning in warnings:
                 Display().warning(warning)
-            lines.append(terminal.Line(f"The report is {place / 'report.html'}"))
+            lines.append(terminal.Line(f"Report: {place / 'report.html'}"))
         if lines:
             lines.append(terminal.result(contents))
         if self._settings.get("drift_output") == "github":
@@ -160,7 +160,7 @@ class CallbackModule(CallbackBase):
             with Path(file).open("a", encoding="utf-8") as stream:
                 stream.write(texts.markdown(contents))
         except OSError as error:
-            Display().warning(f"The step summary {file} cannot be written: {error.strerror}")
+            Display().warning(f"Cannot write the step summary {file}: {error.strerror}")
 
     def _take(
         self, result: Any, *, item: bool = False, failed: bool = False, skipped: bool = False
@@ -216,7 +216,7 @@ class CallbackModule(CallbackBase):
         try:
             return ignored.parse(self._settings.get("drift_ignore"))
         except ignored.IgnoreError as error:
-            Display().warning(f"The report ignores nothing: {error}")
+            Display().warning(f"drift_ignore has no effect: {error}")
             return []
 
     def _warnings(self) -> list[str]:

@@ -58,7 +58,9 @@ def ci_build_results(results: Any, jobs: Any) -> list[dict[str, Any]]:
     Jobs after a failed job are skipped.
     """
     if not isinstance(results, list) or not isinstance(jobs, list):
-        raise AnsibleFilterError("ci_build_results takes the results of a loop, and its jobs")
+        raise AnsibleFilterError(
+            "ci_build_results expects the results of a loop and the jobs of that loop"
+        )
     return [
         {
             "job": job,

@@ -63,9 +63,11 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.core.errors imp
 def ci_java_support(release: Any, source: str = "interface") -> list[int]:
     """Return the Java versions of a release; see the documentation of the filter."""
     if not isinstance(release, str):
-        raise AnsibleFilterError(f"ci_java_support takes a release as text, not {release!r}")
+        raise AnsibleFilterError(f"ci_java_support: the release must be a string, not {release!r}")
     if source not in ("interface", "vendor"):
-        raise AnsibleFilterError(f"ci_java_support: source is interface or vendor, not {source!r}")
+        raise AnsibleFilterError(
+            f"ci_java_support: source must be 'interface' or 'vendor', not {source!r}"
+        )
     try:
         versions, doubtful = java_support.supported(release.strip(), vendor=source == "vendor")
     except ToolchainError as error:
@@ -73,7 +75,7 @@ def ci_java_support(release: Any, source: str = "interface") -> list[int]:
     if doubtful and source == "interface":
         Display().warning(
             f"ci_java_support: for {release} the interface description and the vendor's policy"
-            " contradict each other; source='vendor' gives the policy's versions"
+            " contradict each other; source='vendor' selects the policy's versions"
         )
     return list(versions)
 

@@ -106,10 +106,10 @@ _MODULES = (
 def findings(result: Any, module: Any) -> list[Finding]:
     """List the findings in the result of a module; see the documentation of the filter."""
     if not isinstance(result, Mapping):
-        raise AnsibleFilterError("findings takes the result of a module, which is a mapping")
+        raise AnsibleFilterError("findings expects the result of a module, which is a mapping")
     if module not in _MODULES:
         known = ", ".join(_MODULES)
-        raise AnsibleFilterError(f"findings: module is one of {known}, not {module!r}")
+        raise AnsibleFilterError(f"findings: module must be one of {known}, not {module!r}")
     return objects.differing(str(module), result)
 
 

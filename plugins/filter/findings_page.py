@@ -52,7 +52,7 @@ def findings_page(findings: Any) -> str:
     if not isinstance(findings, list) or not all(
         isinstance(finding, Mapping) for finding in findings
     ):
-        raise AnsibleFilterError("findings_page takes a list of findings, which are mappings")
+        raise AnsibleFilterError("findings_page expects a list of findings, which are mappings")
     for number, one in enumerate(findings):
         for key in ("service", "action", "text", "status"):
             if key not in one:

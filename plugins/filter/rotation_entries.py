@@ -63,7 +63,7 @@ def rotation_entries(
     if not isinstance(credentials, list) or not all(
         isinstance(credential, dict) for credential in credentials
     ):
-        raise AnsibleFilterError("rotation_entries takes a list of credentials")
+        raise AnsibleFilterError("rotation_entries expects a list of credentials")
     if token is not None and not secret:
         raise AnsibleFilterError(f"rotation_entries: the token {token} has no secret: set secret")
     return [_entry(credential, name, token, secret or PLACEHOLDER) for credential in credentials]

@@ -81,7 +81,9 @@ def rotation_steps(
 ) -> dict[str, Any]:
     """Return the steps that are due; see the documentation of the filter."""
     if not isinstance(results, list) or not isinstance(tokens, list):
-        raise AnsibleFilterError("rotation_steps takes the results of ci_credential, and tokens")
+        raise AnsibleFilterError(
+            "rotation_steps expects the results of ci_credential and a list of tokens"
+        )
     newest = tokens[0] if tokens else None
     places = [_held(result, name) for result in results]
     held = {one for one in places if one is not None}

@@ -61,7 +61,7 @@ from ansible_collections.delivery.toolchain.plugins.module_utils.wiki.markdown i
 def storage_format(value: Any) -> str:
     """Convert Markdown to storage format; see the documentation of the filter."""
     if not isinstance(value, str):
-        raise AnsibleFilterError(f"storage_format: Markdown is a text, not {value!r}")
+        raise AnsibleFilterError(f"storage_format: the Markdown must be a string, not {value!r}")
     try:
         return converter.storage_format(value)
     except ToolchainError as error:

@@ -67,11 +67,11 @@ def terraform_repositories(document: Any, ignore: Collection[str] = ()) -> dict[
     """Convert the output of `terraform show -json`; see the documentation of the filter."""
     if not isinstance(document, Mapping):
         raise AnsibleFilterError(
-            "terraform_repositories takes the output of `terraform show -json` as a mapping: parse"
-            " it with from_json"
+            "terraform_repositories expects the output of `terraform show -json` as a mapping:"
+            " parse it with from_json"
         )
     if isinstance(ignore, str):
-        raise AnsibleFilterError("terraform_repositories: ignore is a list of attributes")
+        raise AnsibleFilterError("terraform_repositories: ignore must be a list of attributes")
     try:
         return {"repositories": terraform.repositories_of(document, ignore)}
     except ToolchainError as error:

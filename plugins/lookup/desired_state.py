@@ -69,5 +69,5 @@ class LookupModule(LookupBase):
             folders = [desired_folder.path_of(term, variables or {}) for term in terms]
             return [desired_state.variables(folder, reading, environment) for folder in folders]
         except desired_state.DesiredStateError as error:
-            failed = AnsibleError(f"The desired state cannot be used: {error}")
+            failed = AnsibleError(f"Cannot use the desired state: {error}")
         raise failed

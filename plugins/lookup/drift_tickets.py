@@ -60,8 +60,8 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils import lookups
 from ansible_collections.delivery.toolchain.plugins.plugin_utils.report import tickets, writing
 
 _UNUSABLE = (
-    "Cannot plan issues: there is no report of drift that can be read; name its folder in"
-    " drift_report, and run drift before."
+    "Cannot plan issues: no readable drift report was found. Run drift first, and set drift_report"
+    " to the folder of its report."
 )
 
 

@@ -62,7 +62,9 @@ class LookupModule(LookupBase):
 
     def _steps(self, term: str, variables: dict[str, Any]) -> list[list[str]]:
         if term != "steps":
-            raise AnsibleError(f"The lookup enforcement takes the term steps, not '{term}'.")
+            raise AnsibleError(
+                f"The lookup enforcement accepts only the term 'steps', not '{term}'."
+            )
         return enforcement.steps(
             variables,
             ansible_internals.template_of(self),

@@ -65,7 +65,7 @@ class LookupModule(LookupBase):
 
 def _problem(entries: Any, output: Any, fail: Any) -> str:
     if output not in terminal.OUTPUTS:
-        return f"drift_output is one of {', '.join(terminal.OUTPUTS)}, not '{output}'."
+        return f"drift_output must be one of {', '.join(terminal.OUTPUTS)}, not '{output}'."
     try:
         boolean(fail)
     except TypeError:

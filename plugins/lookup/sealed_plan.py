@@ -119,7 +119,7 @@ class LookupModule(LookupBase):
     def _open(self, variables: dict[str, Any]) -> dict[str, Any]:
         rest, limit = self.get_option("rest"), self.get_option("max_age")
         if rest not in _RESTS:
-            raise AnsibleError(f"enforce_plan_rest is {' or '.join(_RESTS)}, not '{rest}'.")
+            raise AnsibleError(f"enforce_plan_rest must be {' or '.join(_RESTS)}, not '{rest}'.")
         max_age = age_of("enforce_plan_max_age", str(limit)) if limit else None
         plans = self._plans(variables)
         configured = self._configured(variables)

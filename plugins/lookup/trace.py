@@ -157,7 +157,7 @@ def _run(ci: Options | None, address: str | None) -> changes.TracedBuild | None:
         except ToolchainError as error:
             if error.kind != "invalid":
                 raise
-            task.warn(f"the CI build of the record cannot be read: {error.message}")
+            task.warn(f"cannot read the CI build that the record names: {error.message}")
             return None
 
     found: changes.TracedBuild | None = lookups.ask("ci", ci, {}, question)

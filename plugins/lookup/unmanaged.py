@@ -72,5 +72,5 @@ class LookupModule(LookupBase):
                 one for record in described for one in desired_state.unmanaged(record, on_server)
             ]
         except desired_state.DesiredStateError as error:
-            failed = AnsibleError(f"The desired state cannot be compared: {error}")
+            failed = AnsibleError(f"Cannot compare the desired state: {error}")
         raise failed

@@ -20,7 +20,7 @@ def path_of(name: str, variables: Mapping[str, Any]) -> Path:
     folder = writing.resolved(name, variables)
     if writing.is_of_collection(folder):
         raise DesiredStateError(
-            f"{folder} is in the installed collection: name a folder of your own; in an imported"
+            f"{folder} is in the installed collection: use a folder of your own; in an imported"
             " playbook use inventory_dir instead of playbook_dir"
         )
     return folder

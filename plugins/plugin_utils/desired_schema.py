@@ -58,11 +58,11 @@ def slips(file: Path, service: str) -> list[str]:
         return [] if root is None else list(_judged(root, schema_of(service), ""))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        return [f":{line}: this is not YAML: {error.problem}"]
+        return [f":{line}: this is not valid YAML: {error.problem}"]
     except OSError as error:
-        return [f": the file cannot be read: {error.strerror}"]
+        return [f": cannot read the file: {error.strerror}"]
     except UNREADABLE as error:
-        return [f":1: this is not YAML: {told(error)}"]
+        return [f":1: this is not valid YAML: {told(error)}"]
 
 
 def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -77,14 +77,14 @@ def _judged(node: yaml.Node, schema: Mapping[str, Any], place: str) -> Iterator[
     if allowed and kind not in allowed:
         quotable = "string" in allowed and isinstance(node, yaml.ScalarNode) and node.value
         hint = ": put it into quotes" if quotable else ""
-        yield f"{start} is {_told(kind)}, it takes {' or '.join(map(_told, allowed))}{hint}"
+        yield f"{start} is {_told(kind)}, but must be {' or '.join(map(_told, allowed))}{hint}"
     elif isinstance(node, yaml.MappingNode):
         yield from _judged_mapping(node, schema, place)
     elif isinstance(node, yaml.SequenceNode):
         for number, entry in enumerate(node.value):
             yield from _judged(entry, schema.get("items", {}), f"{place}[{number}]")
     elif "enum" in schema and node.value not in schema["enum"]:
-        yield f"{start} is one of {', '.join(schema['enum'])}, not {node.value}"
+        yield f"{start} must be one of {', '.join(schema['enum'])}, not {node.value}"
 
 
 def _judged_secret(node: yaml.Node, place: str) -> Iterator[str]:
@@ -100,9 +100,9 @@ def _judged_secret(node: yaml.Node, place: str) -> Iterator[str]:
 
 
 def _told(kind: str) -> str:
-    names = {"array": "a list", "object": "a mapping", "string": "a text", "null": "nothing"}
-    names |= {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
-    return names.get(kind, f"a value of another kind ({kind.rpartition(':')[2]})")
+    names = {"array": "a list", "object": "a mapping", "string": "a string", "null": "null"}
+    names |= {"integer": "an integer", "number": "a number", "boolean": "true or false"}
+    return names.get(kind, f"a value of an unsupported type ({kind.rpartition(':')[2]})")
 
 
 def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: str) -> Iterator[str]:
@@ -118,8 +118,12 @@ def _judged_mapping(node: yaml.MappingNode, schema: Mapping[str, Any], place: st
             yield from _judged(value, properties[name], inner)
         elif schema.get("additionalProperties") is False:
             near = difflib.get_close_matches(name, list(properties), 1)
-            meant = f" (is {near[0]} meant?)" if near else f": known are {', '.join(properties)}"
-            yield f":{line}: {inner} is not known{meant}"
+            meant = (
+                f" (did you mean {near[0]}?)"
+                if near
+                else (f": the known names are {', '.join(properties)}")
+            )
+            yield f":{line}: {inner} is unknown{meant}"
     for name in schema.get("required", ()):
         if name not in seen:
             yield f":{node.start_mark.line + 1}: {place or 'the file'} has no {name}"

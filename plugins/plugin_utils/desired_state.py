@@ -67,7 +67,9 @@ def read(folder: Path, reading: Reading, environment: str | None = None) -> _Sta
     if errors:
         raise DesiredStateError("; ".join(errors))
     if not found:
-        raise DesiredStateError(f"{folder} describes nothing: {', '.join(services())}.yml")
+        raise DesiredStateError(
+            f"{folder} describes nothing: it has none of {', '.join(services())}.yml"
+        )
     return {
         service: {
             name: [entry.placed for entry in value] if isinstance(value, list) else value
@@ -153,7 +155,7 @@ def _loaded(place: Path, file: Path, reading: Reading) -> Any:
     try:
         return reading.load(str(file))
     except UNREADABLE as error:
-        raise DesiredStateError(f"{place} is not YAML: {told(error)}") from None
+        raise DesiredStateError(f"{place} is not valid YAML: {told(error)}") from None
 
 
 def _revealed(value: Any, schema: Mapping[str, Any], reading: Reading, place: str = "") -> Any:
@@ -180,7 +182,7 @@ def _secret(value: Mapping[str, Any], reading: Reading, place: str) -> str:
     secret = reading.variable(name)
     if not isinstance(secret, str) or not secret:
         problem = "not defined" if secret is None else "empty" if secret == "" else "not text"
-        raise DesiredStateError(f"{place} is from the variable {name}, which is {problem}")
+        raise DesiredStateError(f"{place} is taken from the variable {name}, which is {problem}")
     return secret
 
 
@@ -196,7 +198,7 @@ def _merge(found: dict[str, Any], service: str, file: Path, values: Mapping[str,
         elif isinstance(merged, list) and isinstance(found[name], list):
             found[name] = [*found[name], *merged]
         else:
-            errors.append(f"{file.name}: {name} is also in another file of {service}")
+            errors.append(f"{file.name}: {name} is also set in another file of {service}")
     return errors
 
 

@@ -20,8 +20,8 @@ _NO_STATE = frozenset(
 )
 _CONNECTIONS = "enforce_connections"
 _NOTHING = (
-    "Nothing is described: set variables of the roles analysis_config, ci_baseline, desired_state"
-    " or repo_housekeeping, or name roles in enforce_roles."
+    "There is nothing to enforce: set variables of the roles analysis_config, ci_baseline,"
+    " desired_state or repo_housekeeping, or list roles in enforce_roles."
 )
 
 Template = Callable[[Any], Any]
@@ -70,7 +70,7 @@ def _problem(variables: Mapping[str, Any], template: Template, described: list[s
     ]
     if unknown:
         known = f"does not know {', '.join(unknown)}"
-        return f"The playbook enforce, which drift runs, too, {known}."
+        return f"The playbook enforce, which drift also runs, {known}."
     found = _problem_of_connections(variables.get(_CONNECTIONS), template)
     return found or ("" if described else _NOTHING)
 
@@ -83,7 +83,7 @@ def _problem_of_connections(given: Any, template: Template) -> str:
         return f"{_CONNECTIONS} is not a mapping: write url and login below each service."
     others = [str(name) for name in connections if name not in _SERVICES]
     if others:
-        taken = f"it takes {', '.join(_SERVICES)}"
+        taken = f"the services are {', '.join(_SERVICES)}"
         return f"{_CONNECTIONS} has no service {', '.join(others)}: {taken}."
     for name, one in connections.items():
         if not isinstance((template(one) if isinstance(one, str) else one) or {}, Mapping):

@@ -164,7 +164,7 @@ def of_artifact_trash(result: Result) -> Iterator[Finding]:
     # only the emptied trash has a diff of repositories
     listed = [key for key in before.get("children") or () if key not in left]
     for each in listed or [name]:
-        yield unwanted("trash", each, why="something of it is in the trash")
+        yield unwanted("trash", each, why="the trash contains items from it")
 
 
 def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
@@ -185,7 +185,7 @@ def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
         found[one["name"]] = (
             unwanted("plugin", one["name"], {"version": one["installed"]})
             if one["state"] == "absent"
-            else _switched(one["name"], "enabled, wanted is disabled", enabled=False)
+            else _switched(one["name"], "enabled, but should be disabled", enabled=False)
         )
     for name in result.get("extra") or []:
         found[name] = unwanted("plugin", name, why="it is not in the lock file")
@@ -197,7 +197,7 @@ def of_ci_plugin_info(result: Result) -> Iterator[Finding]:
 
 
 def _other_version(name: str, there: Any, version: Any) -> Finding:
-    text = f"is {there}, wanted is {version}"
+    text = f"is {there}, but should be {version}"
     return different("plugin", name, text, {"version": there}, {"version": version})
 
 
@@ -222,7 +222,7 @@ def of_ci_plugin(result: Result) -> Iterator[Finding]:
         elif action == "enabled":
             yield _switched(name, "disabled or not loaded", enabled=True)
         elif action == "disabled":
-            yield _switched(name, "enabled, wanted is disabled", enabled=False)
+            yield _switched(name, "enabled, but should be disabled", enabled=False)
         else:
             yield wanted("plugin", name)
 

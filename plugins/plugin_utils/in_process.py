@@ -118,8 +118,8 @@ class Action(ansible_internals.HookedAction):
         if self.internals is None or play is None:
             reason = _MISSING or "ActionBase has no play_context"
             Display().warning(
-                "The modules of delivery.toolchain run in processes of their own, which takes"
-                f" longer: this ansible-core is not known to them ({reason})."
+                "The modules of delivery.toolchain run in separate processes, which takes longer,"
+                f" because they do not support this release of ansible-core ({reason})."
             )
             return False
         return self._is_same_interpreter(task_vars)
@@ -133,8 +133,8 @@ class Action(ansible_internals.HookedAction):
         if _is_worker_interpreter(str(asked), self.environment().get("PATH")):
             return True
         _log_once(
-            f"{self.task.action} runs in a process of its own, which takes longer:"
-            f" ansible_python_interpreter is {asked}, Ansible runs on {sys.executable}",
+            f"{self.task.action} runs in a separate process, which takes longer, because"
+            f" ansible_python_interpreter is {asked}, but Ansible runs on {sys.executable}",
             str(task_vars.get("inventory_hostname")),
         )
         return False
@@ -209,7 +209,7 @@ def _warn_of_loop_variables(result: Mapping[str, Any], task_vars: Mapping[str, A
         if name in result:
             Display().warning(
                 f"{option} is '{name}', which replaces the return value '{name}' in the result of"
-                " the loop: give it another name"
+                " the loop: use another name"
             )
 
 

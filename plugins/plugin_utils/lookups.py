@@ -84,7 +84,7 @@ def _refuse_unknown(lookup: LookupBase, names: Mapping[str, Any]) -> None:
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
-            meant = f"is {near[0]} meant?" if near else f"it takes {', '.join(known)}"
+            meant = f"did you mean {near[0]}?" if near else f"its options are {', '.join(known)}"
             raise AnsibleError(f"{name} is not an option of the lookup: {meant}")
 
 
@@ -137,7 +137,7 @@ def require_terms(terms: Sequence[Any], wanted: str) -> None:
     be computed.
     """
     if not terms:
-        raise AnsibleError(f"this lookup was called without a term: give {wanted}")
+        raise AnsibleError(f"this lookup was called without a term: specify {wanted}")
 
 
 def texts(terms: Sequence[Any], wanted: str | None = None) -> list[str]:
@@ -173,7 +173,7 @@ def ask(
         warn: Callable[[str], None] = lambda text: Display().warning(printable(text))  # noqa: E731
         task = Task(resolve(service, get), warn, read_only=True)
     except ToolchainError as error:
-        unseen = "" if get("url") else "; a lookup does not see module_defaults"
+        unseen = "" if get("url") else "; lookups do not use module_defaults"
         raise AnsibleError(error.message + unseen) from None
     try:
         return question(task)

@@ -41,7 +41,7 @@ def _taken_by(owner: str) -> frozenset[str]:
 
 def _told(name: str, taken: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(taken), 1)
-    return f"{name} (is {near[0]} meant?)" if near else name
+    return f"{name} (did you mean {near[0]}?)" if near else name
 
 
 @cache

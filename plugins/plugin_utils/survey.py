@@ -32,7 +32,7 @@ def answers(playbook: str, variables: Mapping[str, Any]) -> dict[str, Any]:
     for name in sorted(variable for variable in variables if variable.startswith(_PREFIX)):
         if name not in asked:
             near = difflib.get_close_matches(name, list(asked), 1)
-            hint = f" (is {near[0]} meant?)" if near else ""
+            hint = f" (did you mean {near[0]}?)" if near else ""
             raise SurveyError(f"{name}: the survey of {playbook} has no such question{hint}")
         value = variables[name]
         if isinstance(value, str) and not value.strip():
@@ -49,9 +49,9 @@ def _taken(name: str, kind: str, value: Any) -> Any:
         read = yaml.safe_load(value)
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise SurveyError(f"{name}: the answer is not YAML{where}") from None
+        raise SurveyError(f"{name}: the answer is not valid YAML{where}") from None
     except UNREADABLE as error:
-        raise SurveyError(f"{name}: the answer is not YAML: {told(error)}") from None
+        raise SurveyError(f"{name}: the answer is not valid YAML: {told(error)}") from None
     if not isinstance(read, list | dict):
         raise SurveyError(
             f"{name}: the answer is neither a list nor a mapping; write '- one' a line"

@@ -14,5 +14,5 @@ def told(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, KeyError | AttributeError):
-        return "a value does not fit its tag"
+        return "a value does not match its tag"
     return " ".join(str(error).split())

@@ -171,7 +171,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
     "an object in a list twice": (
         "analysis_config",
         {"users": [{"name": "a"}, {"name": "b"}, {"name": "a"}]},
-        "given twice",
+        "listed twice",
     ),
     "what is needed and to be absent": (
         "analysis_config",
@@ -179,7 +179,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Any], str]] = {
             "roles": [{"name": "a", "state": "absent"}],
             "role_assignments": [{"name": "a", "account": "b"}],
         },
-        "not to be there",
+        "declares it absent",
     ),
     "a module without a name": ("analysis_module", {"project": "toolchain", "name": ""}, "name"),
     "a job without a name": ("ci_job_build", {"job": "delivery//x"}, "job"),

@@ -18,7 +18,7 @@ LOGIN = {"username": "canary-user", "password": "canary-password"}
 CI = {"url": URL, **LOGIN}
 ANALYSIS = {"url": URL, "username": "admin", "ltoken": "canary-ltoken"}
 TOKEN = {"url": URL, "token": "canary-token"}
-NUMBER = "the number 1.1: a text is wanted; YAML reads 1.10 as 1.1, put it into quotes"
+NUMBER = "the number 1.1: expected a string; YAML reads 1.10 as 1.1, so put it into quotes"
 PASSWORD = {"name": "bob", "password": "canary-of-bob"}
 PARAMETERS = {"db_pwd": "canary-db", "passphrase": "pw1", "PRIVATE_KEY": "canary-key", "N": "can1"}
 #: Maps a name to the module, its arguments, and the start of the message.
@@ -36,7 +36,7 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     "opens a page by a variable without a value": (
         "wiki_restriction",
         {**TOKEN, "page_id": "1002", "read": {"users": None}},
-        "read has only null values: give one, or leave read out",
+        "read has only null values: set one of them, or omit read",
     ),
     "opens a new page by a variable without a value": (
         "wiki_page",
@@ -67,12 +67,12 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     "builds a version that is a mapping": (
         "ci_job_build",
         {**CI, "job": "release", "parameters": {"VERSION": {"major": 1}}},
-        "parameters.VERSION is a mapping: a text is wanted",
+        "parameters.VERSION is a mapping: expected a string",
     ),
     "a secret that is a number": (
         "ci_job_build",
         {**CI, "job": "release", "parameters": {"API_TOKEN": 47.11}},
-        "parameters.API_TOKEN is a number: a text is wanted",
+        "parameters.API_TOKEN is a number: expected a string",
     ),
     "writes another page": (
         "wiki_page",
@@ -92,17 +92,17 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     "texts for attachments": (
         "wiki_page",
         {**TOKEN, "page_id": "1002", "attachments": ["a.txt"]},
-        "attachments[0] is a text: a mapping of src, name, comment is wanted",
+        "attachments[0] is a string: expected a mapping of src, name, comment",
     ),
     "texts for users": (
         "analysis_config",
         {**ANALYSIS, "users": [PASSWORD, "alice:canary-of-alice"]},
-        "users[1] is a text: a mapping of name, password",
+        "users[1] is a string: expected a mapping of name, password",
     ),
     "an empty text for thresholds": (
         "analysis_issue_info",
         {**ANALYSIS, "project": "toolchain", "thresholds": ""},
-        "thresholds is a text: a list of mappings is wanted",
+        "thresholds is a string: expected a list of mappings",
     ),
     "no thresholds": (
         "analysis_issue_info",
@@ -112,7 +112,7 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     "a wrong option beside parameters": (
         "ci_job_build",
         {**CI, "job": "release", "parameters": PARAMETERS, "delay": "soon"},
-        "delay is the text 'soon': a whole number is wanted",
+        "delay is the string 'soon': expected an integer",
     ),
     "an unknown option beside arguments": (
         "ci_script",
@@ -122,7 +122,7 @@ SLIPS: dict[str, tuple[str, dict[str, Any], str]] = {
     "a string beside arguments that should be a list": (
         "ci_script",
         {**CI, "script": ["1"], "arguments": PARAMETERS},
-        "script is a list: a text is wanted",
+        "script is a list: expected a string",
     ),
     "every issue": ("jql_search", {**TOKEN, "jql": " "}, "jql is empty"),
 }

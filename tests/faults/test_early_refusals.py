@@ -22,16 +22,16 @@ FLAVOUR = "real"
 TEXTS = ("..", "a//b", "/", "*", "a?b#c", "a\tb", "%2F")
 #: Messages about what only the server knows.
 READ = re.compile(
-    "has a wildcard in its name, but names one object"  # unless an object has this name
-    "|has wildcards, but names one version"
-    "|is a pattern, but builds are named one by one"
-    "|which is not a severity that the project shows|which is not a status|which is not a state"
-    "|the own account .* would (lose|no longer)"
-    "|would be deleted, and max_deletions is|would delete .*, more than max_deletions"
+    "has a wildcard in its name, but must name a single object"  # unless an object has this name
+    "|contains wildcards, but must name a single version"
+    "|is a pattern, but each build must be listed by its number"
+    "|nor a default server has this (severity|status|state)"
+    "|the task's account .* would (lose|no longer)"
+    "|would be deleted, but max_deletions is|would delete .*, more than max_deletions"
     "|the input '.*' \\(.*\\) (needs|has no parameter)"
     "|would have no resources|of '.*' would be empty"
-    "|the tracker has (no field|the types)"
-    "|\\* ends at a slash, write"
+    "|the tracker has (no field|only the types)"
+    "|\\* does not match slashes, write"
 )
 
 

@@ -224,7 +224,7 @@ def test_fault_has_its_error_kind(troubled: Troubled, module: str, name: str) ->
 @pytest.mark.parametrize("module", FAULT_CASES)
 def test_unreachable_address_is_reported(troubled: Troubled, module: str) -> None:
     run = troubled(module)
-    for name, words in (("nobody listens", "port"), ("a host without a name", "name of the host")):
+    for name, words in (("nobody listens", "port"), ("a host without a name", "host name")):
         _assert_failed(run.event(name), Trouble("network", words=words))
         assert run.event(name).requests == []
     _assert_failed(run.event("a wrong path"), Trouble("not_found", words="check url"))

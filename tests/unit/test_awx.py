@@ -155,33 +155,37 @@ def test_survey_replies_are_converted_to_the_types_of_the_variables() -> None:
 @pytest.mark.parametrize(
     ("name", "response", "text"),
     [
-        ("survey_release_job", "- job: x", "(is survey_release_jobs meant?)"),
+        ("survey_release_job", "- job: x", "(did you mean survey_release_jobs?)"),
         (
             "survey_release_jobs",
             "[" * 3000,
-            "survey_release_jobs: the answer is not YAML: it is nested",
+            "survey_release_jobs: the answer is not valid YAML: it is nested",
         ),
         (
             "survey_release_jobs",
             "- 2026-13-45",
-            "survey_release_jobs: the answer is not YAML: month",
+            "survey_release_jobs: the answer is not valid YAML: month",
         ),
         (
             "survey_release_jobs",
             "- !!int x",
-            "survey_release_jobs: the answer is not YAML: invalid",
+            "survey_release_jobs: the answer is not valid YAML: invalid",
         ),
         (
             "survey_release_jobs",
             "- !!bool x",
-            "survey_release_jobs: the answer is not YAML: a value",
+            "survey_release_jobs: the answer is not valid YAML: a value",
         ),
         (
             "survey_release_jobs",
             "- \x00",
-            "survey_release_jobs: the answer is not YAML: unacceptable",
+            "survey_release_jobs: the answer is not valid YAML: unacceptable",
         ),
-        ("survey_release_jobs", "- job: x\n- {", "survey_release_jobs: the answer is not YAML in"),
+        (
+            "survey_release_jobs",
+            "- job: x\n- {",
+            "survey_release_jobs: the answer is not valid YAML in",
+        ),
         ("survey_release_jobs", "delivery/toolchain", "neither a list nor a mapping"),
     ],
 )

@@ -63,33 +63,33 @@ def test_files_and_folders_become_role_variables(tmp_path: Path) -> None:
 
 
 SLIPS = {
-    "users:\n  - nam: eve\n": "analysis.yml:2: users[0].nam is not known (is name meant?)",
+    "users:\n  - nam: eve\n": "analysis.yml:2: users[0].nam is unknown (did you mean name?)",
     "users:\n  - state: present\n": "analysis.yml:2: users[0] has no name",
-    "users: eve": "analysis.yml:1: users is a text, it takes a list",
+    "users: eve": "analysis.yml:1: users is a string, but must be a list",
     "groups:\n  - name: 1.10\n": (
-        "analysis.yml:2: groups[0].name is a number, it takes a text: put it into quotes"
+        "analysis.yml:2: groups[0].name is a number, but must be a string: put it into quotes"
     ),
     "users:\n  - name: a\n    state: gone\n": (
-        "analysis.yml:3: users[0].state is one of present, absent, not gone"
+        "analysis.yml:3: users[0].state must be one of present, absent, not gone"
     ),
-    "user:\n  - name: a\n": "analysis.yml:1: user is not known (is users meant?)",
+    "user:\n  - name: a\n": "analysis.yml:1: user is unknown (did you mean users?)",
     "users: []\nusers: []\n": "analysis.yml:2: users is listed twice",
-    "users: [\n": "analysis.yml:2: this is not YAML",
-    "- users": "analysis.yml:1: the file is a list, it takes a mapping",
+    "users: [\n": "analysis.yml:2: this is not valid YAML",
+    "- users": "analysis.yml:1: the file is a list, but must be a mapping",
     "users:\n  - name: a\n    password: plain\n": (
         "analysis.yml:3: users[0].password is a secret: encrypt it with ansible-vault"
     ),
     "users:\n  - name: a\n    password:\n": "analysis.yml:3: users[0].password is a secret: encrypt",
     "users: [{name: a, password: {from: one, or: two}}]": "users[0].password is a secret: encrypt",
     "users: [{name: a, password: {from: ''}}]": "users[0].password is a secret: encrypt",
-    "users: [{name: {from: one}}]": "users[0].name is a mapping, it takes a text",
+    "users: [{name: {from: one}}]": "users[0].name is a mapping, but must be a string",
     "users: [{name: a, password: {from: two}}]": (
-        "analysis.yml: users[0].password is from the variable two, which is not defined"
+        "analysis.yml: users[0].password is taken from the variable two, which is not defined"
     ),
     "users: [{name: a, password: {from: none}}]": "from the variable none, which is empty",
     "users: [{name: a, password: {from: list}}]": "from the variable list, which is not text",
     "groups: [{name: a, users: [2026-01-01]}]": (
-        "groups[0].users[0] is a value of another kind (timestamp), it takes a text: put it"
+        "groups[0].users[0] is a value of an unsupported type (timestamp), but must be a string: put it"
     ),
 }
 
@@ -104,8 +104,8 @@ def test_invalid_input_is_reported_with_file_and_line(tmp_path: Path, text: str)
 def test_all_invalid_input_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError) as raised:
         read(tmp_path, ci="plugin: []", repo="rule: []", other="x: 1")
-    assert "ci.yml:1: plugin is not known (is plugins meant?)" in str(raised.value)
-    assert "repo.yml:1: rule is not known (is rules meant?)" in str(raised.value)
+    assert "ci.yml:1: plugin is unknown (did you mean plugins?)" in str(raised.value)
+    assert "repo.yml:1: rule is unknown (did you mean rules?)" in str(raised.value)
     assert "other.yml belongs to no service" in str(raised.value)
 
 
@@ -114,7 +114,7 @@ def test_repeated_setting_and_empty_folder_are_rejected(tmp_path: Path) -> None:
         desired_state.variables(tmp_path, READING)
     with pytest.raises(desired_state.DesiredStateError, match="is not a folder"):
         desired_state.variables(tmp_path / "none", READING)
-    with pytest.raises(desired_state.DesiredStateError, match="is also in another file"):
+    with pytest.raises(desired_state.DesiredStateError, match="is also set in another file"):
         read(tmp_path, ci__a="check_java: true", ci__b="check_java: false")
 
 
@@ -137,10 +137,10 @@ def test_special_file_is_never_opened(what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 3000, "ci.yml:1: this is not YAML: it is nested too deeply"),
-        ("a: 2026-13-45", "ci.yml:1: a is not known"),
+        ("[" * 3000, "ci.yml:1: this is not valid YAML: it is nested too deeply"),
+        ("a: 2026-13-45", "ci.yml:1: a is unknown"),
         ("jobs: [{job: a, parameters: &a [*a]}]", "ci.yml"),
-        ("\x00", "ci.yml:1: this is not YAML: unacceptable character"),
+        ("\x00", "ci.yml:1: this is not valid YAML: unacceptable character"),
     ],
 )
 def test_unreadable_yaml_ends_in_one_sentence(text: str, said: str, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_invalid_value_is_reported_with_its_file(tmp_path: Path) -> None:
 
     (tmp_path / "ci.yml").write_text("jobs: []", encoding="utf-8")
     with pytest.raises(
-        desired_state.DesiredStateError, match=r"^ci.yml is not YAML: month must be"
+        desired_state.DesiredStateError, match=r"^ci.yml is not valid YAML: month must be"
     ):
         desired_state.variables(tmp_path, desired_state.Reading(refused))
 
@@ -225,7 +225,7 @@ def test_unknown_environment_is_rejected(tmp_path: Path, name: str) -> None:
 def test_invalid_input_of_an_environment_is_reported_with_its_file(tmp_path: Path) -> None:
     with pytest.raises(desired_state.DesiredStateError) as raised:
         read(tmp_path, "production", **BASE, environments__production__ci="check_jav: false")
-    assert str(raised.value).startswith("environments/production/ci.yml:1: check_jav is not known")
+    assert str(raised.value).startswith("environments/production/ci.yml:1: check_jav is unknown")
     with pytest.raises(desired_state.DesiredStateError, match="it has no folder environments"):
         desired_state.variables(tmp_path / "environments/production", READING, "x")
 

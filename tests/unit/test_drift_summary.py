@@ -71,7 +71,7 @@ def test_missing_or_old_report_is_a_failure(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[str, str]] = {
     "another format": (
         '{"format": 2, "findings": 7}',
-        "has format 2, this release reads format 1; ",
+        "has format 2, but this release reads format 1; ",
     ),
     "no JSON": ("{", "cannot be read: it is not JSON"),
     "deep": ("[" * 100_000, "cannot be read: it is not JSON"),
@@ -164,8 +164,7 @@ def test_unwritable_folder_is_reported_in_one_sentence(
     (tmp_path / "file").touch()
     problem = writing.problem(tmp_path / "file")
     assert problem == (
-        f"Cannot write the report to {tmp_path}/file: File exists. Name a folder that this account"
-        " may write to."
+        f"Cannot write the report to {tmp_path}/file: File exists. Use a folder that this account can write to."
     )
     assert "Not a directory" in writing.problem(tmp_path / "file/below")
     monkeypatch.chdir(tmp_path)

@@ -80,5 +80,5 @@ def test_invalid_report_is_rejected(wrong: Any) -> None:
     lookup = drift_tickets.LookupModule()
     lookup.set_options = lambda **_given: None
     lookup.get_option = {"issues": [], "per": "finding", "max_new": 1}.get
-    with pytest.raises(AnsibleError, match="no report of drift that can be read"):
+    with pytest.raises(AnsibleError, match="no readable drift report was found"):
         lookup.run([wrong])

@@ -34,7 +34,7 @@ def test_role_runs_if_one_of_its_variables_is_set() -> None:
 def test_variables_of_the_playbook_do_not_select_a_role() -> None:
     ((file, why),) = steps({"ci_baseline_in_check_mode": True, "desired_state_drift": []})
     assert file == "hold_refused.yml"
-    assert why.startswith("Nothing is described")
+    assert why.startswith("There is nothing to enforce")
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,18 @@ def test_folder_is_applied_before_roles() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"enforce_rolse": []}, "does not know enforce_rolse (is enforce_roles meant?)"),
-        ({"drift_fial": True}, "does not know drift_fial (is drift_fail meant?)"),
+        ({"enforce_rolse": []}, "does not know enforce_rolse (did you mean enforce_roles?)"),
+        ({"drift_fial": True}, "does not know drift_fial (did you mean drift_fail?)"),
         ({"drift_workers": "local"}, "does not know drift_workers"),
         ({"drift_slices": 2}, "does not know drift_slices"),
-        ({"enforce_connections": {"wikki": {}}}, "has no service wikki: it takes analysis, ci,"),
-        ({"enforce_connections": "{{ logins }}"}, "has no service wikki: it takes analysis, ci,"),
+        (
+            {"enforce_connections": {"wikki": {}}},
+            "has no service wikki: the services are analysis, ci,",
+        ),
+        (
+            {"enforce_connections": "{{ logins }}"},
+            "has no service wikki: the services are analysis, ci,",
+        ),
         ({"enforce_connections": "wiki"}, "enforce_connections is not a mapping"),
         ({"enforce_connections": {"wiki": 1.5}}, "connections.wiki is not a mapping"),
         ({"enforce_connections": {"wiki": "{{ two }}"}}, "connections.wiki is not a mapping"),

@@ -55,7 +55,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "the trash": (
         "artifact_trash",
         {"state": "clean", "repo": "r", **CHANGED},
-        ["trash r: not wanted, something of it is in the trash (delete)"],
+        ["trash r: not wanted, the trash contains items from it (delete)"],
     ),
     "the trash of all repositories": (
         "artifact_trash",
@@ -64,15 +64,15 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
             "changed": True,
             "diff": {"before": {"children": ["r", "s", "t"]}, "after": {"children": ["s"]}},
         },
-        [f"trash {key}: not wanted, something of it is in the trash (delete)" for key in "rt"],
+        [f"trash {key}: not wanted, the trash contains items from it (delete)" for key in "rt"],
     ),
     "plugins": (
         "ci_plugin_info",
         PLUGINS,
         [
             "plugin not-there: missing (create)",
-            "plugin git: is 4.0, wanted is 5.0 (update)",
-            "plugin ant: is 2.0, wanted is 1.0 (update)",
+            "plugin git: is 4.0, but should be 5.0 (update)",
+            "plugin ant: is 2.0, but should be 1.0 (update)",
             "plugin mailer: disabled or not loaded (update)",
             "plugin junit: not wanted, it is not in the lock file (delete)",
         ],
@@ -85,7 +85,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
                 {"name": "git", "installed": "5.0", "state": "disabled"},
             ]
         },
-        ["plugin ant: not wanted (delete)", "plugin git: enabled, wanted is disabled (update)"],
+        ["plugin ant: not wanted (delete)", "plugin git: enabled, but should be disabled (update)"],
     ),
     "plugins brought into line": (
         "ci_plugin",
@@ -101,10 +101,10 @@ RESULTS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         },
         [
             "plugin a: missing (create)",
-            "plugin b: is 1, wanted is 2 (update)",
+            "plugin b: is 1, but should be 2 (update)",
             "plugin c: not wanted (delete)",
             "plugin d: disabled or not loaded (update)",
-            "plugin e: enabled, wanted is disabled (update)",
+            "plugin e: enabled, but should be disabled (update)",
         ],
     ),
     "a script": (
@@ -153,22 +153,24 @@ def test_interrupted_loop_has_results_for_finished_jobs() -> None:
 
 def test_misspelt_variable_is_reported_with_a_suggestion() -> None:
     names = ["ci_build_job", "ci_build_jobs", "ci_build_results", "ci_builder", "other"]
-    assert role_variables.unknown("ci_build", names) == ["ci_build_job (is ci_build_jobs meant?)"]
+    assert role_variables.unknown("ci_build", names) == [
+        "ci_build_job (did you mean ci_build_jobs?)"
+    ]
 
 
 def test_variables_with_the_prefix_belong_to_the_role() -> None:
     names = ["release_job", "release_jobs", "release_publish_file", "release_notes_title"]
     assert role_variables.unknown("release", names) == [
-        "release_job (is release_jobs meant?)",
-        "release_publish_file (is release_publish_files meant?)",
+        "release_job (did you mean release_jobs?)",
+        "release_publish_file (did you mean release_publish_files?)",
     ]
     assert role_variables.unknown("release_publish", names) == [
-        "release_publish_file (is release_publish_files meant?)"
+        "release_publish_file (did you mean release_publish_files?)"
     ]
 
 
 def test_role_and_playbook_may_share_a_prefix() -> None:
     names = ["release_version_comment", "release_version_coment", "release_version_project"]
-    meant = ["release_version_coment (is release_version_comment meant?)"]
+    meant = ["release_version_coment (did you mean release_version_comment?)"]
     assert role_variables.unknown("release", names) == meant
     assert role_variables.unknown("release_version", names) == meant

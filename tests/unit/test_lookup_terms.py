@@ -26,7 +26,7 @@ def test_lookup_without_term_says_what_it_needs(name: str, monkeypatch: pytest.M
     module = importlib.import_module(
         f"ansible_collections.delivery.toolchain.plugins.lookup.{name}"
     )
-    with pytest.raises(AnsibleError, match="called without a term: give "):
+    with pytest.raises(AnsibleError, match="called without a term: specify "):
         module.LookupModule().run([], variables={})
 
 

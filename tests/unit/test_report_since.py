@@ -103,7 +103,7 @@ def test_unreadable_last_report_gives_a_warning(text: str, tmp_path: Path) -> No
     (tmp_path / "report.json").write_text(text, encoding="utf-8")
     last = since.last_run(tmp_path)
     assert last.findings == {}
-    assert "all findings are new" in last.warning
+    assert "all findings count as new" in last.warning
     assert since.last_run(tmp_path / "none").warning == since.last_run(None).warning == ""
 
 
@@ -172,11 +172,14 @@ def test_patterns_are_globs(pattern: str, name: str, fits: bool) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("name", "drift_ignore is a list"),
+        ("name", "drift_ignore must be a list"),
         ([1], r"drift_ignore\[0\] is not a mapping"),
-        ([{"name": "a"}, {"nam": "b"}], r"drift_ignore\[1\] does not know nam \(is name meant\?\)"),
-        ([{"name": "a", "zzz": 1}], "it takes id, service, server, kind, name, until, reason"),
-        ([{"reason": "x"}], "has no pattern: give one of id"),
+        (
+            [{"name": "a"}, {"nam": "b"}],
+            r"drift_ignore\[1\] has the unknown key nam \(did you mean name\?\)",
+        ),
+        ([{"name": "a", "zzz": 1}], "its keys are id, service, server, kind, name, until, reason"),
+        ([{"reason": "x"}], "has no pattern: set at least one of id"),
         (
             [{"name": "a", "until": "soon"}],
             "until is not a date: 'soon'; write the last day as 2026",
@@ -192,7 +195,7 @@ def test_invalid_entry_is_reported(given: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"output": ["github"]}, "drift_output is one of text, github, not '['github']'."),
+        ({"output": ["github"]}, "drift_output must be one of text, github, not '['github']'."),
         ({"fail": "ture"}, "drift_fail is true or false, not 'ture'."),
         ({"fail": 1.5}, "drift_fail is true or false, not '1.5'."),
         ({"fail": "yes"}, ""),
@@ -213,7 +216,7 @@ def test_expired_or_too_broad_entries_give_a_warning() -> None:
         ]
     )
     assert list(ignored.warnings(entries, today)) == [
-        "drift_ignore: the entry with name: a ended on 2026-11-23: remove or renew it",
+        "drift_ignore: the entry with name: a expired on 2026-11-23: remove or renew it",
         "drift_ignore: the entry with name: * is too broad: it can hide every finding",
     ]
     assert names_of(ignored.active(entries, today)) == ["b", "*", "**"]

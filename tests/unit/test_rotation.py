@@ -81,9 +81,9 @@ def test_credential_entries_are_built() -> None:
 
 
 def test_invalid_input_is_rejected() -> None:
-    with pytest.raises(AnsibleFilterError, match="takes a list of credentials"):
+    with pytest.raises(AnsibleFilterError, match="expects a list of credentials"):
         rotation_entries("x", "ci")
     with pytest.raises(AnsibleFilterError, match="the token t1 has no secret: set secret"):
         rotation_entries([{"id": "a"}], "ci", token="t1")
-    with pytest.raises(AnsibleFilterError, match="takes the results"):
+    with pytest.raises(AnsibleFilterError, match="expects the results"):
         rotation_steps({}, [], "ci")

@@ -244,7 +244,7 @@ def test_run_uses_the_plans_of_its_hosts() -> None:
     assert sorted(new) == [f"gone: job a on {SERVER}", f"new: job a on {SERVER}"]
     with pytest.raises(sealed.PlanError, match="is for one, two, but this run has none of these"):
         plans.require_hosts(["three"])
-    with pytest.raises(sealed.PlanError, match="of the host one is given twice"):
+    with pytest.raises(sealed.PlanError, match="of the host one is listed twice"):
         sealed.Plans([one, one])
 
 
@@ -286,7 +286,7 @@ def test_file_without_plan_is_rejected(text: str, tmp_path: Path) -> None:
 def test_plan_of_another_version_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan("a")
     monkeypatch.setattr(sealed, "version", lambda: "9.9.9")
-    with pytest.raises(sealed.PlanError, match=r"made by version .* and this is 9\.9\.9"):
+    with pytest.raises(sealed.PlanError, match=r"made by version .* but this is version 9\.9\.9"):
         read(made)
 
 
@@ -315,7 +315,7 @@ def test_seal_age_and_servers_are_verified() -> None:
     verify(made, key="k", max_age=timedelta(hours=1))
     verify(made, configured={})
     for more, words in (
-        ({"key": "other"}, "has a seal that does not fit the key"),
+        ({"key": "other"}, "has a seal that does not match the key"),
         ({"max_age": timedelta(minutes=59)}, "is 60 minutes old, more than enforce_plan_max_age"),
         (
             {"configured": {("h", "ci"): "https://b"}},
@@ -324,9 +324,9 @@ def test_seal_age_and_servers_are_verified() -> None:
     ):
         with pytest.raises(sealed.PlanError, match=words):
             verify(made, **more)
-    with pytest.raises(sealed.PlanError, match="has no seal: give drift the same key"):
+    with pytest.raises(sealed.PlanError, match="has no seal: set drift_plan_key to the same key"):
         verify(plan("a"), key="k")
-    with pytest.raises(sealed.PlanError, match="has a seal that does not fit the key"):
+    with pytest.raises(sealed.PlanError, match="has a seal that does not match the key"):
         verify({**plan("b", key="k"), "seal": made["seal"]}, key="k")
-    with pytest.raises(sealed.PlanError, match="does not tell when it was made"):
+    with pytest.raises(sealed.PlanError, match="does not contain the time when it was made"):
         verify({**made, "created": "?"}, max_age=timedelta(1))

@@ -40,7 +40,9 @@ class Ignored:
         """Return a warning if the entry has ended or matches everything, else ""."""
         shown = ", ".join(f"{key}: {pattern}" for key, pattern in self.patterns.items())
         if self.until is not None and self.until < today:
-            return f"drift_ignore: the entry with {shown} ended on {self.until}: remove or renew it"
+            return (
+                f"drift_ignore: the entry with {shown} expired on {self.until}: remove or renew it"
+            )
         if all(set(pattern) <= set("*?/") for pattern in self.patterns.values()):
             return f"drift_ignore: the entry with {shown} is too broad: it can hide every finding"
         return ""
@@ -54,7 +56,7 @@ def parse(entries: Any) -> list[Ignored]:
     if entries in (None, "", []):
         return []
     if isinstance(entries, str | Mapping) or not isinstance(entries, Sequence):
-        raise IgnoreError("drift_ignore is a list: write '- name: a pattern' for each entry")
+        raise IgnoreError("drift_ignore must be a list: write each entry as '- name: a pattern'")
     return [_entry(number, one) for number, one in enumerate(entries)]
 
 
@@ -75,11 +77,11 @@ def _entry(number: int, entry: Any) -> Ignored:
     for key in entry:
         if key not in _KEYS:
             near = difflib.get_close_matches(str(key), _KEYS, 1)
-            hint = f" (is {near[0]} meant?)" if near else f": it takes {', '.join(_KEYS)}"
-            raise IgnoreError(f"{place} does not know {key}{hint}")
+            hint = f" (did you mean {near[0]}?)" if near else f": its keys are {', '.join(_KEYS)}"
+            raise IgnoreError(f"{place} has the unknown key {key}{hint}")
     patterns = {key: str(entry[key]) for key in _PATTERNS if entry.get(key) not in (None, "")}
     if not patterns:
-        raise IgnoreError(f"{place} has no pattern: give one of {', '.join(_PATTERNS)}")
+        raise IgnoreError(f"{place} has no pattern: set at least one of {', '.join(_PATTERNS)}")
     return Ignored(patterns, _day(place, entry.get("until")), str(entry.get("reason") or ""))
 
 

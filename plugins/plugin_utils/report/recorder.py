@@ -118,7 +118,7 @@ class Recorder:
         try:
             label = ansible_internals.item_label(result)
         except ansible_internals.Missing as missing:
-            Display().warning(f"The report names items without their label: {missing}")
+            Display().warning(f"The report lists loop items without their label: {missing}")
             label = result.get("item")
         return str(label) if isinstance(label, str | int) else _own_name(task)
 

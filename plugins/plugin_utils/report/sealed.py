@@ -107,8 +107,8 @@ def read(source: Any, resolve: Any) -> Plans:
     listed = source if isinstance(source, list | tuple) else [source]
     if not listed:
         raise PlanError(
-            f"is missing, since enforce_plan is an empty list: {_AGAIN}, or give"
-            " enforce_plan: '' to enforce without a plan"
+            f"is missing, because enforce_plan is an empty list: {_AGAIN}, or set enforce_plan: ''"
+            " to enforce without a plan"
         )
     return Plans([_read(one, resolve) for one in listed])
 
@@ -122,7 +122,7 @@ def _read(source: Any, resolve: Any) -> dict[str, Any]:
         raise PlanError(f"was edited after drift wrote it: {_AGAIN}")
     if plan["collection"] != version():
         raise PlanError(
-            f"was made by version {plan['collection']} of the collection, and this is"
+            f"was made by version {plan['collection']} of the collection, but this is version"
             f" {version()}: {_AGAIN}"
         )
     return plan
@@ -193,9 +193,9 @@ def verify(
     """
     if key is not None:
         if not plan.get("seal"):
-            raise PlanError(f"has no seal: give drift the same key in drift_plan_key, and {_AGAIN}")
+            raise PlanError(f"has no seal: set drift_plan_key to the same key, and {_AGAIN}")
         if not hmac.compare_digest(str(plan["seal"]), _seal(plan, key)):
-            raise PlanError("has a seal that does not fit the key: use the key of drift")
+            raise PlanError("has a seal that does not match the key: use the same key as drift")
     if max_age is not None:
         age = at - _time(plan)
         if age > max_age:
@@ -216,7 +216,7 @@ def _time(plan: Mapping[str, Any]) -> datetime:
     try:
         return datetime.strptime(str(plan["created"]), "%Y-%m-%dT%H:%M:%S%z")
     except ValueError:
-        raise PlanError(f"does not tell when it was made: {_AGAIN}") from None
+        raise PlanError(f"does not contain the time when it was made: {_AGAIN}") from None
 
 
 class Plans:
@@ -228,7 +228,7 @@ class Plans:
         for plan in plans:
             for host in plan["hosts"]:
                 if host in self._by_host:
-                    raise PlanError(f"of the host {host} is given twice: give the newest one")
+                    raise PlanError(f"of the host {host} is listed twice: use only the newest one")
                 self._by_host[host] = plan
 
     def require_hosts(self, hosts: Collection[str]) -> None:

@@ -73,7 +73,7 @@ def last_run(folder: Path | None) -> Last:
     except FileNotFoundError:
         return NO_RUN
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return Last({}, "", f"{file} cannot be read as the last report: all findings are new")
+        return Last({}, "", f"cannot read the last report {file}: all findings count as new")
 
 
 @dataclass

@@ -104,7 +104,7 @@ def _read(place: Path) -> dict[str, Any]:
     if isinstance(report, dict) and report.get("format", FORMAT) != FORMAT:
         found = str(report["format"])[:20]
         raise _UnusableError(
-            f"has format {found}, this release reads format {FORMAT}; use the same release of"
+            f"has format {found}, but this release reads format {FORMAT}; use the same release of"
             " the collection for all runs"
         )
     if not _is_report(report):

@@ -50,7 +50,7 @@ def problem(folder: Path) -> str:
     """Make the folder of a report. Return an error message if it cannot be written to, or ""."""
     if is_of_collection(folder):
         return (
-            f"Cannot write the report to {folder}: it is in the installed collection. Name a folder"
+            f"Cannot write the report to {folder}: it is in the installed collection. Use a folder"
             " of your own: in an imported playbook use inventory_dir instead of playbook_dir."
         )
     try:
@@ -59,8 +59,8 @@ def problem(folder: Path) -> str:
             return ""
     except OSError as error:
         return (
-            f"Cannot write the report to {folder}: {error.strerror}. Name a folder that this"
-            " account may write to."
+            f"Cannot write the report to {folder}: {error.strerror}. Use a folder that this"
+            " account can write to."
         )
 
 
@@ -113,7 +113,7 @@ def _history(folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     aside = folder / f"{_HISTORY}.unreadable"
     file.replace(aside)
     return [], [
-        f"{file} is not a history of reports: it was renamed to {aside}, and a new one begins"
+        f"{file} is not a history of reports: it was renamed to {aside}, and a new one was started"
     ]
 
 

@@ -236,7 +236,7 @@ def test_invalid_input_is_reported_before_any_request(fresh: Fresh, tmp_path: Pa
     _describe(tmp_path, analysis="groups:\n  - nam: quality\n", ci=CI)
     variables = {"desired_state_folder": "desired", "enforce_connections": _logins(sandbox)}
     run = _run(tmp_path, "enforce", variables, code=2)
-    assert "analysis.yml:2: groups[0].nam is not known (is name meant?)" in run.output
+    assert "analysis.yml:2: groups[0].nam is unknown (did you mean name?)" in run.output
     assert [sandbox.requests(service) for service in sandbox.urls] == [[]] * len(sandbox.urls)
 
 

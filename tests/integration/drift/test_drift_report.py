@@ -91,7 +91,7 @@ def test_one_report_contains_all_services(fresh: Fresh, tmp_path: Path) -> None:
     assert (group["before"], group["after"]) == ({"users": ["Carol, QA"]}, {"users": ["eve"]})
     assert group["server"] == sandbox.urls["analysis"]
     assert "6 of 11 objects differ on 3 of 3 servers." in run.output
-    assert f"The report is {tmp_path}/drift/report.html" in run.output
+    assert f"Report: {tmp_path}/drift/report.html" in run.output
     suites = ElementTree.parse(tmp_path / "drift/report.xml").getroot()
     assert suites.attrib.items() >= {"tests": "11", "failures": "6", "errors": "0"}.items()
     assert len(suites.findall(".//testcase")) == 11
@@ -405,7 +405,7 @@ def test_invalid_ignored_pattern_is_reported_before_any_request(
     sandbox = fresh("real")
     wrong = {**CONFIG, "drift_ignore": [{"nam": "eve"}]}
     run = _run(sandbox, tmp_path, "drift", wrong, code=2)
-    assert "drift_ignore[0] does not know nam (is name meant?)" in run.output
+    assert "drift_ignore[0] has the unknown key nam (did you mean name?)" in run.output
     assert sandbox.requests("analysis") == []
 
 
@@ -436,7 +436,7 @@ def test_terminal_shows_only_the_plan(fresh: Fresh, tmp_path: Path) -> None:
     run = _run(sandbox, tmp_path, "enforce", wrong, code=2, settings=quiet)
     assert sandbox.requests(since=begin) == []
     assert "! task" in run.output
-    assert "drift_output is one of text, github, not 'gitlab'." in run.output
+    assert "drift_output must be one of text, github, not 'gitlab'." in run.output
     assert "PLAY" not in run.output
 
 

@@ -80,7 +80,10 @@ def test_invalid_input_is_reported_in_one_sentence(tmp_path: Path) -> None:
     slips: list[tuple[dict[str, Any], str]] = [
         ({"summary_reports": "reports"}, "Cannot summarise reports without summary_reports and"),
         ({"summary_folder": "all"}, "Cannot summarise reports without summary_reports and"),
-        ({**given, "summary_age": "1d"}, "does not know summary_age (is summary_max_age meant?)"),
+        (
+            {**given, "summary_age": "1d"},
+            "does not know summary_age (did you mean summary_max_age?)",
+        ),
         ({**given, "drift_workers": "local"}, "does not know drift_workers"),
         (given, f"cannot read the folder {tmp_path}/reports: No such file or directory."),
         ({**given, "summary_folder": "/proc/all"}, "Cannot write the report to /proc/all: No such"),

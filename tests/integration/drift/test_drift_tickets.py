@@ -126,10 +126,10 @@ def test_issue_of_a_server_follows_its_findings(fresh: Fresh, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({"tickets_project": ""}, "give tickets_project"),
+        ({"tickets_project": ""}, "set tickets_project"),
         ({**TICKETS, "tickets_per": "host"}, "tickets_per (finding or server)"),
-        ({**TICKETS, "tickets_projekt": "x"}, "tickets_projekt (is tickets_project meant?)"),
-        ({**TICKETS, "drift_report": "none"}, "there is no report of drift that can be read"),
+        ({**TICKETS, "tickets_projekt": "x"}, "tickets_projekt (did you mean tickets_project?)"),
+        ({**TICKETS, "drift_report": "none"}, "no readable drift report was found"),
     ],
 )
 def test_invalid_option_is_reported(

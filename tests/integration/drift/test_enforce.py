@@ -95,10 +95,10 @@ def test_roles_are_selected_on_the_command_line(fresh: Fresh, tmp_path: Path) ->
 
 
 SLIPS: dict[str, tuple[dict[str, Any], str]] = {
-    "nothing is described": ({}, "Nothing is described"),
+    "nothing is described": ({}, "There is nothing to enforce"),
     "a misspelt list": (
         {**CONFIG, "analysis_config_user": [{"name": "eve"}]},
-        "analysis_config_user (is analysis_config_users meant?)",
+        "analysis_config_user (did you mean analysis_config_users?)",
     ),
     "a misspelt choice": (
         {**CONFIG, "enforce_role_names": "ci_baseline"},

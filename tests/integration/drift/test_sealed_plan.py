@@ -159,8 +159,8 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "no plan": ({"digest": None}, {}, "was edited"),
     "format": ({"format": 2}, {}, "has format 2, but this release reads format 1"),
     "age": ({}, {"enforce_plan_max_age": 0}, "enforce_plan_max_age: '0' is not an age"),
-    "rest": ({}, {"enforce_plan_rest": "all"}, "enforce_plan_rest is fail or skip, not 'all'"),
-    "seal": ({}, {"enforce_plan_key": "k"}, "has no seal: give drift the same key"),
+    "rest": ({}, {"enforce_plan_rest": "all"}, "enforce_plan_rest must be fail or skip, not 'all'"),
+    "seal": ({}, {"enforce_plan_key": "k"}, "has no seal: set drift_plan_key to the same key"),
     "key": ({}, {"enforce_plan_key": ["k"]}, "The key of a sealed plan is a string."),
     "server": (
         {},
@@ -172,7 +172,7 @@ SLIPS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"enforce_connections": {}, "toolchain_tracker_url": "https://other.example.com"},
         "but this run connects to https://other.example.com: use the connections of drift",
     ),
-    "no slice": ({}, {"enforce_plan": []}, "is missing, since enforce_plan is an empty list"),
+    "no slice": ({}, {"enforce_plan": []}, "is missing, because enforce_plan is an empty list"),
     "file": ({}, {"enforce_plan": "none.json"}, "cannot be read: No such file or directory"),
     "folder": ({}, {"enforce_plan": "report"}, "cannot be read: Is a directory"),
     "number": ({}, {"enforce_plan": 1.5}, "cannot be read: No such file or directory"),
@@ -240,7 +240,7 @@ def test_sealed_plan_requires_its_key(fresh: Fresh, tmp_path: Path) -> None:
     assert len(plan["seal"]) == 64
     assert "a long key" not in json.dumps(plan)
     wrong = _run(sandbox, tmp_path, "enforce", {**PLAN, "enforce_plan_key": "x"}, code=2)
-    assert "has a seal that does not fit the key" in " ".join(wrong.output.split())
+    assert "has a seal that does not match the key" in " ".join(wrong.output.split())
     assert _asked(wrong) == 0
     run = _run(
         sandbox, tmp_path, "enforce", {**PLAN, **own_process, "enforce_plan_key": "a long key"}
@@ -278,7 +278,7 @@ def test_key_may_be_in_the_environment(fresh: Fresh, tmp_path: Path) -> None:
     _run(sandbox, tmp_path, "drift", {**only, **REPORT}, environment=keys["right"])
     given = {**PLAN, **only, "enforce_plan_max_age": "30m"}
     wrong = _run(sandbox, tmp_path, "enforce", given, code=2, environment=keys["wrong"])
-    assert "has a seal that does not fit the key" in " ".join(wrong.output.split())
+    assert "has a seal that does not match the key" in " ".join(wrong.output.split())
     for environment in (keys["right"], None):
         run = _run(
             sandbox, tmp_path, "enforce", given, arguments=["--check"], environment=environment

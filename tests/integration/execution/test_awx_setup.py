@@ -83,7 +83,7 @@ def linked(store: Store, kind: str, name: str, part: str) -> list[Any]:
 def test_everything_is_predicted_and_created_once(awx: Controller, tmp_path: Path) -> None:
     changed, output = setup(awx, tmp_path, "--check")
     assert changed > 0
-    assert "They would be made, too." in output
+    assert "They would be created, too." in output
     assert awx.store.writes == []
     setup(awx, tmp_path)
     _expect_all(awx.store)
@@ -270,7 +270,9 @@ def test_misspelt_variable_is_reported_before_anything_is_created(
     awx: Controller, tmp_path: Path
 ) -> None:
     _changed, output = setup(awx, tmp_path, code=2, awx_setup_organisation="Delivery")
-    assert "awx_setup_organisation (is awx_setup_organization meant?)" in " ".join(output.split())
+    assert "awx_setup_organisation (did you mean awx_setup_organization?)" in " ".join(
+        output.split()
+    )
     assert awx.store.writes == []
 
 

@@ -126,7 +126,7 @@ def test_other_connections_run_in_separate_processes(ways: playbook.Run, way: st
 
 
 def test_different_interpreter_is_reported_once_per_task(ways: playbook.Run) -> None:
-    reported = [line for line in ways.output.splitlines() if "in a process of its own" in line]
+    reported = [line for line in ways.output.splitlines() if "in a separate process" in line]
     assert len(reported) == 1, reported
     assert "ansible_python_interpreter is " in reported[0]
 

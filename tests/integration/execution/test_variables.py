@@ -112,7 +112,7 @@ def test_lookup_without_url_explains_that_module_defaults_do_not_apply(tmp_path:
         "lookup"
     )
     assert "toolchain_repo_url or TOOLCHAIN_REPO_URL" in event.result["msg"]
-    assert "a lookup does not see module_defaults" in event.result["msg"]
+    assert "lookups do not use module_defaults" in event.result["msg"]
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -265,7 +265,7 @@ SLIPS: dict[str, tuple[dict[str, Any], str]] = {
     "an unanswered survey": (UNANSWERED, "The release has nothing to do"),
     "a misspelt step": (
         {"release_job": [{"job": "no-parameters"}]},
-        "release_job (is release_jobs meant?)",
+        "release_job (did you mean release_jobs?)",
     ),
     "an unknown service": (
         {"release_jql": "project = REL", "release_connections": {"artifactory": {}}},

@@ -63,7 +63,7 @@ def test_people_are_shown_by_display_name(fresh: Fresh, tmp_path: Path) -> None:
     table = ElementTree.fromstring(published(sandbox, "People"))
     cells = [cell.text for cell in table.iter("td")]
     assert cells == ["REL-1", "Alice Example", "Done", None, "REL-22", None, "Open", None]
-    assert "no issue that was found has asignee" in " ".join(run.output.split())
+    assert "no issue in the result has asignee" in " ".join(run.output.split())
 
 
 def test_issue_text_is_escaped(fresh: Fresh, tmp_path: Path) -> None:

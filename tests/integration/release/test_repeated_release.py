@@ -120,5 +120,5 @@ def test_files_that_cannot_be_promoted_again_are_a_conflict(run: playbook.Run) -
 def test_earlier_promotion_with_missing_files_gives_a_warning(run: playbook.Run) -> None:
     event = run.event("released before")
     (warning,) = event.result["warnings"]
-    assert f"'{TARGET}' does not hold" in warning
+    assert f"'{TARGET}' lacks" in warning
     assert "warnings" not in run.event("tested before").result

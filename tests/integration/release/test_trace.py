@@ -124,9 +124,9 @@ def test_unknown_values_are_null(fresh: Fresh, tmp_path: Path) -> None:
         ("artifact:generic-snapshot-local/missing.bin", "no item 'missing.bin' in the repository"),
         ("docker-staging-local/delivery/none:1", "no image 'delivery/none' with the tag '1'"),
         ("nightly/999", "reading the build 'nightly' #999"),
-        ("nightly", "'nightly' names no build: write build/number"),
-        ("build:/1", "names no build"),
-        ("artifact:", "'artifact:' names nothing: write artifact:repo/path"),
+        ("nightly", "'nightly' does not name a build: write build/number"),
+        ("build:/1", "does not name a build"),
+        ("artifact:", "'artifact:' does not name an object: write artifact:repo/path"),
         ("image:docker-staging-local/x", "write repo/image:tag"),
         ("artifact:generic-snapshot-local", "is incomplete: write repo/path"),
         (
@@ -154,7 +154,7 @@ def test_record_of_another_server_is_not_followed(fresh: Fresh, tmp_path: Path) 
     )
     run = playbook.run(tmp_path, [play])
     assert answers(run)["asked"]["ci_build"] is None
-    assert "the CI build of the record cannot be read" in run.output
+    assert "cannot read the CI build that the record names" in run.output
 
 
 def test_image_names_are_equal_in_all_lookups(fresh: Fresh, tmp_path: Path) -> None:

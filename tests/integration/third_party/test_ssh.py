@@ -219,8 +219,8 @@ def test_failed_connections_have_their_error_kind(server: SshServer | None, tmp_
     empty.touch()
     for options, kind, words in (
         ({"ssh_key": str(server.folder / "other_key")}, "auth", "check ssh_user and ssh_key"),
-        ({"ssh_known_hosts": str(empty)}, "network", "not in the known hosts"),
-        ({"ssh_known_hosts": None}, "network", "not in the known hosts"),
+        ({"ssh_known_hosts": str(empty)}, "network", "not in known_hosts"),
+        ({"ssh_known_hosts": None}, "network", "not in known_hosts"),
         ({"ssh_known_hosts": str(strangers)}, "network", "host"),
         ({"ssh_port": 9}, "network", "check ssh_host and ssh_port"),
     ):
@@ -251,7 +251,7 @@ def test_port_is_read_from_the_server(server: SshServer | None) -> None:
     assert len(values["plugins"]) == 2
     with (
         Stub(Reply(200, "<html>Sign in</html>")) as stub,
-        pytest.raises(ToolchainError, match="give ssh_port") as caught,
+        pytest.raises(ToolchainError, match="set ssh_port") as caught,
     ):
         play(plugins(options), url=stub.url)
     assert caught.value.kind == "not_found"
