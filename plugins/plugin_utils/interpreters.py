@@ -11,8 +11,8 @@ from pathlib import Path
 def is_same(one: str, other: str, search_path: str | None = None) -> bool:
     """Return whether both names start the same Python with the same libraries.
 
-    A name without a folder is searched in `search_path`. Links to the same program are equal, but a
-    virtual environment, whose program is also a link, differs by its libraries.
+    A name without a folder is resolved with `search_path`. Links to the same program are equal, but
+    a virtual environment, whose program is also a link, differs by its libraries.
     """
     found = _located(one, search_path)
     return found is not None and _identity(found) == _identity(other)

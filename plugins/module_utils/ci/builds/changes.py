@@ -75,7 +75,7 @@ def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _moment(milliseconds: object) -> str | None:
-    """Return ISO 8601 in UTC; a change set has `-1` for an unknown time."""
+    """Return a time as ISO 8601 in UTC. A change set has `-1` for an unknown time."""
     if not isinstance(milliseconds, int) or not 0 < milliseconds < 1 << 47:
         return None
     moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

@@ -30,7 +30,7 @@ from .followed_build import patience
 from .records import JobState, queued_items, read_job, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
-#: Number of builds in which the started build is searched.
+#: Number of newest builds to search for the started build.
 _LOOKBACK = 50
 #: Number of searches and maximum seconds for a build whose response was lost: longer than a quiet
 #: period if the server does not show its queue. Number of searches if the response reports that
@@ -128,7 +128,7 @@ class Trigger:
         self, delay: int | None, polling: Callable[[float], PollInterval], *, wait: float | None
     ) -> TriggeredBuild | Callable[[], TriggeredBuild]:
         """Start the build. Return it if the response names it, otherwise a function that searches
-        it. Call that function when no other trigger of the task is running.
+        for it. Call that function when no other trigger of the task is running.
 
         :param delay: quiet period in seconds, `None` for the job's own
         :param polling: makes the polling interval of a search, given its maximum duration

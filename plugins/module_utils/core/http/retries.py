@@ -50,7 +50,7 @@ class Retries:
         return pause if pause < request.left() else None
 
     def rest(self, seconds: float, *, counted: bool) -> None:
-        """Make a pause; `counted`: the request itself is sent again after it."""
+        """Pause before the next request; `counted`: it repeats the same request."""
         self.accounting.add(retries=int(counted))
         self.sleep(seconds)
 

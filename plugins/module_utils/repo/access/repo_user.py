@@ -137,7 +137,7 @@ class _Users(EntryKind[RepoUserEntry]):
         return None if row is None else user_of(name, row, old=self._users.is_old)
 
     def _refuse_lockout(self, entry: RepoUserEntry, name: str, found: Plan) -> None:
-        """Raise `invalid` for flags that exclude each other, or that lock out an account."""
+        """Raise `invalid` for flags that are mutually exclusive, or that lock out an account."""
         after = found.after
         if found.action == "update" and after["disable_ui_access"]:
             blocking = [flag for flag in ("admin", "profile_updatable") if after[flag]]

@@ -2,7 +2,7 @@
 """Compare a wanted build record with the stored one [C8.3, repo-29].
 
 A stored record has more content than the published one (checksums that the server knows) and less
-(empty lists). So the wanted parts are searched in it, not the reverse.
+(empty lists). So the stored record is searched for the wanted parts, not the reverse.
 """
 
 from __future__ import annotations

@@ -264,7 +264,7 @@ class Bundle:
 
     def pages(self, what: str, path: str, member: str, **query: Any) -> list[Row]:
         """Return the objects of all pages of a list, each with its response. Raises `not_found` if
-        the server has none of this name, `protocol` for a list that has no end.
+        the server has no such object, `protocol` for an endless list.
         """
         return pages(self.client, f"{what} of {self.label}", path, member, {**self.query, **query})
 

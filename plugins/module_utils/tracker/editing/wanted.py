@@ -105,8 +105,8 @@ class WantedParts:
         return to_document(text) if self.site.cloud else text
 
     def _assignee(self, name: str) -> WantedField:
-        """Return the assignee. On a server the name can be compared before the account
-        is searched.
+        """Return the assignee. On a server the name can be compared before searching for the
+        account.
         """
         site = self.site
         if site.cloud:

@@ -70,7 +70,7 @@ class PageWriter:
         return saved if shows else replace(saved, content=made.content)
 
     def _create(self, space: str, desired: DesiredPage) -> Page:
-        """Create a page. After a lost response, search the page instead of repeating the
+        """Create a page. After a lost response, search for the page instead of repeating the
         request.
         """
         title = desired.title or ""
