@@ -405,7 +405,7 @@ def test_age_is_converted_without_loss(number: int, unit: str) -> None:
         ({"exclude": ["a"]}, "force"),
         ({"repo": "*", "name": "x"}, "wildcards"),
         ({"repo": "a/b", "name": "x"}, "repo"),
-        ({"keep_last": 0}, "keep_last"),
+        ({"keep_last": 0}, "keep_last is 0: write at least 1, or omit it"),
         ({"depth": 0}, "depth"),
         ({"created_before": "0d"}, "created_before"),
         ({"created_before": "soon"}, "created_before"),

@@ -178,6 +178,13 @@ def test_invalid_query_is_rejected_before_any_request(
     assert server.asked == []
 
 
+def test_rejected_depth_names_the_option_for_all_levels(server: Server) -> None:
+    assert (
+        "set deep to list all levels"
+        in server.fails(ArtifactQueryOperation, listing(depth=0)).message
+    )
+
+
 @pytest.mark.parametrize(
     "text", [TEXT, f"\n  {TEXT}", 'builds . find({"name": "a"})', "archive.entries.find({})"]
 )

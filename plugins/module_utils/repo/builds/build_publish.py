@@ -166,8 +166,8 @@ class BuildPublishOperation:
             newest = history[-1]
             place = f"promoted to '{newest.repository}'" if newest.repository else "promoted"
             self._task.warn(
-                f"{self._label} is {place} with the status '{newest.status}', and its record was"
-                " replaced: promote it again, so that the target gets the new files"
+                f"{self._label} is {place} with the status '{newest.status}', and this task"
+                " replaces its record: promote it again, so that the target gets the new files"
             )
 
     def _lacking(

@@ -193,9 +193,7 @@ def _check(number: int, options: RuleOptions) -> None:
         )
     for name, value in (("keep_last", options.keep_last), ("depth", options.depth)):
         if value is not None and value < 1:
-            raise invalid(
-                f"rule {number}: {name} is {value}, but must be at least 1; omit it for no limit"
-            )
+            raise invalid(f"rule {number}: {name} is {value}: write at least 1, or omit it")
     if options.keep_last_by == "image" and options.type_ not in (None, "folder"):
         raise invalid(
             f"rule {number}: type {options.type_} cannot be combined with keep_last_by=image"

@@ -148,7 +148,7 @@ class ArtifactQueryOperation(ReadOnly):
         repo, path = repository_key("list: repo", options.repo), join(*segments(options.path))
         if options.depth is not None and options.depth < 1:
             raise invalid(
-                f"list: depth is {options.depth}, but must be at least 1; omit it for no limit"
+                f"list: depth is {options.depth}: write at least 1, or set deep to list all levels"
             )
 
         def ask() -> Rows:
