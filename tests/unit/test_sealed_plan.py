@@ -51,23 +51,23 @@ class Many:
 
     sides: list[tuple[str, Any]]
 
-    def parts(self) -> Sequence[PlannedChange]:
+    def parts(self, plan: Plan) -> Sequence[PlannedChange]:
         return [
             PlannedChange(name, {"password": "s3cret", "name": name}, None, after)
-            for name, after in self.sides
+            for name, after in plan.data
         ]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
-        self.sides = [each for n, each in enumerate(self.sides) if n not in places]
-        return Plan({}, dict(self.sides), "update" if self.sides else "none")
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
+        sides = [each for n, each in enumerate(plan.data) if n not in places]
+        return Plan({}, dict(sides), "update" if sides else "none", data=sides)
 
 
 def held(
     given: dict[str, Any], operation: Any, *, check_mode: bool = False, after: Any = "new"
 ) -> tuple[Sealing, Plan]:
     sealing = Sealing({"salt": "salt", **given}, PLACE, {"s3cret"})
-    plan = sealing.hold(operation, Plan("old", after, "update"), {}, check_mode=check_mode)
-    return sealing, plan
+    plan = Plan("old", after, "update", data=getattr(operation, "sides", None))
+    return sealing, sealing.hold(operation, plan, {}, check_mode=check_mode)
 
 
 def digests(operation: Any, **more: Any) -> list[str]:
@@ -98,14 +98,14 @@ def test_changes_of_a_list_are_compared_individually() -> None:
 class Following:
     """An operation with changes that earlier tasks lead to."""
 
-    def parts(self) -> Sequence[PlannedChange]:
+    def parts(self, plan: Plan) -> Sequence[PlannedChange]:
         return [
             PlannedChange(f"{group}/{number}", None, number, None, group=group, follows=True)
             for group in "ab"
             for number in range(2)
         ]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         return Plan({}, sorted(places), "delete")
 
 

@@ -43,7 +43,7 @@ class Plan:
     failure: ToolchainError | None = None
     make_diff: Callable[[], tuple[Any, Any]] | None = None
     waits: bool = False
-    data: Any = None
+    data: Any = field(default=None, repr=False)  # may have secrets
 
     @property
     def changed(self) -> bool:

@@ -141,6 +141,19 @@ def test_unchanged_entries_are_not_written() -> None:
     assert (found.changed, found.diff(), found.failure) == (False, ({}, {}), None)
 
 
+def test_left_out_entries_are_missing_in_the_new_plan_only() -> None:
+    kind = Shelves()
+    one = operation(kind, Options(entries=[Shelf("a", "red"), Shelf("b", "blue")]))
+    found = one.plan()
+    left = one.leave_out(found, [0])
+    assert [part.name for part in one.parts(found)] == ["a", "b"]
+    assert [part.name for part in one.parts(left)] == ["b"]
+    actions = [item["action"] for item in one.apply(left)["results"]]
+    assert (actions, kind.log) == (["unchanged", "created"], ["create b"])
+    with pytest.raises(ToolchainError, match=r"^1 of 2 entries failed, the first: entries\[0\]"):
+        one.apply(found)
+
+
 def test_failed_entry_does_not_stop_the_others() -> None:
     kind = Shelves()
     entries = [Shelf("hidden"), Shelf("a", "red"), Shelf("b", "blue")]

@@ -181,13 +181,13 @@ def test_sealed_plan_contains_the_items_of_the_server(server: Server, dialect: s
     server.dialect = dialect
     server.on |= {TRASH: trash("r", "s"), QUERY: Reply(body={"results": rows, "range": {}})}
     operation = server.operation(ArtifactTrashOperation, params("empty"))
-    operation.plan()
-    parts = operation.parts()
+    plan = operation.plan()
+    parts = operation.parts(plan)
     is_shown = dialect == "jfrog"
     names = ["r/a/1.txt", "r/a/1.txt"] if is_shown else ["r", "s"]
     assert [(part.group, part.name) for part in parts] == list(zip("rs", names, strict=True))
     assert (parts[0].before == "in the trash") is not is_shown
-    plan = operation.leave_out([0])
+    plan = operation.leave_out(plan, [0])
     assert (plan.before, plan.after) == ({"children": ["r", "s"]}, {"children": ["r"]})
 
 
@@ -195,9 +195,9 @@ def test_incomplete_listing_is_rejected_for_a_plan(server: Server) -> None:
     trimmed = {"notification": "AQL query reached the search hard limit, results are trimmed."}
     server.on |= {TRASH: trash("r"), QUERY: Reply(body={"results": [], "range": trimmed})}
     operation = server.operation(ArtifactTrashOperation, params("empty"))
-    operation.plan()
+    plan = operation.plan()
     with pytest.raises(ToolchainError, match="the server truncated the result") as caught:
-        operation.parts()
+        operation.parts(plan)
     assert caught.value.kind == "protocol"
 
 
@@ -206,9 +206,9 @@ def test_failure_reports_whether_items_were_deleted(server: Server) -> None:
     server.on |= {TRASH: [trash("r", "s"), trash("s")], "DELETE /api/trash/clean/r": Reply(204)}
     server.on["DELETE /api/trash/clean/s"] = Reply(403)
     operation = server.operation(ArtifactTrashOperation, params("empty"))
-    operation.plan()
+    plan = operation.plan()
     with pytest.raises(ToolchainError) as caught:
-        operation.apply(operation.leave_out([]))
+        operation.apply(operation.leave_out(plan, []))
     assert caught.value.kind == "permission"
     assert caught.value.result["changed"] in (True, False)
     assert EMPTY not in server.asked

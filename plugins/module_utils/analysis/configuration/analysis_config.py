@@ -121,7 +121,7 @@ class AnalysisConfigOperation:
             )
         return _full_plan(items, result)
 
-    def parts(self) -> list[PlannedChange]:
+    def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of the plan, for a sealed plan."""
         return [
             PlannedChange(
@@ -133,7 +133,7 @@ class AnalysisConfigOperation:
             for item in self._planner.items
         ]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Drop changes with those that need them, and return the plan of the others."""
         items: list[PlannedObject] = []
         left_out: set[Reference] = set()

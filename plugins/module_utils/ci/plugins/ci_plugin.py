@@ -109,7 +109,7 @@ class CiPluginOperation:
     def _acting(self) -> list[PluginChange]:
         return [change for change in self._changes if change.action != "unchanged"]
 
-    def parts(self) -> list[PlannedChange]:
+    def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of plugins, for a sealed plan."""
         return [
             PlannedChange(
@@ -121,7 +121,7 @@ class CiPluginOperation:
             for change in self._acting
         ]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Drop the changes of plugins, and return the plan of the others."""
         dropped = [each for n, each in enumerate(self._acting) if n in places]
         self._changes = [change for change in self._changes if change not in dropped]

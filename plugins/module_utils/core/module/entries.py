@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import ToolchainError, invalid, single_line
@@ -99,7 +99,7 @@ class ObjectsOperation(Generic[Entry]):
 
     def __init__(self, kind: EntryKind[Entry], entries: Sequence[Entry], *, listed: bool) -> None:
         self._kind, self._listed = kind, listed
-        self._objects: list[Managed[Entry]] = []
+        self._named: list[tuple[Entry, str, str]] = []
         places: dict[str, str] = {}
         for number, entry in enumerate(entries):
             place = f"entries[{number}]" if listed else ""
@@ -110,11 +110,12 @@ class ObjectsOperation(Generic[Entry]):
                     f"{place} is '{name}', the same as {places[key]}: list each object once"
                 )
             places[key] = place
-            self._objects.append(Managed(entry, name, place))
+            self._named.append((entry, name, place))
 
     def plan(self) -> Plan:
-        self._kind.load([obj.entry for obj in self._objects])
-        for obj in self._objects:
+        objects = [Managed(*each) for each in self._named]
+        self._kind.load([obj.entry for obj in objects])
+        for obj in objects:
             with obj.reporting():
                 obj.plan = self._kind.compare(obj.entry)
                 obj.returned = obj.plan.result
@@ -124,66 +125,65 @@ class ObjectsOperation(Generic[Entry]):
             if obj.error is not None and ends:
                 obj.error.message = obj.placed(obj.error.message)
                 raise obj.error
-        return self._full_plan()
+        return self._full_plan(objects)
 
-    def _full_plan(self) -> Plan:
+    def _full_plan(self, objects: Sequence[Managed[Entry]]) -> Plan:
         """Return the plan of all entries, or of the only object."""
         if not self._listed:
-            return self._objects[0].plan
-        found = self._changed()
+            return objects[0].plan.with_data(objects)
+        found = _changed(objects)
         return Plan(
             {each.name: each.plan.before for each in found},
             {each.name: each.plan.after for each in found},
             "update" if found else "none",
-            result=self._results(),
-            failure=self._failure(),
+            result=self._results(objects),
+            failure=self._failure(objects),
+            data=objects,
         )
 
     def preflight(self, plan: Plan) -> None:
         """Raise the errors that the server would return for the writes."""
-        for each in self._changed():
+        for each in _changed(plan.data):
             with each.reporting():
                 self._kind.foresee(each.entry, each.plan)
-        self._raise_failure()
+        self._raise_failure(plan.data)
 
-    def parts(self) -> Sequence[PlannedChange]:
+    def parts(self, plan: Plan) -> Sequence[PlannedChange]:
         """Return the changes of the objects, for a sealed plan."""
         return [
             PlannedChange(each.name, each.entry, each.plan.before, each.plan.after)
-            for each in self._changed()
+            for each in _changed(plan.data)
         ]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
-        """Drop the changes of objects, and return the plan of the others."""
-        for number, each in enumerate(self._changed()):
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
+        """Return the plan without the changes of these objects."""
+        objects = [replace(each) for each in plan.data]
+        for number, each in enumerate(_changed(objects)):
             if number in places:
                 each.plan = unchanged(each.returned)
-        return self._full_plan()
+        return self._full_plan(objects)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        self._kind.write_all(self._changed())
-        self._raise_failure()
-        return self._results() if self._listed else self._objects[0].returned
+        self._kind.write_all(_changed(plan.data))
+        self._raise_failure(plan.data)
+        return self._results(plan.data) if self._listed else plan.data[0].returned
 
-    def _changed(self) -> list[Managed[Entry]]:
-        return [obj for obj in self._objects if obj.plan.changed and obj.error is None]
-
-    def _raise_failure(self) -> None:
-        failure = self._failure()
+    def _raise_failure(self, objects: Sequence[Managed[Entry]]) -> None:
+        failure = self._failure(objects)
         if failure is not None:
             raise failure
 
-    def _failure(self) -> ToolchainError | None:
+    def _failure(self, objects: Sequence[Managed[Entry]]) -> ToolchainError | None:
         """Return the error of the task: the first one, with the number of the failed entries."""
-        failed = [obj for obj in self._objects if obj.error is not None]
+        failed = [obj for obj in objects if obj.error is not None]
         if not failed:
             return None
-        results = self._results()  # with the messages as they are now
+        results = self._results(objects)  # with the messages as they are now
         first = failed[0]
         error = first.error or invalid("")
         if not self._listed:
             return error
-        count = f"{len(failed)} of {len(self._objects)} entries failed, the first: "
+        count = f"{len(failed)} of {len(objects)} entries failed, the first: "
         return ToolchainError(
             error.kind,
             f"{count}{first.placed(error.message)}",
@@ -191,8 +191,8 @@ class ObjectsOperation(Generic[Entry]):
             result={**error.result, **results},
         )
 
-    def _results(self) -> dict[str, Any]:
-        return {"results": [self._item(obj) for obj in self._objects]}
+    def _results(self, objects: Sequence[Managed[Entry]]) -> dict[str, Any]:
+        return {"results": [self._item(obj) for obj in objects]}
 
     def _item(self, each: Managed[Entry]) -> dict[str, Any]:
         """Return an item of the return value `results`."""
@@ -206,6 +206,10 @@ class ObjectsOperation(Generic[Entry]):
         if each.error is not None:
             item["error"] = {**each.error.as_dict(), "msg": single_line(each.error.message)}
         return item
+
+
+def _changed(objects: Sequence[Managed[Entry]]) -> list[Managed[Entry]]:
+    return [obj for obj in objects if obj.plan.changed and obj.error is None]
 
 
 def entries_of(options: Any, kind: type[Entry], prefix: str = "") -> list[Entry]:

@@ -44,11 +44,11 @@ class PlannedChange(NamedTuple):
 class Divisible(Protocol):
     """An operation with a plan of several independent changes."""
 
-    def parts(self) -> Sequence[PlannedChange]:
+    def parts(self, plan: Plan) -> Sequence[PlannedChange]:
         """Return the changes of the plan, in the order of the return value that lists them."""
 
-    def leave_out(self, places: Collection[int]) -> Plan:
-        """Drop the parts at these places with all that needs them, and return the plan of the rest.
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
+        """Return the plan without the parts at these places and all that needs them.
 
         Called also without places: from then on only the parts may be written, whatever the server
         has when it is asked to write.
@@ -100,8 +100,8 @@ class Sealing:
         if unknown and not self._skips:
             raise _conflict([parts[n].name for n in unknown])
         if isinstance(operation, Divisible):
-            plan = operation.leave_out(refused)
-            left = set(map(self._digest, operation.parts())) if refused else set(self.digests)
+            plan = operation.leave_out(plan, refused)
+            left = set(map(self._digest, operation.parts(plan))) if refused else set(self.digests)
             named = zip(parts, self.digests, strict=True)
             self.skipped = [part.name for part, digest in named if digest not in left]
             return plan
@@ -119,7 +119,7 @@ class Sealing:
 
 def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[PlannedChange]:
     if isinstance(operation, Divisible):
-        return operation.parts()
+        return operation.parts(plan)
     before, after = plan.diff()
     # the options: two objects may have the same diff, and a diff need not show what is run
     name = _name(pattern, wanted)

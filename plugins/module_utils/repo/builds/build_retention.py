@@ -104,7 +104,7 @@ class BuildRetentionOperation:
             {**result, "verified": self._options.wait},
         )
 
-    def parts(self) -> list[PlannedChange]:
+    def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the builds that are discarded, for a sealed plan."""
         project = self._options.project
         name = f"{project}:{self._name}" if project else self._name
@@ -114,7 +114,7 @@ class BuildRetentionOperation:
             for run in self._leaving
         ]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Keep builds, and return the plan of the others.
 
         The server applies the rules again when it gets the request. It is given the numbers of all

@@ -90,11 +90,11 @@ class ArtifactCleanupOperation:
         result = {**_result(outcomes), "kept": self._kept}
         return Plan(before, {}, "delete" if before else "none", result=result)
 
-    def parts(self) -> list[PlannedChange]:
+    def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the deletions, for a sealed plan."""
         return [PlannedChange(_place(each), None, _sides(each), None) for each in self._going]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Drop deletions, and return the plan of the others."""
         self._going = [each for n, each in enumerate(self._going) if n not in places]
         return self._full_plan()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal, Protocol
 
 from ...core import address
@@ -18,7 +19,7 @@ from ...core.concurrency import spread
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, reads, writes
 from ...core.module.task import Task
-from ...core.plan import Operation, Plan, ReadOnly, unchanged
+from ...core.plan import Action, Operation, Plan, ReadOnly, unchanged
 from ...core.plans.sealing import Divisible, PlannedChange
 from .. import aql, repositories
 from ..client import RepoClient, join, objects_of, refuse_glob, repository_key, segments
@@ -63,13 +64,13 @@ class ArtifactTrashOperation:
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         return self._operation.apply(plan)
 
-    def parts(self) -> list[PlannedChange]:
+    def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return what is removed, with the items in it, for a sealed plan."""
-        return list(self._operation.parts())
+        return list(self._operation.parts(plan))
 
-    def leave_out(self, places: Collection[int]) -> Plan:
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
         """Keep repositories or the item in the trash, and return the plan of the others."""
-        return self._operation.leave_out(places)
+        return self._operation.leave_out(plan, places)
 
 
 def _operation(task: Task, options: ArtifactTrashOptions) -> _TrashOperation:
@@ -99,11 +100,11 @@ class TrashListing(ReadOnly):
     def plan(self) -> Plan:
         return unchanged({"children": children(self._client)})
 
-    def parts(self) -> list[PlannedChange]:
+    def parts(self, plan: Plan) -> list[PlannedChange]:
         return []
 
-    def leave_out(self, places: Collection[int]) -> Plan:
-        return self.plan()
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
+        return plan
 
 
 def _item(options: ArtifactTrashOptions) -> tuple[str, str]:
@@ -167,40 +168,54 @@ def _items(client: RepoClient, place: str) -> list[dict[str, Any]]:
     return sorted(items, key=lambda item: (str(item["path"]), str(item["name"])))
 
 
+@dataclass(frozen=True)
+class _TrashState:
+    """The repositories in the trash, and those, or the item, to remove.
+
+    :param parts: reads the items to remove, once
+    :param sealed: whether only these items are removed, whatever the trash has
+    """
+
+    found: list[str]
+    going: list[str]
+    parts: Callable[[], list[PlannedChange]]
+    sealed: bool = False
+
+
 class _Removal(ABC):
     """A removal from the trash: as a whole, or under a sealed plan item by item."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client
-        #: The repositories, or the item, to remove.
-        self._going: list[str] = []
-        self._parts: list[PlannedChange] | None = None
-        self._sealed = False
 
     @abstractmethod
-    def _full_plan(self) -> Plan:
-        """Return the plan of what is still to be removed."""
+    def _plan_of(self, state: _TrashState) -> Plan:
+        """Return the plan of a removal."""
 
     @abstractmethod
-    def _remove(self) -> Mapping[str, Any]:
+    def _remove(self, found: list[str]) -> Mapping[str, Any]:
         """Remove everything, and return the return values."""
 
-    def parts(self) -> list[PlannedChange]:
-        if self._parts is None:
-            self._parts = [part for place in self._going for part in _planned(self._client, place)]
-        return self._parts
+    def _full_plan(self, found: list[str], going: list[str]) -> Plan:
+        client = self._client
+        parts = cache(lambda: [part for place in going for part in _planned(client, place)])
+        return self._plan_of(_TrashState(found, going, parts))
 
-    def leave_out(self, places: Collection[int]) -> Plan:
-        self._parts = [part for number, part in enumerate(self.parts()) if number not in places]
-        left = {part.group for part in self._parts}
-        self._going = [place for place in self._going if place in left]
-        self._sealed = True
-        return self._full_plan()
+    def parts(self, plan: Plan) -> list[PlannedChange]:
+        state: _TrashState = plan.data
+        return state.parts()
+
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
+        parts = [part for number, part in enumerate(self.parts(plan)) if number not in places]
+        left = {part.group for part in parts}
+        going = [place for place in plan.data.going if place in left]
+        return self._plan_of(_TrashState(plan.data.found, going, lambda: parts, sealed=True))
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        return self._remove_parts() if self._sealed else self._remove()
+        state: _TrashState = plan.data
+        return self._remove_parts(state.parts()) if state.sealed else self._remove(state.found)
 
-    def _remove_parts(self) -> Mapping[str, Any]:
+    def _remove_parts(self, parts: list[PlannedChange]) -> Mapping[str, Any]:
         removed: list[bool] = []
 
         def remove(part: PlannedChange) -> None:
@@ -208,7 +223,7 @@ class _Removal(ABC):
             removed.append(TrashCleaning(self._client, repo, path).send())
 
         try:
-            spread(_PARALLEL, remove, self.parts())
+            spread(_PARALLEL, remove, parts)
         except ToolchainError as error:
             error.result.setdefault("changed", any(removed))
             raise
@@ -221,22 +236,17 @@ class TrashEmptying(_Removal):
     def __init__(self, client: RepoClient, warn: Callable[[str], None]) -> None:
         super().__init__(client)
         self._warn = warn
-        self._found: list[str] = []
 
     def plan(self) -> Plan:
-        self._found = self._going = children(self._client)
-        return self._full_plan()
+        found = children(self._client)
+        return self._full_plan(found, found)
 
-    def _full_plan(self) -> Plan:
-        left = [key for key in self._found if key not in self._going]
-        if not self._going:
-            return unchanged({"children": left}, {"children": left})
-        return Plan(
-            {"children": self._found}, {"children": left}, "delete", result={"children": left}
-        )
+    def _plan_of(self, state: _TrashState) -> Plan:
+        left = {"children": [key for key in state.found if key not in state.going]}
+        action: Action = "delete" if state.going else "none"
+        return Plan({"children": state.found}, left, action, result=left, data=state)
 
-    def _remove(self) -> Mapping[str, Any]:
-        found = self._found
+    def _remove(self, found: list[str]) -> Mapping[str, Any]:
         what = "emptying the trash"
         self._client.write(what, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
         left = children(self._client)
@@ -260,7 +270,6 @@ class TrashCleaning(_Removal):
         super().__init__(client)
         self._repo, self._path = repo, path
         self._of_builds = of_builds
-        self._children: list[str] = []
 
     def plan(self) -> Plan:
         if self._of_builds:
@@ -269,16 +278,13 @@ class TrashCleaning(_Removal):
             found = _listed(self._client) or []
             if self._repo not in found:
                 repositories.require(self._client, [self._repo])
-        self._children = found
-        if self._is_there(found) is not False:
-            self._going = [join(self._repo, self._path)]
-        return self._full_plan()
+        there = self._is_there(found) is not False
+        return self._full_plan(found, [join(self._repo, self._path)] if there else [])
 
-    def _full_plan(self) -> Plan:
-        result = {"children": self._children}
-        if not self._going:
-            return unchanged(result)
-        return Plan({self._going[0]: "in the trash"}, {}, "delete", result=result)
+    def _plan_of(self, state: _TrashState) -> Plan:
+        before = dict.fromkeys(state.going, "in the trash")
+        action: Action = "delete" if before else "none"
+        return Plan(before, {}, action, result={"children": state.found}, data=state)
 
     def _is_there(self, found: list[str]) -> bool | None:
         """Return whether the item is in the trash; `None` if it is unknown."""
@@ -321,7 +327,7 @@ class TrashCleaning(_Removal):
             return error.resent
         return True
 
-    def _remove(self) -> Mapping[str, Any]:
+    def _remove(self, found: list[str]) -> Mapping[str, Any]:
         changed = self.send()
         left = children(self._client)
         # for a repository, items deleted meanwhile are listed as well

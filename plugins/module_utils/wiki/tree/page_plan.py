@@ -6,7 +6,7 @@ plan [C9].
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.plans.sealing import PlannedChange
@@ -212,7 +212,6 @@ def _precedes(other: PagePlan, plan: PagePlan) -> bool:
     return is_held and "title" in other.fields
 
 
-def leave_out(plan: PagePlan) -> None:
-    """Leave an existing page as it is."""
-    plan.fields, plan.additions, plan.adopted = set(), [], False
-    plan.restrictions = None
+def leave_out(plan: PagePlan) -> PagePlan:
+    """Return the plan that leaves an existing page as it is."""
+    return replace(plan, fields=set(), additions=[], adopted=False, restrictions=None)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -60,6 +60,20 @@ class WikiTreeOptions:
     parallel: int = 4
 
 
+@dataclass(frozen=True)
+class _TreeState:
+    """The pages of a plan, the pages that are deleted, and the number of comments."""
+
+    pages: list[PagePlan]
+    deletions: list[PagePlan]
+    action: Action
+    comments: Mapping[str, int]
+
+    @property
+    def changed(self) -> list[PagePlan]:
+        return [plan for plan in (*self.pages, *self.deletions) if plan.fields]
+
+
 class WikiTreeOperation:
     """Publish a folder as pages below a page. Raises `invalid` for invalid options."""
 
@@ -96,18 +110,6 @@ class WikiTreeOperation:
             store, force = Restrictions(self._client), options.force
             self._restrict = partial(PageRestrictions, store, options.restrictions, force=force)
             self._restrict()  # checks the options
-        self._plans: list[PagePlan] = []
-        self._deletions: list[PagePlan] = []
-        self._made: Action = "update"
-        self._comments: Mapping[str, int] = {}
-        self._writer = TreeWriter(
-            self._client,
-            options.space,
-            options.parent_id,
-            options.parallel,
-            task.warn,
-            uses_marks=options.mark,
-        )
 
     def plan(self) -> Plan:
         options, task = self._options, self._task
@@ -135,49 +137,44 @@ class WikiTreeOperation:
             warn=task.warn,
             restrict=self._restrict,
         )
-        self._plans = planner.plans(wanted)
+        pages, gone = planner.plans(wanted), list[PagePlan]()
         if options.prune:
-            self._deletions = deletions(planner.tree, self._plans, options.max_deletions, task.warn)
-        self._made = "create" if planner.tree is None else "update"
-        self._comments = planner.comments
-        return self._full_plan()
+            gone = deletions(planner.tree, pages, options.max_deletions, task.warn)
+        action: Action = "create" if planner.tree is None else "update"
+        return self._full_plan(_TreeState(pages, gone, action, planner.comments))
 
-    @property
-    def _changed(self) -> list[PagePlan]:
-        return [plan for plan in (*self._plans, *self._deletions) if plan.fields]
-
-    def _full_plan(self) -> Plan:
+    def _full_plan(self, state: _TreeState) -> Plan:
         """Return the plan of all pages."""
-        changed = self._changed
+        changed = state.changed
 
         def make_diff() -> tuple[str, str]:
             texts = [plan.sides() for plan in changed]
             before = "".join(old for old, _new in texts)
             return before, "".join(new for _old, new in texts)
 
-        result = {"pages": self._shown({}, self._deletions), "comments": self._comments}
-        action = self._made if changed else "none"
-        return Plan(None, None, action, result=result, make_diff=make_diff)
+        shown = self._shown(state.pages, {}, state.deletions)
+        result = {"pages": shown, "comments": state.comments}
+        action = state.action if changed else "none"
+        return Plan(None, None, action, result=result, make_diff=make_diff, data=state)
 
-    def parts(self) -> list[PlannedChange]:
+    def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of pages, for a sealed plan."""
-        return [part_of(plan, self._options.space) for plan in self._changed]
+        return [part_of(one, self._options.space) for one in plan.data.changed]
 
-    def leave_out(self, places: Collection[int]) -> Plan:
-        """Leave pages unchanged, and return the plan of the others."""
-        changed = self._changed
+    def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
+        """Return the plan that leaves these pages unchanged."""
+        state: _TreeState = plan.data
+        changed = state.changed
         dropped = {id(changed[place]) for place in left_out(changed, places)}
-        for plan in changed:
-            if id(plan) in dropped:
-                leave_out(plan)
-        self._plans = [plan for plan in self._plans if plan.page or plan.fields]
-        self._deletions = [plan for plan in self._deletions if plan.fields]
-        return self._full_plan()
+        pages = [leave_out(one) if id(one) in dropped else one for one in state.pages]
+        pages = [one for one in pages if one.page or one.fields]
+        gone = [one for one in state.deletions if id(one) not in dropped]
+        return self._full_plan(replace(state, pages=pages, deletions=gone))
 
     def predict(self, plan: Plan) -> None:
         """In check mode, remember the new pages."""
         predictions, space = self._client.predictions, self._options.space
-        for one in self._plans:
+        for one in plan.data.pages:
             if one.page is None and one.wanted is not None:
                 title = one.wanted.title
                 number = predicted_pages.new_id(predictions, space, title)
@@ -186,7 +183,7 @@ class WikiTreeOperation:
 
     def preflight(self, plan: Plan) -> None:
         """Raise `permission` for a page that the account may not write."""
-        for one in (*self._plans, *self._deletions):
+        for one in (*plan.data.pages, *plan.data.deletions):
             if one.page is None:
                 continue
             if one.wanted is None:
@@ -195,29 +192,30 @@ class WikiTreeOperation:
                 require(f"saving {one.path}", one.page, "update")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        gone: list[PagePlan] = []
+        options, gone = self._options, list[PagePlan]()
+        writer = TreeWriter(
+            self._client,
+            options.space,
+            options.parent_id,
+            options.parallel,
+            self._task.warn,
+            uses_marks=options.mark,
+        )
         try:
-            self._writer.write(self._plans)
-            for one in self._deletions:
-                self._writer.trash([one])
+            writer.write(plan.data.pages)
+            for one in plan.data.deletions:
+                writer.trash([one])
                 gone.append(one)
         except ToolchainError as error:
-            done = self._writer.done
-            finished = [one for one in self._plans if _key(one) in done]
-            error.result["pages"] = self._shown(done, gone, finished)
+            finished = [one for one in plan.data.pages if _key(one) in writer.done]
+            error.result["pages"] = self._shown(finished, writer.done, gone)
             raise
-        return {"pages": self._shown(self._writer.done, gone)}
+        return {"pages": self._shown(plan.data.pages, writer.done, gone)}
 
     def _shown(
-        self,
-        done: Mapping[str, Page],
-        gone: Sequence[PagePlan],
-        plans: Sequence[PagePlan] | None = None,
+        self, pages: Sequence[PagePlan], done: Mapping[str, Page], gone: Sequence[PagePlan]
     ) -> list[dict[str, object]]:
-        shown = [
-            self._row(plan, done.get(_key(plan)))
-            for plan in (self._plans if plans is None else plans)
-        ]
+        shown = [self._row(plan, done.get(_key(plan))) for plan in pages]
         return [*shown, *(self._row(plan) for plan in gone)]
 
     def _row(self, plan: PagePlan, now: Page | None = None) -> dict[str, object]:
