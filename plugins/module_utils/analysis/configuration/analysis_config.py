@@ -105,12 +105,11 @@ class AnalysisConfigOperation:
 
     def plan(self) -> Plan:
         items = self._planner.plan()
-        counts = self._planner.counts()
-        result = {"plan": [item.shown() for item in items], "counts": counts}
+        found = self._full_plan(items)
         try:
             self._planner.brake()
         except ToolchainError as error:
-            error.result = result
+            error.result = {name: found.result[name] for name in ("plan", "counts")}
             raise
         for warning in self._planner.warnings:
             self._task.warn(warning)
@@ -119,7 +118,7 @@ class AnalysisConfigOperation:
                 f"The server does not show {name} of {number} {option.replace('_', ' ')}: it is"
                 " unknown whether they differ. They are only written along with other changes."
             )
-        return _full_plan(items, result)
+        return found
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the changes of the plan, for a sealed plan."""
@@ -130,37 +129,41 @@ class AnalysisConfigOperation:
                 item.write.plan.before,
                 item.write.plan.after,
             )
-            for item in self._planner.items
+            for item in plan.data
         ]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Drop changes with those that need them, and return the plan of the others."""
+        """Return the plan without these changes and those that need them."""
         items: list[PlannedObject] = []
         left_out: set[Reference] = set()
-        for number, item in enumerate(self._planner.items):
+        for number, item in enumerate(plan.data):
             if number not in places and _blocked(item, left_out) is None:
                 items.append(item)
             elif item.write.plan.action != "update" or _renames(item.write.resource):
                 left_out |= _blocking(item)
-        self._planner.items = items
-        shown = [item.shown() for item in items]
-        return _full_plan(items, {"plan": shown, "counts": self._planner.counts()})
+        return self._full_plan(items)
+
+    def _full_plan(self, items: Sequence[PlannedObject]) -> Plan:
+        before, after = _diff(items, "before"), _diff(items, "after")
+        counts = self._planner.counts(items)
+        result = {"plan": [item.shown() for item in items], "counts": counts, "applied": []}
+        return Plan(before, after, "update" if items else "none", result=result, data=items)
 
     def preflight(self, plan: Plan) -> None:
         """Raise `not_found` if an account or role that the plan refers to does not exist."""
         try:
-            self._planner.require_references()
+            self._planner.require_references(plan.data)
         except ToolchainError as error:
             error.result = dict(plan.result)
             raise
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         failed: set[Reference] = set()
-        for kind, phase in groupby(self._planner.items, lambda item: (item.kind, _deletes(item))):
-            items = list(phase)
-            self._task.progress(f"{kind[0].option}: writing {len(items)}")
-            self._carry_out(items, failed)
-        items = self._planner.items
+        items: list[PlannedObject] = plan.data
+        for kind, phase in groupby(items, lambda item: (item.kind, _deletes(item))):
+            same = list(phase)
+            self._task.progress(f"{kind[0].option}: writing {len(same)}")
+            self._carry_out(same, failed)
         applied = [_applied(item) for item in items]
         errors = [item.write.error for item in items if item.write.error is not None]
         if errors:
@@ -271,14 +274,9 @@ def _applied(item: PlannedObject) -> dict[str, Any]:
     }
 
 
-def _full_plan(items: Sequence[PlannedObject], result: Mapping[str, Any]) -> Plan:
-    before, after = _diff(items, lambda plan: plan.before), _diff(items, lambda plan: plan.after)
-    return Plan(before, after, "update" if items else "none", result={**result, "applied": []})
-
-
-def _diff(items: Sequence[PlannedObject], side: Callable[[Plan], Any]) -> dict[str, dict[str, Any]]:
-    """Return one side of the plan, by kind and object."""
+def _diff(items: Sequence[PlannedObject], side: str) -> dict[str, dict[str, Any]]:
+    """Return the side `before` or `after` of the plan, by kind and object."""
     found: dict[str, dict[str, Any]] = {}
     for item in items:
-        found.setdefault(item.kind.option, {})[item.label] = side(item.write.plan)
+        found.setdefault(item.kind.option, {})[item.label] = getattr(item.write.plan, side)
     return found

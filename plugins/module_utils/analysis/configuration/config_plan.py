@@ -137,7 +137,7 @@ class ConfigPlanner:
         self.items = [*made, *sorted(deleted, key=lambda item: -KINDS.index(item.kind))]
         return self.items
 
-    def require_references(self) -> None:
+    def require_references(self, items: Sequence[PlannedObject]) -> None:
         """Raise `not_found` for a referenced account or role that neither exists nor is
         in a list.
         """
@@ -153,21 +153,21 @@ class ConfigPlanner:
             kind = kinds[reference[0]]
             return [str(obj["name"]) for obj in self.catalogue.listed(kind).objects.values()]
 
-        for item in self.items:
+        for item in items:
             resource = item.write.resource
             if item.write.plan.action != "delete":
                 newly = resource.needs_newly(item.write.plan) - made
                 references.require(resource.title, newly, there)
 
-    def counts(self) -> dict[str, int]:
+    def counts(self, items: Sequence[PlannedObject]) -> dict[str, int]:
         """Return the numbers of objects to create, update and delete, and of unchanged objects."""
-        found = Counter[str](item.write.plan.action for item in self.items)
+        found = Counter[str](item.write.plan.action for item in items)
         actions = ("create", "update", "delete")
         return {**{name: found[name] for name in actions}, "unchanged": self.unchanged}
 
     def brake(self) -> None:
         """Raise `invalid` for more deletions than allowed."""
-        deletions, most = self.counts()["delete"], self.limits.max_deletions
+        deletions, most = self.counts(self.items)["delete"], self.limits.max_deletions
         if deletions > most:
             raise invalid(
                 f"{deletions} objects would be deleted, but max_deletions is {most}: nothing was"

@@ -14,7 +14,7 @@ from ...core.concurrency import bounded
 from ...core.errors import ToolchainError, invalid
 from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
-from ...core.plan import Change, Plan
+from ...core.plan import Action, Change, Plan
 from ...core.plans.sealing import PlannedChange
 from ...core.times import age_of, moment_of
 from ..client import RepoClient
@@ -26,6 +26,7 @@ from .promotions import promotions
 #: asynchronously.
 _LOOKS = (0.5, 1.0, 2.0, 4.0)
 _PARALLEL = 4
+_KEEP = "buildNumbersNotToBeDiscarded"
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,15 @@ class BuildRetentionOptions:
     missing_ok: bool = False
 
 
+@dataclass(frozen=True)
+class _Retention:
+    """The builds of a plan, those to discard, and the request body."""
+
+    present: Sequence[BuildRun]
+    leaving: Sequence[BuildRun]
+    body: Mapping[str, Any]
+
+
 class BuildRetentionOperation:
     """Discard the builds of a name that are neither new enough nor listed in `keep`.
 
@@ -68,41 +78,33 @@ class BuildRetentionOperation:
         self._age = None if options.max_age is None else age_of("max_age", options.max_age)
         self._date = _date(options.minimum_build_date)
         self._client = RepoClient(task, connections=_PARALLEL)
-        self._cut: datetime | None = None
-        self._present: list[BuildRun] = []
-        self._leaving: list[BuildRun] = []
-        self._promotions: list[str] = []
 
     def plan(self) -> Plan:
         listed = self._read()
         if not listed.runs:
             require_builds(self._name, self._options.project, self._options.missing_ok)
             self._warn(f"there are no builds of '{self._name}'")
-        self._cut = self._oldest(listed.now)
-        expired = self._expired(listed)
-        self._promotions = self._promoted(list(dict.fromkeys(run.number for run in expired)))
-        self._leaving = [run for run in expired if run.number not in self._promotions]
-        if self._leaving:
+        cut = self._oldest(listed.now)
+        expired = self._expired(listed, cut)
+        promoted = self._promoted(list(dict.fromkeys(run.number for run in expired)))
+        leaving = [run for run in expired if run.number not in promoted]
+        if leaving:
             self._require_kept(listed.numbers)
-        self._present = list(listed.runs)
-        return self._full_plan()
+        return self._full_plan(_Retention(listed.runs, leaving, self._body(cut)), promoted)
 
-    def _full_plan(self) -> Plan:
+    def _full_plan(self, data: _Retention, promoted: Sequence[str]) -> Plan:
         """Return the plan of all builds that are discarded."""
-        before = _numbers(self._present)
-        kept = _numbers(run for run in self._present if run not in self._leaving)
-        discarded = _numbers(self._leaving)
-        result = {"discarded": discarded, "kept": kept, "promoted": self._promotions}
-        if not self._leaving:
-            state = {"builds": before}
-            return Plan(state, state, result={**result, "verified": True})
-        return Plan(
-            {"builds": before},
-            {"builds": kept},
-            "delete",
-            (Change("builds", before, kept),),
-            {**result, "verified": self._options.wait},
-        )
+        before = _numbers(data.present)
+        kept = _numbers(run for run in data.present if run not in data.leaving)
+        result = {
+            "discarded": _numbers(data.leaving),
+            "kept": kept,
+            "promoted": promoted,
+            "verified": self._options.wait or not data.leaving,
+        }
+        action: Action = "delete" if data.leaving else "none"
+        changes = (Change("builds", before, kept),) if data.leaving else ()
+        return Plan({"builds": before}, {"builds": kept}, action, changes, result, data=data)
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the builds that are discarded, for a sealed plan."""
@@ -111,20 +113,21 @@ class BuildRetentionOperation:
         artifacts = {"delete_artifacts": self._options.delete_artifacts}
         return [
             PlannedChange(f"{name}/{run.number}", None, {"started": run.started, **artifacts}, None)
-            for run in self._leaving
+            for run in plan.data.leaving
         ]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Keep builds, and return the plan of the others.
+        """Return the plan without these builds.
 
         The server applies the rules again when it gets the request. It is given the numbers of all
         other builds, because a build that is published meanwhile would push out another one.
         """
-        kept = {self._leaving[place].number for place in places}
-        self._leaving = [run for run in self._leaving if run.number not in kept]
-        leaving = set(_numbers(self._leaving))
-        self._keep |= {run.number for run in self._present if run.number not in leaving}
-        return self._full_plan()
+        data: _Retention = plan.data
+        kept = {data.leaving[place].number for place in places}
+        leaving = [run for run in data.leaving if run.number not in kept]
+        keep = {*data.body[_KEEP], *_numbers(data.present)}.difference(_numbers(leaving))
+        body = {**data.body, _KEEP: sorted(keep)}
+        return self._full_plan(_Retention(data.present, leaving, body), plan.result["promoted"])
 
     def _read(self) -> BuildList:
         return read_list(self._client, self._name, self._options.project, missing=True)
@@ -149,7 +152,7 @@ class BuildRetentionOperation:
             )
         return (now or datetime.now(timezone.utc)) - self._age
 
-    def _expired(self, listed: BuildList) -> list[BuildRun]:
+    def _expired(self, listed: BuildList, cut: datetime | None) -> list[BuildRun]:
         """Return builds beyond the count or older than the date, without those in `keep`."""
         unknown = [run for run in listed.runs if run.moment is None]
         if unknown:
@@ -164,7 +167,7 @@ class BuildRetentionOperation:
             if run.number not in self._keep
             and (
                 (self._count is not None and position >= self._count)
-                or (self._cut is not None and run.moment is not None and run.moment < self._cut)
+                or (cut is not None and run.moment is not None and run.moment < cut)
             )
         ]
 
@@ -187,16 +190,16 @@ class BuildRetentionOperation:
         responses = bounded(_PARALLEL, is_promoted, numbers)
         return [number for number, response in zip(numbers, responses, strict=True) if response]
 
-    def _body(self) -> dict[str, Any]:
+    def _body(self, cut: datetime | None) -> dict[str, Any]:
         """Return the request body [W2.1] without options that are not given: the server treats them
         as no limit.
         """
         body: dict[str, Any] = {"deleteBuildArtifacts": self._options.delete_artifacts}
         if self._count is not None:
             body["count"] = self._count
-        if self._cut is not None:
-            body["minimumBuildDate"] = int(self._cut.timestamp() * 1000)
-        return {**body, "buildNumbersNotToBeDiscarded": sorted(self._keep)}
+        if cut is not None:
+            body["minimumBuildDate"] = int(cut.timestamp() * 1000)
+        return {**body, _KEEP: sorted(self._keep)}
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         try:
@@ -205,36 +208,36 @@ class BuildRetentionOperation:
                 "POST",
                 f"api/build/retention/{address.path(self._name)}",
                 query={"async": not self._options.wait, "project": self._options.project},
-                json=self._body(),
-                verify=self._have_gone,
+                json=plan.data.body,
+                verify=lambda: self._have_gone(plan.data),
             )
         except ToolchainError as error:
             if error.kind == "rejected" or error.outcome_unknown:
-                self._note_what_went(error)
+                self._note_what_went(plan.data, error)
             raise
-        return self._what_went() if self._options.wait else {}
+        return self._what_went(plan.data) if self._options.wait else {}
 
-    def _have_gone(self) -> bool:
+    def _have_gone(self, data: _Retention) -> bool:
         """Return whether any build is gone: the server has started, and continues."""
         present = self._now_present()
-        return any(run not in present for run in self._leaving)
+        return any(run not in present for run in data.leaving)
 
-    def _note_what_went(self, failed: ToolchainError) -> None:
+    def _note_what_went(self, data: _Retention, failed: ToolchainError) -> None:
         """Add the deleted builds to the error. Server fact [repo-13]: a synchronous run that could
         not delete all of them is an error at the end.
         """
         try:
-            failed.result.update(self._outcome(self._now_present()))
+            failed.result.update(_outcome(data, self._now_present()))
         except ToolchainError:
             return  # the list adds nothing, and the first error counts
 
-    def _what_went(self) -> dict[str, Any]:
+    def _what_went(self, data: _Retention) -> dict[str, Any]:
         """Return the builds that are gone from the list. Raises `failed` if none is, and no hidden
         promotion can be the reason.
         """
-        present = self._wait_until_gone()
-        left = _numbers(run for run in self._leaving if run in present)
-        result = self._outcome(present)
+        present = self._wait_until_gone(data)
+        left = _numbers(run for run in data.leaving if run in present)
+        result = _outcome(data, present)
         if not left:
             return result
         message = f"the builds {', '.join(left)} of '{self._name}' still exist"
@@ -250,28 +253,29 @@ class BuildRetentionOperation:
         )
         return result
 
-    def _outcome(self, present: Sequence[BuildRun]) -> dict[str, Any]:
-        gone = [run for run in self._present if run not in present]
-        return {
-            "changed": bool(gone),
-            "discarded": _numbers(gone),
-            "kept": _numbers(present),
-            "verified": True,
-        }
-
     def _now_present(self) -> list[BuildRun]:
         return list(self._read().runs)
 
-    def _wait_until_gone(self) -> list[BuildRun]:
+    def _wait_until_gone(self, data: _Retention) -> list[BuildRun]:
         """Wait until the list has none of the discarded builds, or the checks are used up; return
         the list.
         """
         for seconds in (*_LOOKS, None):
             present = self._now_present()
-            if seconds is None or not any(run in present for run in self._leaving):
+            if seconds is None or not any(run in present for run in data.leaving):
                 break
             time.sleep(seconds)
         return present
+
+
+def _outcome(data: _Retention, present: Sequence[BuildRun]) -> dict[str, Any]:
+    gone = [run for run in data.present if run not in present]
+    return {
+        "changed": bool(gone),
+        "discarded": _numbers(gone),
+        "kept": _numbers(present),
+        "verified": True,
+    }
 
 
 def _numbers(runs: Iterable[BuildRun]) -> list[str]:

@@ -65,8 +65,6 @@ class ArtifactCleanupOperation:
         self._most = options.max_deletions
         self._client = RepoClient(task, connections=options.parallel)
         self._stopped = threading.Event()
-        self._going: list[CleanupVerdict] = []
-        self._kept: list[dict[str, Any]] = []
         self._empty: list[str] = []
         self._warn, self._say = task.warn, task.progress
 
@@ -77,27 +75,19 @@ class ArtifactCleanupOperation:
         if self._empty:
             # a query does not report a missing repository
             repositories.require(self._client, list(dict.fromkeys(self._empty)))
-        self._going, kept = _together(found)
-        if len(self._going) > self._most:
-            raise self._too_many()
-        self._kept = [_shown(each) for each in kept]
-        return self._full_plan()
-
-    def _full_plan(self) -> Plan:
-        """Return the plan of all deletions."""
-        before = {_place(each): _sides(each) for each in self._going}
-        outcomes = [DeletionOutcome(verdict, "deleted") for verdict in self._going]
-        result = {**_result(outcomes), "kept": self._kept}
-        return Plan(before, {}, "delete" if before else "none", result=result)
+        going, kept = _together(found)
+        if len(going) > self._most:
+            raise self._too_many(going)
+        return _plan_of(going, [_shown(each) for each in kept])
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
         """Return the deletions, for a sealed plan."""
-        return [PlannedChange(_place(each), None, _sides(each), None) for each in self._going]
+        return [PlannedChange(_place(each), None, _sides(each), None) for each in plan.data]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Drop deletions, and return the plan of the others."""
-        self._going = [each for n, each in enumerate(self._going) if n not in places]
-        return self._full_plan()
+        """Return the plan without these deletions."""
+        going = [each for n, each in enumerate(plan.data) if n not in places]
+        return _plan_of(going, plan.result["kept"])
 
     def _found(self) -> list[CleanupVerdict]:
         """Return the verdicts of all rules."""
@@ -150,22 +140,22 @@ class ArtifactCleanupOperation:
                 self._warn(f"rule {rule.number}: path: {note}")
         return judged
 
-    def _too_many(self) -> ToolchainError:
-        named = ", ".join(f"'{each.item.repo}/{each.item.path}'" for each in self._going[:_NAMED])
+    def _too_many(self, going: Sequence[CleanupVerdict]) -> ToolchainError:
+        named = ", ".join(f"'{_place(each)}'" for each in going[:_NAMED])
         return invalid(
-            f"the rules would delete {len(self._going)} items, more than max_deletions"
+            f"the rules would delete {len(going)} items, more than max_deletions"
             f" ({self._most}), so nothing was deleted; the first are {named}"
         )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        count = ProgressCounter(self._say, "deleting items", len(self._going))
+        count = ProgressCounter(self._say, "deleting items", len(plan.data))
 
         def delete(verdict: CleanupVerdict) -> DeletionOutcome:
             outcome = self._delete(verdict)
             count.add()
             return outcome
 
-        outcomes = spread(self._client.connections, delete, self._going)
+        outcomes = spread(self._client.connections, delete, plan.data)
         result = _result(outcomes)
         failures = [each.error for each in outcomes if each.error is not None]
         if failures:
@@ -232,6 +222,14 @@ def _together(found: Iterable[CleanupVerdict]) -> tuple[list[CleanupVerdict], li
 
     kept = [each for each in alone(staying) if (each.item.repo, each.item.path) not in going]
     return list(alone(going)), kept
+
+
+def _plan_of(going: Sequence[CleanupVerdict], kept: Sequence[Mapping[str, Any]]) -> Plan:
+    """Return the plan of all deletions."""
+    before = {_place(each): _sides(each) for each in going}
+    outcomes = [DeletionOutcome(verdict, "deleted") for verdict in going]
+    result = {**_result(outcomes), "kept": kept}
+    return Plan(before, {}, "delete" if before else "none", result=result, data=going)
 
 
 def _place(verdict: CleanupVerdict) -> str:
