@@ -305,7 +305,7 @@ def test_path_into_an_archive_is_not_an_item(real: Sandbox, repo: Repo, tmp_path
     (tmp_path / "src" / "b!").mkdir(parents=True)
     (tmp_path / "src" / "b!" / "c").touch()
     for given in ({"path": "odd/b!/c", "content": "x"}, {"src": f"{tmp_path}/src/"}):
-        with pytest.raises(ToolchainError, match="looks into an archive"):
+        with pytest.raises(ToolchainError, match="addresses a file inside an archive"):
             operate(real, ArtifactDeployOperation, repo=STAGING, **given)
 
 
