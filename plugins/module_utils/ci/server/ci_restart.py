@@ -41,11 +41,13 @@ class ServerState:
 
     :param mark: the session id, which changes with each start
     :param quieting: whether it starts no builds, as before a restart
+    :param probe: address and tree of the response
     """
 
     mark: str | None
     version: str | None
     quieting: bool | None
+    probe: tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +77,6 @@ class CiRestartOperation:
         self._options, self._warn, self._say = options, task.warn, task.progress
         self._server = server_of(task)
         self._polling = polling
-        self._probe = _PROBES[0]
         self._last_line = ""
         self._reports_builds = True
 
@@ -113,8 +114,7 @@ class CiRestartOperation:
         for path, tree in _PROBES:
             response = self._server.read(what, path, query={"tree": tree}, expect=(200, 404))
             if response.status == 200:
-                self._probe = (path, tree)
-                return _state(response)
+                return _state(response, (path, tree))
         raise self._server.failure(response)
 
     def _pending(self) -> list[str]:
@@ -175,7 +175,7 @@ class CiRestartOperation:
         """Return whether the server acts on a request whose response was lost; `None` if it is
         unknown.
         """
-        state = self._verify(polling)
+        state = self._verify(polling, before)
         if state is None or before.quieting is not False:
             return None
         return state.quieting is True or _is_new(state, before, was_down=False)
@@ -195,7 +195,7 @@ class CiRestartOperation:
         down_since: float | None = None
         quieting = False
         while True:
-            state = self._verify(polling)
+            state = self._verify(polling, before)
             if state is None:
                 down_since = polling.now() if down_since is None else down_since
                 self._report("the server is down")
@@ -211,15 +211,15 @@ class CiRestartOperation:
                 self._report(self._draining())
             polling.pause(f"{_WHAT}: {self._last_line}")
 
-    def _verify(self, polling: PollInterval) -> ServerState | None:
+    def _verify(self, polling: PollInterval, before: ServerState) -> ServerState | None:
         """Poll once; `None` without a complete response. A rejected login ends the task."""
-        path, tree = self._probe
+        path, tree = before.probe
         patience = max(_SHORTEST_POLL, polling.left)
         try:
             response = self._server.read(
                 _WHAT, path, query={"tree": tree}, once=True, patience=patience
             )
-            return _state(response)
+            return _state(response, before.probe)
         except ToolchainError as error:
             if error.status in (401, 403):
                 raise
@@ -259,7 +259,7 @@ class CiRestartOperation:
             self._say(f"{_WHAT}: {line}")
 
 
-def _state(response: Response) -> ServerState:
+def _state(response: Response, probe: tuple[str, str]) -> ServerState:
     """Return the state in a response. Server fact [ci-3]: pages have the session id as well; a
     response without it must be JSON.
     """
@@ -271,7 +271,7 @@ def _state(response: Response) -> ServerState:
             raise
         quieting = None
     version = response.headers.get("X-Jenkins")
-    return ServerState(mark, version, quieting if isinstance(quieting, bool) else None)
+    return ServerState(mark, version, quieting if isinstance(quieting, bool) else None, probe)
 
 
 def _is_new(state: ServerState, before: ServerState, *, was_down: bool) -> bool:

@@ -6,7 +6,7 @@ A folder is never sent as a whole: the server would put it below an existing tar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
@@ -16,7 +16,7 @@ from ...core.module.descriptor import Descriptor, writes
 from ...core.module.task import Task
 from ...core.module.typed_options import Option
 from ...core.paths.globs import Patterns, has_wildcards
-from ...core.plan import Plan
+from ...core.plan import Action, Plan
 from .. import repositories
 from ..client import (
     RepoClient,
@@ -102,7 +102,6 @@ class ArtifactCopyOperation:
         wanted = Filter(wanted_properties(options.properties), Patterns("exclude", options.exclude))
         self._filter, self._paths = wanted, paths
         self._verb = "move" if options.move else "copy"
-        self._relocations: list[Relocation] = []
         self._is_folder = False
 
     def _target_path(self) -> str:
@@ -123,7 +122,7 @@ class ArtifactCopyOperation:
         self._refuse_overlap()
         if not files:
             return self._without_source()
-        there = self._targets()
+        there = self._targets([self._target])
         return self._rehearsed(
             [
                 self._relocation(
@@ -135,14 +134,13 @@ class ArtifactCopyOperation:
 
     def _rehearsed(self, relocations: list[Relocation]) -> Plan:
         """Return the plan after the server has checked all relocations."""
-        self._relocations = relocations
-        needed = [relocation for relocation in self._relocations if relocation.is_needed]
+        needed = [relocation for relocation in relocations if relocation.is_needed]
         # the server cannot rehearse with a file that an earlier task in check mode would deploy
         known = [
             one for one in needed if listing.predicted(self._client, one.repo, one.source) is None
         ]
         spread(self._options.parallel, self._rehearse, known)
-        return self._planned(needed)
+        return self._planned(relocations, needed)
 
     def _selected(self) -> list[Relocation]:
         """Return the relocations of files that patterns, lists or conditions choose."""
@@ -221,11 +219,10 @@ class ArtifactCopyOperation:
         below = self._files_below(self._target_repo, self._target)
         return {join(self._target, name): item for name, item in sorted(below.items())}
 
-    def _targets(self) -> Mapping[str, StoredItem]:
-        """Return the items at the target by path, with folders."""
+    def _targets(self, chosen: list[str]) -> Mapping[str, StoredItem]:
+        """Return the items at the target by path, with folders; `chosen`: paths of single files."""
         if self._options.selects or not self._is_folder:
-            chosen = [relocation.target for relocation in self._relocations if relocation.is_needed]
-            return items_at(self._client, self._target_repo, chosen or [self._target])
+            return items_at(self._client, self._target_repo, chosen)
         listed = listing.listing(
             self._client, self._target_repo, self._target, deep=True, folders=True
         )
@@ -261,10 +258,8 @@ class ArtifactCopyOperation:
             "action": action,
         }
 
-    def _planned(self, needed: list[Relocation]) -> Plan:
-        result = {
-            "artifacts": self._artifacts({relocation.target for relocation in self._relocations})
-        }
+    def _planned(self, relocations: list[Relocation], needed: list[Relocation]) -> Plan:
+        result = {"artifacts": self._artifacts(relocations)}
         if not needed:
             return Plan({}, {}, result=result)
         before: dict[str, Any] = {}
@@ -276,13 +271,13 @@ class ArtifactCopyOperation:
             after[target] = one.stored.as_dict()
             if self._options.move:
                 before[source] = one.stored.as_dict()
-        return Plan(before, after, "update" if before else "create", result=result)
+        action: Action = "update" if before else "create"
+        return Plan(before, after, action, result=result, data=relocations)
 
-    def _artifacts(self, targets: Collection[str]) -> list[dict[str, Any]]:
+    def _artifacts(self, relocations: Iterable[Relocation]) -> list[dict[str, Any]]:
         return [
             self._artifact(relocation.target, relocation.stored, relocation.action)
-            for relocation in self._relocations
-            if relocation.target in targets
+            for relocation in relocations
         ]
 
     def _parts(self, one: Relocation, **query: int) -> dict[str, Any]:
@@ -304,14 +299,12 @@ class ArtifactCopyOperation:
         )
 
     def predict(self, plan: Plan) -> None:
-        for relocation in self._relocations:
+        for relocation in plan.data:
             listing.predict(self._client, self._target_repo, relocation.target, relocation.stored)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        done: set[str] = {
-            relocation.target for relocation in self._relocations if not relocation.is_needed
-        }
-        needed = [relocation for relocation in self._relocations if relocation.is_needed]
+        needed = [relocation for relocation in plan.data if relocation.is_needed]
+        done = {relocation.target for relocation in plan.data if not relocation.is_needed}
         progress = TransferProgress(self._task, self._verb, self._done, len(needed))
 
         def work(one: Relocation) -> None:
@@ -327,7 +320,8 @@ class ArtifactCopyOperation:
             if self._options.move and self._is_folder:
                 self._remove_emptied()
         except ToolchainError as error:
-            error.result.setdefault("artifacts", self._artifacts(done))
+            finished = [relocation for relocation in plan.data if relocation.target in done]
+            error.result.setdefault("artifacts", self._artifacts(finished))
             raise
         return {}
 
@@ -342,7 +336,7 @@ class ArtifactCopyOperation:
 
     def _require_done(self, needed: list[Relocation]) -> None:
         """Raise `failed` if a file is not at the target although the server reported success."""
-        there = self._targets()
+        there = self._targets([one.target for one in needed])
         missing = [
             one.target
             for one in needed
