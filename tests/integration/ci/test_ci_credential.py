@@ -192,7 +192,7 @@ def test_entry_without_its_secret_does_not_stop_the_others(ci: Ci) -> None:
     ]
     assert not ci.run(entries=entries[:1])["changed"]
     with pytest.raises(
-        ToolchainError, match=r"1 of 2 entries failed, .*secret_text needs"
+        ToolchainError, match=r"1 of 2 entries failed, .*secret_text requires"
     ) as caught:
         ci.run(entries=entries[1:])
     assert caught.value.kind == "invalid"

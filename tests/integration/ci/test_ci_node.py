@@ -104,7 +104,7 @@ def test_configuration_is_read_from_a_file(ci: Ci, tmp_path: Path) -> None:
     assert ci.lives(name="up", src=str(file), offline=False)["changed"]
     assert not ci.run(name="up", config=CONFIG)["changed"]
     ci.fails("invalid", "labels", "src", name="up", src=str(file), labels=["a"])
-    ci.fails("invalid", "two", name="up", src=str(file), config=CONFIG)
+    ci.fails("invalid", "config and src", name="up", src=str(file), config=CONFIG)
     ci.fails("invalid", "src", name="up", src=str(tmp_path / "none.xml"))
     entries = [{"name": "new", "src": str(file)}]
     ci.fails("invalid", r"entries[0]: src has the name 'up'", entries=entries)

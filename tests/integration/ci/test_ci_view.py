@@ -58,7 +58,7 @@ def test_configuration_is_read_from_a_file(ci: Ci, tmp_path: Path) -> None:
     assert ci.lives(name="Whole", src=str(file))["view"]["jobs"] == ["a", "b"]
     assert not ci.run(entries=[{"name": "Whole", "src": str(file)}])["changed"]
     ci.fails("invalid", "jobs", "src", name="Whole", src=str(file), jobs=["a"])
-    ci.fails("invalid", "two", name="Whole", src=str(file), config=CONFIG)
+    ci.fails("invalid", "config and src", name="Whole", src=str(file), config=CONFIG)
     ci.fails("invalid", "src", name="Whole", src=str(file), state="absent")
 
 

@@ -118,7 +118,7 @@ def test_interrupted_download_is_counted_as_a_retry(played: playbook.Run) -> Non
         ("token", "auth", "username and password"),
         ("nobody", "auth", "Login Required"),
         ("locked", "auth", "CAPTCHA_CHALLENGE"),
-        ("broken", "network", "broke"),
+        ("broken", "network", "connection was lost"),
     ],
 )
 def test_incomplete_download_leaves_no_file(
