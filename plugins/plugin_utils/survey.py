@@ -54,7 +54,7 @@ def _taken(name: str, kind: str, value: Any) -> Any:
         raise SurveyError(f"{name}: the answer is not valid YAML: {told(error)}") from None
     if not isinstance(read, list | dict):
         raise SurveyError(
-            f"{name}: the answer is neither a list nor a mapping; write '- one' a line"
+            f"{name}: the answer is neither a list nor a mapping; begin list items with '- '"
         )
     return read
 

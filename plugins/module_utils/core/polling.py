@@ -43,8 +43,10 @@ class PollInterval:
         return max(0.0, self.timeout - self.passed)
 
     def pause(self, running: str, expected: float | None = None) -> None:
-        """Wait, but not much longer than `expected` seconds if the end is expected then. Raise
-        `timeout` with `running`, which names the operation, after the timeout.
+        """Pause before the next read. Raise `timeout` if the timeout has expired.
+
+        :param running: the operation that is still running, for the message
+        :param expected: seconds after which the operation probably ends; limits the pause
         """
         left = self.left
         if left <= 0:

@@ -255,7 +255,8 @@ class OffsetPages:
             if len(page.issues) == size:
                 raise _broken(self._what, "the server sends the same issues for every page")
             self._found.warnings.append(
-                "the server sends the same issues for every page, and no total: there may be more"
+                "the server sends the same issues for every page, and no total: the result may be"
+                " incomplete"
             )
             return False
         raise _broken(self._what, f"the server still has issues after {_MAX_PAGES} pages")

@@ -216,7 +216,7 @@ def _time(plan: Mapping[str, Any]) -> datetime:
     try:
         return datetime.strptime(str(plan["created"]), "%Y-%m-%dT%H:%M:%S%z")
     except ValueError:
-        raise PlanError(f"does not contain the time when it was made: {_AGAIN}") from None
+        raise PlanError(f"has no valid creation time: {_AGAIN}") from None
 
 
 class Plans:
@@ -232,7 +232,7 @@ class Plans:
                 self._by_host[host] = plan
 
     def require_hosts(self, hosts: Collection[str]) -> None:
-        """Raise `PlanError` if no plan is for any of the hosts of the run."""
+        """Raise `PlanError` if no plan contains a host of the run."""
         if self._by_host.keys().isdisjoint(hosts):
             known = shorten(", ".join(sorted(self._by_host)))
             raise PlanError(f"is for {known}, but this run has none of these hosts: {_AGAIN}")

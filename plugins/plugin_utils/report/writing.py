@@ -90,7 +90,7 @@ def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = Non
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Let runs that end at the same time write one after the other: the history needs both."""
+    """Lock the folder: simultaneous runs write one after the other, so the history has both."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -519,7 +519,7 @@ def test_unknown_defect_code_gives_a_warning() -> None:
         _result, warnings = info(stub, thresholds=thresholds, query=None)
     (warning,) = warnings
     assert warning.startswith(
-        "thresholds[0].code[2] is 'RNDP.*': no defect type of the project 'p'"
+        "thresholds[0].code[2] is 'RNDP.*', but no defect type of the project 'p'"
     )
     assert [form["action"] for form in sent(stub)] == ["search", "defect_types"]
 

@@ -108,7 +108,7 @@ class AnalysisIssueInfoOperation(ReadOnly):
         for word in unknown:
             if not word.is_among(known):
                 message = f"no defect type of the project '{project}' has this code"
-                self._task.warn(f"{word.place} is '{word.text}': {message}, check its spelling")
+                self._task.warn(f"{word.place} is '{word.text}', but {message}: check its spelling")
 
     def _gate(self, found: SearchResult, judged: list[quality_gate.Threshold]) -> Mapping[str, Any]:
         """Return the counts of the gate. Raises `failed` if they exceed a threshold or

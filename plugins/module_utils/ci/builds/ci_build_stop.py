@@ -45,7 +45,7 @@ class CiBuildStopOptions(WaitOptions):
 
 
 class CiBuildStopOperation:
-    """Operation for a build, or a queue item; `make_polling` makes the polling interval."""
+    """Operation for a build or a queue item; `make_polling` returns the polling interval."""
 
     descriptor: ClassVar = Descriptor(
         "ci",

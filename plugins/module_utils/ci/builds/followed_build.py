@@ -68,7 +68,7 @@ class ProgressLines:
         self._last, self._last_time = "", float("-inf")
 
     def state(self, line: str) -> None:
-        """Report a new state; a countdown does not make a line new."""
+        """Report a state, unless only its numbers differ from the last line, as in a countdown."""
         if re.sub(r"[\d.]+", "", line) != re.sub(r"[\d.]+", "", self._last):
             self._report(line)
 

@@ -144,8 +144,8 @@ def _summaries(server: Transport, what: str, job: Job) -> dict[int, dict[str, An
 def queued_items(
     server: Transport, what: str, job: Job, state: JobState
 ) -> list[Mapping[str, Any]]:
-    """Return the items of a job in the queue. The job names one; the others are in the server's
-    queue, if that is visible.
+    """Return the queue items of a job. The job shows only one item; the queue of the server shows
+    all of them, but may be hidden from the account.
     """
     if not state.in_queue:
         return []

@@ -219,8 +219,8 @@ class JobStore:
         return held
 
     def _release(self, job: Job, text: str) -> None:
-        """Save a copied job. Server fact [ci-21]: very old servers need a saved description, which
-        is sent unchanged.
+        """Save a copied job, so that it can be built. Server fact [ci-21]: very old servers require
+        that its description is saved too; it is sent unchanged.
         """
         verify, body = partial(self._is_buildable, job), _document(text)
         self._write(f"{job.path}/config.xml", verify, headers=_XML, body=body, repeatable=True)

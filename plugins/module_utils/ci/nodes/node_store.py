@@ -198,7 +198,7 @@ def without_state(root: XmlElement) -> XmlElement:
 
 
 def with_state_of(root: XmlElement, live: XmlElement) -> XmlElement:
-    """Return a copy of a configuration with the offline elements of the live one."""
+    """Return a copy of a configuration with the offline elements of the server's configuration."""
     copy = without_state(root)
     copy.children += [child for child in live.children if child.name in _OFFLINE]
     return copy

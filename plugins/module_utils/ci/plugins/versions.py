@@ -2,7 +2,7 @@
 """Compare plugin versions by the rules of the CI server.
 
 Source: the server compares versions with `hudson.util.VersionNumber` of its library
-lib-version-number. Numbers count as numbers and trailing zeros not at all. A known qualifier
+lib-version-number. Numbers are compared as numbers, without trailing zeros. A known qualifier
 (`snapshot` to `rc`) comes before the release, every other qualifier after it. `-` in front of a
 number begins a nested part (`1-1` is between `1` and `1.1`). Versions that end with a commit, as
 `1371.vfee6b_095f0a_3`, differ in the number in front of the commit.

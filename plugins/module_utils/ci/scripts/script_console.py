@@ -33,7 +33,7 @@ class ScriptConsole(Protocol):
     """Sends a program to the server and waits for its end."""
 
     def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleOutput:
-        """Return the output and the value of a program."""
+        """Run a program on the server, and return its output and its value."""
 
 
 def console_of(task: Task, options: SshOptions) -> ScriptConsole:

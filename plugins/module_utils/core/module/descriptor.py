@@ -15,8 +15,9 @@ from typing import NamedTuple
 class Access(NamedTuple):
     """Permissions that an operation of a module needs, by the names that the server gives them.
 
-    :param needs: check mode fails without them, as the run does
-    :param unforeseen: no request that reads reveals that they are missing: only the run fails
+    :param needs: permissions without which both check mode and the run fail
+    :param unforeseen: permissions without which only the run fails, because no read shows that
+        they are missing
     :param writes: whether the operation changes the server
     """
 

@@ -48,10 +48,10 @@ class Divisible(Protocol):
         """Return the changes of the plan, in the order of the return value that lists them."""
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Return the plan without the parts at these places and all that needs them.
+        """Return the plan without the parts at these places and the parts that depend on them.
 
-        Called also without places: from then on only the parts may be written, whatever the server
-        has when it is asked to write.
+        Called without places too: after that `apply()` may write only the parts of the plan, even
+        if the server has changed in the meantime.
         """
 
 

@@ -69,9 +69,10 @@ class CleanupVerdict:
 def verdicts(
     rule: CleanupRule, rows: Iterable[Mapping[str, Any]], now: datetime | None
 ) -> list[CleanupVerdict]:
-    """Return the verdicts on all items that a rule selects. Items that are too young are left out.
+    """Return the verdicts on all items that a rule selects, except items that are too young.
 
-    :param now: the server's clock; a rule that needs it raises `ValueError` without it
+    :param now: the time of the server's clock
+    :raises ValueError: if the rule needs the time and `now` is `None`
     """
     if now is None and rule.age is not None and (rule.counts_ages or rule.takes_folders):
         raise ValueError("no clock")

@@ -147,7 +147,7 @@ class DockerPromoteOperation:
         how = "exists, but cannot be compared" if seen else "does not exist either"
         raise ToolchainError(
             "not_found",
-            f"promoting {what}: the server returned 404: it does not exist, and its target"
+            f"promoting {what}: the server returned 404: the source does not exist, and the target"
             f" {targets} {how}",
             status=404,
             result={"tags": [_shown_tag(tag_state, {}, tags) for tag_state in states]},

@@ -31,9 +31,10 @@ _TRIES = 10
 
 @dataclass
 class Uploader:
-    """Writes to a repository.
+    """Deploys files to a repository.
 
-    :param by_checksum: do not send content that the server has; `None`: if asking is faster
+    :param by_checksum: whether to ask if the server has the content already, instead of sending
+        it; `None`: ask only if that is faster
     """
 
     client: RepoClient

@@ -103,7 +103,9 @@ class MarkedFiles:
     def _read(
         self, files: list[tuple[str, RemoteFile]]
     ) -> Iterator[tuple[RemoteFile, dict[str, list[str]] | None]]:
-        """Yield files with their properties, which a query reads for all of a repository."""
+        """Yield files with their properties. A query per repository reads them; files that it does
+        not return are read one by one.
+        """
         client, chosen = self._client, [file for _name, file in files]
         known = {
             f"{repo}/{path}": has

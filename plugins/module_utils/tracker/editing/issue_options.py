@@ -34,7 +34,7 @@ JsonValues = Annotated[dict[str, Any], Option(values="json")]
 
 @dataclass(frozen=True)
 class IssueAdditions:
-    """Lists that only get more entries."""
+    """Entries to add to the lists of an issue."""
 
     labels: list[str] | None = None
     fix_versions: list[str] | None = None
@@ -43,7 +43,7 @@ class IssueAdditions:
 
 @dataclass(frozen=True)
 class IssueRemovals:
-    """Lists that lose entries."""
+    """Entries to remove from the lists of an issue."""
 
     labels: list[str] | None = None
     fix_versions: list[str] | None = None

@@ -47,7 +47,7 @@ class Component:
         )
 
     def settable(self) -> dict[str, Any]:
-        """Return the settable members by our names."""
+        """Return the values that can be changed, by the names of their options."""
         return {
             "name": self.name,
             "description": self.description,

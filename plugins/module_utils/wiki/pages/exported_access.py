@@ -25,7 +25,7 @@ class AccessReader:
         self._spaces, self._restrictions = Spaces(client), Restrictions(client)
 
     def space(self, key: str, state: ServiceState) -> list[dict[str, Any]]:
-        """Return the entry of a space for `wiki_space`; none if it cannot be managed."""
+        """Return the entry of a space for `wiki_space` in a list; empty if it has none."""
         try:
             found = self._spaces.read(key)
             if found is None:

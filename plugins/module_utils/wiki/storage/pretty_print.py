@@ -25,7 +25,7 @@ def pretty(root: StorageElement) -> str:
 
 
 def _runs(nodes: list[Node]) -> list[list[Node]]:
-    """Group the nodes of a line: a block alone, or text with its inline elements."""
+    """Group nodes into lines: each block alone, and text together with its inline elements."""
     runs: list[list[Node]] = []
     inline = False
     for node in nodes:
