@@ -244,7 +244,7 @@ def test_log_keeps_the_newest_requests_and_counts_the_forgotten() -> None:
 
 
 def test_documentation_names_the_number_of_kept_requests() -> None:
-    assert f"has the newest {KEPT};" in (ROOT / "docs/sandbox.md").read_text(encoding="utf-8")
+    assert f"the newest {KEPT:,} requests" in (ROOT / "docs/sandbox.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
