@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 from ..errors import ToolchainError
@@ -66,13 +67,18 @@ class NewToken:
 
 @dataclass(frozen=True)
 class TokenReader:
-    """Parse a list of tokens strictly: a token that is skipped would count as missing, and one
-    whose end cannot be read as valid for ever.
+    """Parse a list of tokens strictly. A skipped token would count as missing, and a token with an
+    unreadable expiration as valid for ever.
 
-    :param error: makes the error `protocol` for a message
+    :param error: returns the error `protocol` with a message
     """
 
     error: Callable[[str], ToolchainError]
+
+    @classmethod
+    def of(cls, response: Response) -> TokenReader:
+        """Return the reader for a response, which its errors describe."""
+        return cls(partial(response.error, "protocol"))
 
     def rows(self, value: Any) -> list[Mapping[str, Any]]:
         """Return the entries of a list."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ..address import path
@@ -65,7 +64,7 @@ class PersonalTokens(NamedTokens):
                 error.with_hint(f"personal access tokens need {self._needs}")
             raise
         self.set_clock(response.date)
-        shown, reader = response.json(), _reader(response)
+        shown, reader = response.json(), TokenReader.of(response)
         rows = shown
         if isinstance(shown, Mapping):
             rows = next((shown[name] for name in _LISTS if name in shown), None)
@@ -87,7 +86,7 @@ class PersonalTokens(NamedTokens):
         if not (isinstance(row, Mapping) and isinstance(value, str) and value):
             return None
         try:
-            return NewToken(_token({**row, "name": mark}, _reader(response)), value)
+            return NewToken(_token({**row, "name": mark}, TokenReader.of(response)), value)
         except ToolchainError:  # without its id, nobody can revoke it later
             return None
 
@@ -100,10 +99,6 @@ class PersonalTokens(NamedTokens):
             verify=verify,
             repeatable=True,
         )
-
-
-def _reader(response: Response) -> TokenReader:
-    return TokenReader(partial(response.error, "protocol"))
 
 
 def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:

@@ -34,7 +34,7 @@ class AccessTokens(NamedTokens):
         query = {"description": f"toolchain:{self.name}:*"}
         response = self._client.read(what, _PATH, query=query)
         self.set_clock(response.date)
-        shown, reader = object_of(response, "a list of tokens"), _reader(response)
+        shown, reader = object_of(response, "a list of tokens"), TokenReader.of(response)
         tokens = shown.get("tokens", "")
         rows = reader.rows([] if tokens is None else tokens)
         reader.require_whole(shown, rows)
@@ -68,7 +68,7 @@ class AccessTokens(NamedTokens):
         value, refresh = row.get("access_token"), row.get("refresh_token")
         if not (isinstance(value, str) and value):
             return None
-        reader = _reader(response)
+        reader = TokenReader.of(response)
         try:
             number = reader.id(row.get("token_id"))
             expires = reader.time(_seconds(row, "expires_in"), self._end)
@@ -90,10 +90,6 @@ class AccessTokens(NamedTokens):
             verify=verify,
             repeatable=True,
         )
-
-
-def _reader(response: Response) -> TokenReader:
-    return TokenReader(functools.partial(response.error, "protocol"))
 
 
 def _token(row: Mapping[str, Any], reader: TokenReader) -> Token:
