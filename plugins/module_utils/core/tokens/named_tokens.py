@@ -143,6 +143,10 @@ class NamedTokens(ABC):
     def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
         """Send the request that revokes a token; 404 if the token is missing."""
 
+    def logs_in(self, token: Token) -> bool:
+        """Return whether the task is logged in with a token, as far as the server shows it."""
+        return token.logs_in
+
     def revoke(self, token: Token) -> None:
         """Revoke a token; a missing token counts as revoked."""
         what = f"revoking the token {token.id} of the name '{self.name}'"

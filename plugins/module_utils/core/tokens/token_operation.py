@@ -126,10 +126,6 @@ class TokenOperation:
         """Return the valid tokens that the task is about, newest first."""
         return self._tokens.valid()
 
-    def _logs_in(self, token: Token) -> bool:
-        """Return whether the task is logged in with a token, as far as that is known."""
-        return token.logs_in
-
     def _check_dest(self) -> None:
         """Raise `invalid` if `dest` cannot be written: no token may be created unnecessarily."""
         path = self._options.dest
@@ -170,12 +166,12 @@ class TokenOperation:
         used = set(self._options.in_use or ())
         older = [token for token in held if token != newest and token.id not in used]
         for token in older:
-            if self._logs_in(token):
+            if self._tokens.logs_in(token):
                 self._task.warn(
                     f"the token {token.id} was not revoked, because the task is logged in with it:"
                     " revoke it with another login"
                 )
-        return [token for token in older if not self._logs_in(token)]
+        return [token for token in older if not self._tokens.logs_in(token)]
 
     # -- apply ------------------------------------------------------------------------------------
 

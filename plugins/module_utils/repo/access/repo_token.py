@@ -115,6 +115,3 @@ class RepoTokenOperation(TokenOperation):
             + (f", not to '{user}'" if user else "")
             + (f": {other}" if self._user else ": set token_username"),
         )
-
-    def _logs_in(self, token: Token) -> bool:
-        return self._api.own is not None and token.id == self._api.own.id

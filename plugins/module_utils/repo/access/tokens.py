@@ -57,6 +57,9 @@ class AccessTokens(NamedTokens):
         row = object_of(response, "a token")
         return Token(str(row.get("token_id") or ""), "", None, None, _user(row))
 
+    def logs_in(self, token: Token) -> bool:
+        return self.own is not None and token.id == self.own.id
+
     def send(self, what: str, mark: str, verify: Verify) -> Response:
         body = {"grant_type": "client_credentials", "description": mark, **self._members}
         return self._client.write(what, "POST", _PATH, json=body, verify=verify)
