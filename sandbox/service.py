@@ -362,11 +362,22 @@ def _late(seconds: float, send: Send) -> Send:
 
 
 def _with_headers(send: Send, headers: dict[str, str]) -> Send:
+    """Add the headers, and send the head together with the first part of the body.
+
+    Otherwise, the client of an empty file would have the complete response before the file is
+    open, and could remove the file.
+    """
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    head: Message = {}
 
     async def adding(message: Message) -> None:
-        if raw and message["type"] == "http.response.start":
-            message = {**message, "headers": [*message["headers"], *raw]}
+        nonlocal head
+        if message["type"] == "http.response.start":
+            head = {**message, "headers": [*message["headers"], *raw]}
+            return
+        if head:
+            await send(head)
+            head = {}
         await send(message)
 
     return adding

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import os
 import re
@@ -20,13 +22,14 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from sandbox.app import build_app
 from sandbox.client import Sandbox
 from sandbox.faults import Faults
 from sandbox.log import KEPT, Entry, Log, mask, mask_headers
 from sandbox.store import Blob, Store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
 
 ROOT = Path(__file__).parents[3]
 LOGIN = ("deployer", "deployer-password")
@@ -473,6 +476,45 @@ def test_response_is_sent_in_one_segment(sandbox: Sandbox) -> None:
             length = re.search(rb"content-length: (\d+)", head)
             assert length is not None
             assert len(body) == int(length[1]) > 0
+
+
+def test_file_is_open_before_the_head_is_sent(store: Store) -> None:
+    """Verify that the client of an empty file may reset the sandbox once it has the response.
+
+    If the file was removed before it was opened, the server would close the connection.
+    """
+    app = build_app(store, flavours={"repo": "real"})
+    uploads = "/repo/api/docker/docker-staging-local/v2/app/blobs"
+    digest = f"sha256:{hashlib.sha256().hexdigest()}"
+    sent: list[dict[str, Any]] = []
+
+    async def request(method: str, path: str, query: str = "") -> None:
+        async def receive() -> dict[str, Any]:
+            await asyncio.Event().wait()  # the client stays connected
+            raise AssertionError
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(dict(message))
+            if message["type"] == "http.response.start" and method == "GET":
+                app.state.reset()
+
+        scope = {
+            "type": "http",
+            "method": method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [
+                (b"host", b"127.0.0.1"),
+                (b"authorization", b"Bearer repo-token-1234567890"),
+            ],
+        }
+        await app(scope, receive, send)
+
+    asyncio.run(request("POST", f"{uploads}/uploads/", f"digest={digest}"))
+    asyncio.run(request("GET", f"{uploads}/{digest}"))
+    assert [message.get("status", message.get("body")) for message in sent] == [201, b"", 200, b""]
 
 
 def test_expect_continue_is_answered(sandbox: Sandbox) -> None:
