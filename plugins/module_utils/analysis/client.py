@@ -116,18 +116,18 @@ class AnalysisClient:
         self.refusals: dict[str, str] = self._transport.memory.setdefault("refused", {})
         self._left_out: set[str] = self._transport.memory.setdefault("left out", set())
 
-    def ask(self, what: str, call: Call, verify: Verify | None = None) -> list[Record]:
+    def ask(self, purpose: str, call: Call, verify: Verify | None = None) -> list[Record]:
         """Send an action and return the records of its response; writes return none.
 
         :data:`READING` alone decides whether the action may be sent in check mode.
 
-        :param what: operation and object for messages, as `updating the role 'x'`
+        :param purpose: operation and object for messages, as `updating the role 'x'`
         :param verify: whether a write was carried out
         """
         needed = call.otherwise is None
         if call.optional and (needed or call.action not in self._left_out):
             try:
-                return self._exchange(what, call, verify, with_optional=True)
+                return self._exchange(purpose, call, verify, with_optional=True)
             except ToolchainError as error:
                 if error.status != 400:
                     raise
@@ -136,13 +136,13 @@ class AnalysisClient:
                 self.refusals[call.action] = message
                 return []
             try:
-                records = self._exchange(what, call, verify, with_optional=False)
+                records = self._exchange(purpose, call, verify, with_optional=False)
             except ToolchainError as error:
                 raise _also(error, call, message) from None
             self.refusals[call.action] = message
             self._left_out.add(call.action)
             return records
-        return self._exchange(what, call, verify, with_optional=False)
+        return self._exchange(purpose, call, verify, with_optional=False)
 
     def require_service(self) -> None:
         """Raise `not_found` if no code analysis server responds. Call this before an empty response
@@ -153,7 +153,7 @@ class AnalysisClient:
                 "not_found", f"there is no code analysis server at {self._address}: check url"
             )
 
-    def stream(self, what: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
+    def stream(self, purpose: str, call: Call, take: Callable[[Iterator[Record]], Taken]) -> Taken:
         """Send a read and process its records as their lines arrive.
 
         :param take: receives the records; called again if the response was interrupted
@@ -165,21 +165,21 @@ class AnalysisClient:
             begun = False
             try:
                 with self._transport.stream(
-                    what, _PATH, method="POST", validate=self._validate, form=form
+                    purpose, _PATH, method="POST", validate=self._validate, form=form
                 ) as response:
                     begun = True
-                    return take(self._streamed(what, response))
+                    return take(self._streamed(purpose, response))
             except ToolchainError as error:
                 if not begun or left == 0 or error.kind not in _BROKEN:
                     raise
             self._transport.accounting.add(retries=1)
         raise AssertionError("the last attempt returns or raises")
 
-    def _streamed(self, what: str, response: Incoming) -> Iterator[Record]:
+    def _streamed(self, purpose: str, response: Incoming) -> Iterator[Record]:
         seen: list[bytes] = []
 
         def partial_response() -> Response:
-            request = Request(what, "POST", self._transport.url(_PATH), reads=True)
+            request = Request(purpose, "POST", self._transport.url(_PATH), reads=True)
             head = b"\n".join(seen)
             return Response(response.status_code, response.headers, head, request, response.url)
 
@@ -199,11 +199,11 @@ class AnalysisClient:
         self._records(response)
 
     def _exchange(
-        self, what: str, call: Call, verify: Verify | None, *, with_optional: bool
+        self, purpose: str, call: Call, verify: Verify | None, *, with_optional: bool
     ) -> list[Record]:
         found: list[Record] = []
         self._transport.send(
-            what,
+            purpose,
             "POST",
             _PATH,
             reads=call.action in READING,

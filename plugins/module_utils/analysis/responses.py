@@ -104,11 +104,11 @@ def _object(value: Any) -> Record:
     return value
 
 
-def one(what: str, found: list[Record]) -> Record:
+def one(purpose: str, found: list[Record]) -> Record:
     """Return the only record of a response. Raises `protocol` for none and for several."""
     if len(found) != 1:
         raise ToolchainError(
-            "protocol", f"{what}: the server returned {len(found)} records instead of one"
+            "protocol", f"{purpose}: the server returned {len(found)} records instead of one"
         )
     return found[0]
 

@@ -26,10 +26,10 @@ class ServerObjects:
     def __init__(self, server: Transport) -> None:
         self._server = server
 
-    def read(self, what: str, path: str, tree: str | None = None) -> Response | None:
+    def read(self, purpose: str, path: str, tree: str | None = None) -> Response | None:
         """Send a read; `None` for a 404 of a CI server. A 404 of another server proves nothing."""
         query = {} if tree is None else {"tree": tree}
-        response = self._server.read(what, path, query=query, expect=(200, 404))
+        response = self._server.read(purpose, path, query=query, expect=(200, 404))
         if response.status != 404:
             return response
         # server fact [ci-3]: a response without these headers comes from a proxy
@@ -40,14 +40,14 @@ class ServerObjects:
             )
         return None
 
-    def shown(self, what: str, path: str, tree: str) -> Mapping[str, Any] | None:
+    def shown(self, purpose: str, path: str, tree: str) -> Mapping[str, Any] | None:
         """Return an object as JSON; `None` if it does not exist."""
-        response = self.read(what, f"{path}/api/json", tree)
+        response = self.read(purpose, f"{path}/api/json", tree)
         return None if response is None else object_of(response)
 
-    def document(self, what: str, path: str) -> XmlElement | None:
+    def document(self, purpose: str, path: str) -> XmlElement | None:
         """Return the XML of an object; `None` if it does not exist."""
-        response = self.read(what, f"{path}/config.xml")
+        response = self.read(purpose, f"{path}/config.xml")
         if response is None:
             return None
         refuse_page(response)
@@ -57,15 +57,15 @@ class ServerObjects:
             message = f"cannot parse the server's configuration: {error}"
             raise response.error("protocol", message) from None
 
-    def send(self, what: str, path: str, root: XmlElement, verify: Verify, **parts: Any) -> None:
+    def send(self, purpose: str, path: str, root: XmlElement, verify: Verify, **parts: Any) -> None:
         text = f"<?xml version='1.1' encoding='UTF-8'?>\n{xml_reader.written_in_lines(root)}"
-        self.write(what, path, verify, headers=_XML, body=text.encode(), **parts)
+        self.write(purpose, path, verify, headers=_XML, body=text.encode(), **parts)
 
     def write(
-        self, what: str, path: str, verify: Verify, method: str = "POST", **parts: Any
+        self, purpose: str, path: str, verify: Verify, method: str = "POST", **parts: Any
     ) -> None:
         self._server.write(
-            what,
+            purpose,
             method,
             path,
             expect=_FORM_DONE if "form" in parts else _DONE,

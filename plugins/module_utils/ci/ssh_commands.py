@@ -76,14 +76,14 @@ class SshEndpoint:
 class SshResult:
     """Output of a command, and the server that ran it."""
 
-    what: str
+    purpose: str
     output: str
     endpoint: SshEndpoint
 
     def error(self, kind: Kind, message: str, detail: str | None = None) -> ToolchainError:
         """Return an error of this kind for the output."""
         return ToolchainError(
-            kind, f"{self.what}: {message}", url=self.endpoint.url, detail=detail or None
+            kind, f"{self.purpose}: {message}", url=self.endpoint.url, detail=detail or None
         )
 
 
@@ -102,17 +102,17 @@ class SshCommands:
             if file is not None and not os.access(file, os.R_OK):
                 raise invalid(f"{name}: {file} cannot be read")
 
-    def run(self, what: str, command: str, *, reads: bool, stdin: str = "") -> SshResult:
+    def run(self, purpose: str, command: str, *, reads: bool, stdin: str = "") -> SshResult:
         """Run a command with `stdin` on its standard input. Raises unless it succeeds."""
         if self._task.read_only and not reads:
             raise invalid(
-                f"{what}: stopped, because a command that writes must not be sent in check mode"
+                f"{purpose}: stopped, because a command that writes must not be sent in check mode"
             )
         endpoint = self._found()
         code, output, stderr = self._exchange(
-            what, [*self._client(endpoint), command], reads, stdin
+            purpose, [*self._client(endpoint), command], reads, stdin
         )
-        done = SshResult(what, output, endpoint)
+        done = SshResult(purpose, output, endpoint)
         if code == _NO_CONNECTION:
             raise self._refusal(done, stderr, reads)
         if not reads and code not in _NOT_BEGUN:
@@ -135,8 +135,8 @@ class SshCommands:
 
     def _advertised(self) -> int:
         """Return the port from the server's login page, which needs no login."""
-        what = "reading the SSH port"
-        response = server_of(self._task).read(what, "login")
+        purpose = "reading the SSH port"
+        response = server_of(self._task).read(purpose, "login")
         port = response.headers.get("X-SSH-Endpoint", "").rpartition(":")[2].strip()
         if not port.isdecimal():
             raise response.error(
@@ -167,7 +167,7 @@ class SshCommands:
         return [*call, "--", endpoint.host]
 
     def _exchange(
-        self, what: str, call: list[str], reads: bool, stdin: str
+        self, purpose: str, call: list[str], reads: bool, stdin: str
     ) -> tuple[int, str, str]:
         """Run the client; return exit code, output and standard error."""
         try:
@@ -189,7 +189,7 @@ class SshCommands:
             url = self._found().url
             raise ToolchainError(
                 "timeout",
-                f"{what}: not finished within {self._timeout:g} s{lost} ({url})",
+                f"{purpose}: not finished within {self._timeout:g} s{lost} ({url})",
                 url=url,
                 outcome_unknown=not reads,
             ) from None

@@ -25,7 +25,7 @@ _LEFT_QUEUE = (404, 422)
 
 def send(
     server: Transport,
-    what: str,
+    purpose: str,
     build: str,
     method: str,
     *,
@@ -53,7 +53,7 @@ def send(
                 raise server.failure(response)
 
     response = server.write(
-        what,
+        purpose,
         "POST",
         f"{build}/{method}",
         form={},
@@ -75,7 +75,7 @@ def _leads_to(response: Response, method: str) -> bool:
 
 def cancel(
     server: Transport,
-    what: str,
+    purpose: str,
     item: int,
     *,
     patience: float | None = None,
@@ -87,7 +87,7 @@ def cancel(
     :param verify: whether it has left the queue
     """
     response = server.write(
-        what,
+        purpose,
         "POST",
         "queue/cancelItem",
         query={"id": item},

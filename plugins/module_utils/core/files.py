@@ -84,28 +84,28 @@ def open_regular(path: str, flags: int) -> int:
     raise OSError(errno.EINVAL, "it is a device, a pipe or a socket")
 
 
-def read_text(path: str, what: str) -> str:
+def read_text(path: str, label: str) -> str:
     """Return the content of a UTF-8 file that the user names.
 
-    :param what: name of the file in the error `invalid`, such as "the script"
+    :param label: name of the file in the error `invalid`, such as "the script"
     """
     try:
         # like a file in text mode: `\r\n` and `\r` become `\n`
-        return re.sub("\r\n?", "\n", read_bytes(path, what).decode("utf-8"))
+        return re.sub("\r\n?", "\n", read_bytes(path, label).decode("utf-8"))
     except UnicodeDecodeError:
-        raise invalid(f"{what} {os.path.abspath(path)} is not UTF-8 text") from None
+        raise invalid(f"{label} {os.path.abspath(path)} is not UTF-8 text") from None
 
 
-def read_bytes(path: str, what: str) -> bytes:
+def read_bytes(path: str, label: str) -> bytes:
     """Return the content of a file that the user names; see :func:`read_text`."""
     try:
         with open(path, "rb", opener=open_regular) as file:
             return file.read()
     except OSError as error:
         absolute = os.path.abspath(path)
-        raise invalid(f"cannot read {what} {absolute}: {error.strerror}") from None
+        raise invalid(f"cannot read {label} {absolute}: {error.strerror}") from None
     except ValueError as error:
-        raise invalid(f"cannot read {what} {path!r}: {error}") from None
+        raise invalid(f"cannot read {label} {path!r}: {error}") from None
 
 
 def make_folders(path: str) -> list[str]:

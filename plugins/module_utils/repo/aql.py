@@ -44,11 +44,11 @@ class QueryResult:
     moment: datetime | None
 
 
-def ask(client: RepoClient, what: str, text: str) -> QueryResult:
+def ask(client: RepoClient, purpose: str, text: str) -> QueryResult:
     """Send a query. Raises `rejected` with the server's error message if the query is malformed."""
     parts = {"body": text.encode(), "headers": {"Content-Type": "text/plain"}}
     try:
-        response = json_rows.read(client, what, _PATH, "results", method="POST", **parts)
+        response = json_rows.read(client, purpose, _PATH, "results", method="POST", **parts)
     except ToolchainError as error:
         if error.status == 405:
             # below another address this is the path of an item, which accepts no POST
@@ -66,13 +66,13 @@ def ask(client: RepoClient, what: str, text: str) -> QueryResult:
 
 
 def ask_if_supported(
-    client: RepoClient, what: str, criteria: Mapping[str, Any], fields: Sequence[str]
+    client: RepoClient, purpose: str, criteria: Mapping[str, Any], fields: Sequence[str]
 ) -> list[dict[str, Any]] | None:
     """Return all items that match; `None` if the server rejects the query or truncates
     its result.
     """
     try:
-        found = ask(client, what, items(criteria, fields))
+        found = ask(client, purpose, items(criteria, fields))
     except ToolchainError as error:
         if error.status in _REFUSALS:
             return None

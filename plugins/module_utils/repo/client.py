@@ -126,11 +126,11 @@ class RepoClient:
                 return True
             raise error.with_hint("the option dialect saves this request") from None
 
-    def write(self, what: str, method: str, path: str, **parts: Any) -> Response:
+    def write(self, purpose: str, method: str, path: str, **parts: Any) -> Response:
         """Send a write; see :meth:`Transport.send`. A response with an HTML page or with errors is
         a failure whatever its status.
         """
-        return self.transport.write(what, method, path, validate=refuse_reported, **parts)
+        return self.transport.write(purpose, method, path, validate=refuse_reported, **parts)
 
 
 def refuse_page(response: Response) -> None:

@@ -144,7 +144,7 @@ def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
         raise InvalidJson(f"it has no list '{member}'")
 
 
-def read(client: RepoClient, what: str, path: str, member: str, **parts: Any) -> StreamedObject:
+def read(client: RepoClient, purpose: str, path: str, member: str, **parts: Any) -> StreamedObject:
     """Send a read and parse its response row by row; see :meth:`Transport.stream`.
 
     An interrupted response is requested once more, if the task retries reads.
@@ -152,27 +152,27 @@ def read(client: RepoClient, what: str, path: str, member: str, **parts: Any) ->
     again = client.transport.connection.settings["retries"] > 0
     found = StreamedObject()
     try:
-        return _read(client, what, path, member, found, **parts)
+        return _read(client, purpose, path, member, found, **parts)
     except ToolchainError as error:
         broken = error.kind in _BROKEN or (error.kind == "protocol" and found.rows)
         # without headers there was no response, and the transport has retried already
         if not (again and broken and found.headers):
             raise
     client.transport.accounting.add(retries=1)
-    return _read(client, what, path, member, StreamedObject(), **parts)
+    return _read(client, purpose, path, member, StreamedObject(), **parts)
 
 
 def _read(
-    client: RepoClient, what: str, path: str, member: str, found: StreamedObject, **parts: Any
+    client: RepoClient, purpose: str, path: str, member: str, found: StreamedObject, **parts: Any
 ) -> StreamedObject:
     head: list[bytes] = []
-    with client.transport.stream(what, path, **parts) as incoming:
+    with client.transport.stream(purpose, path, **parts) as incoming:
         found.headers = incoming.headers
         try:
             parse(_noted(incoming, head), member, found)
         except (InvalidJson, TooDeep) as error:
             method = parts.get("method", "GET")
-            request = Request(what, method, client.transport.url(path), reads=True)
+            request = Request(purpose, method, client.transport.url(path), reads=True)
             response = Response(
                 incoming.status_code, incoming.headers, b"".join(head), request, incoming.url
             )

@@ -158,8 +158,8 @@ def read_below(
     criteria: dict[str, Any] = {"repo": repo, "type": kind}
     if folder:
         criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
-    what = f"reading the properties below '{repo}/{folder}'"
-    rows = aql.ask_if_supported(client, what, criteria, _PROPERTY)
+    purpose = f"reading the properties below '{repo}/{folder}'"
+    rows = aql.ask_if_supported(client, purpose, criteria, _PROPERTY)
     return None if rows is None else _by_path(rows)
 
 
@@ -212,11 +212,11 @@ def write(
 
     Written interface [W4.1].
     """
-    what = f"setting properties of '{repo}/{path}'"
+    purpose = f"setting properties of '{repo}/{path}'"
     address = f"{client.dialect.properties}/{item_path(repo, path)}"
     for text, part in encode(properties).items():
         client.write(
-            what,
+            purpose,
             "PUT",
             address,
             query={"properties": text, **_reach(client, recursive)},
@@ -226,7 +226,7 @@ def write(
     after = read(client, repo, path)
     theirs = {name: after[name] for name in contested if after and after.get(name)}
     if are_set(after, {**properties, **theirs}) is False:
-        raise _dropped(what, properties, after or {})
+        raise _dropped(purpose, properties, after or {})
 
 
 def _verify(client: RepoClient, repo: str, path: str, wanted: Properties) -> bool | None:
@@ -248,7 +248,7 @@ def remove(
 
     Interface contract [C1.5]: only some servers support this.
     """
-    what = f"removing properties of '{repo}/{path}'"
+    purpose = f"removing properties of '{repo}/{path}'"
     query = {"properties": ",".join(names), **_reach(client, recursive)}
 
     def still_there() -> list[str] | None:
@@ -260,18 +260,18 @@ def remove(
         return None if left is None else not left
 
     address = f"api/storage/{item_path(repo, path)}"
-    client.write(what, "DELETE", address, query=query, verify=are_gone, repeatable=True)
+    client.write(purpose, "DELETE", address, query=query, verify=are_gone, repeatable=True)
     left = still_there()
     if left:
         message = f"the server reported success but still has {', '.join(left)}"
-        raise ToolchainError("rejected", f"{what}: {message}")
+        raise ToolchainError("rejected", f"{purpose}: {message}")
 
 
-def _dropped(what: str, wanted: Properties, found: Mapping[str, list[str]]) -> ToolchainError:
+def _dropped(purpose: str, wanted: Properties, found: Mapping[str, list[str]]) -> ToolchainError:
     lost = [name for name in wanted if set(found.get(name, [])) != set(wanted[name])]
     message = ", ".join(f"{name}={json.dumps(found.get(name, []))}" for name in lost)
     return ToolchainError(
         "rejected",
-        f"{what}: the server reported success but did not save {', '.join(lost)}",
+        f"{purpose}: the server reported success but did not save {', '.join(lost)}",
         detail=f"the server has {message}",
     )

@@ -175,15 +175,15 @@ def refuse_properties(client: RepoClient) -> None:
         )
 
 
-def lacking(client: RepoClient, what: str) -> ToolchainError:
+def lacking(client: RepoClient, failure: str) -> ToolchainError:
     """Return the error for an operation that the written interface lacks. Raises `not_found` if no
     repository manager responds.
     """
     listed(client)
     return ToolchainError(
         "rejected",
-        f"{what}: this server supports only the generic interface, which cannot do this (check the"
-        " option dialect)",
+        f"{failure}: this server supports only the generic interface, which cannot do this (check"
+        " the option dialect)",
     )
 
 

@@ -92,7 +92,7 @@ class TrackerClient:
         return len(self._transport.url(path, query))
 
     def read(
-        self, what: str, path: str, *, expect: Collection[int] = (200,), **parts: Any
+        self, purpose: str, path: str, *, expect: Collection[int] = (200,), **parts: Any
     ) -> Response:
         """Send a read with any method; see `Transport.send`.
 
@@ -103,14 +103,14 @@ class TrackerClient:
         if parts.get("method", "GET") != "GET":
             headers.update(_UNFORGED)
         response = self._transport.read(
-            what, path, expect=expect, headers=headers, validate=self._require_login, **parts
+            purpose, path, expect=expect, headers=headers, validate=self._require_login, **parts
         )
         self._accepted |= response.status < 400
         return response
 
     def write(
         self,
-        what: str,
+        purpose: str,
         method: str,
         path: str,
         *,
@@ -121,7 +121,7 @@ class TrackerClient:
     ) -> Response:
         """Send a write once; see `Transport.write`."""
         return self._transport.write(
-            what,
+            purpose,
             method,
             path,
             verify=verify,
@@ -131,7 +131,7 @@ class TrackerClient:
             **parts,
         )
 
-    def download(self, what: str, address: str, take: Callable[[Incoming], Taken]) -> Taken:
+    def download(self, purpose: str, address: str, take: Callable[[Incoming], Taken]) -> Taken:
         """Download an absolute address and return the result of `take` (see `core.download`).
 
         Server fact [tracker-7]: old servers accept no token for attachments and redirect to their
@@ -139,7 +139,7 @@ class TrackerClient:
         """
         connection = self._transport.connection
         try:
-            return download(self._transport, what, address, take, validate=self._require_login)
+            return download(self._transport, purpose, address, take, validate=self._require_login)
         except ToolchainError as error:
             if error.kind == "auth" and origin(address) != origin(connection.url):
                 error.with_hint(
@@ -153,12 +153,12 @@ class TrackerClient:
                 )
             raise
 
-    def aside(self, what: str, path: str, **parts: Any) -> Any:
+    def aside(self, purpose: str, path: str, **parts: Any) -> Any:
         """Return the JSON of an optional read; None if the account lacks the permission, or the
         server does not support it. The task continues without it [tracker-40].
         """
         try:
-            return json_or_none(self.read(what, path, **parts).body)
+            return json_or_none(self.read(purpose, path, **parts).body)
         except ToolchainError as error:
             if error.status not in _REFUSED:
                 raise

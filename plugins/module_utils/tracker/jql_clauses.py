@@ -185,9 +185,9 @@ def _comparison(name: str, operator: str, value: Any) -> str:
     return f"{field} {operator} {_value(value, Place(name))}"
 
 
-def _allow(name: str, operator: str, what: str) -> None:
+def _allow(name: str, operator: str, operand: str) -> None:
     if operator not in _EQUALITIES:
-        raise invalid(f"the field '{name}' cannot be compared with {what} using '{operator}'")
+        raise invalid(f"the field '{name}' cannot be compared with {operand} using '{operator}'")
 
 
 def _says_empty(operator: str, value: Any) -> bool:

@@ -120,8 +120,8 @@ class OffsetPage:
         return total if known else None
 
 
-def _broken(what: str, message: str) -> ToolchainError:
-    return ToolchainError("protocol", f"{what}: {message}")
+def _broken(purpose: str, message: str) -> ToolchainError:
+    return ToolchainError("protocol", f"{purpose}: {message}")
 
 
 class OffsetPages:
@@ -137,10 +137,10 @@ class OffsetPages:
         ask: Callable[[int, int], Mapping[str, Any]],
         asked: SearchRange,
         parallel: int,
-        what: str,
+        purpose: str,
         take: Callable[[Issue], None] | None = None,
     ) -> None:
-        self._ask, self._asked, self._parallel, self._what = ask, asked, parallel, what
+        self._ask, self._asked, self._parallel, self._purpose = ask, asked, parallel, purpose
         self._found = CollectedIssues(last=asked.count, take=take)
         #: The latest number of matches.
         self._total = 0
@@ -173,7 +173,7 @@ class OffsetPages:
         page = OffsetPage(start, self._ask(start, size))
         if not page.issues and size > 0 and (page.total or 0) > start:
             raise _broken(
-                self._what,
+                self._purpose,
                 f"the server reports {page.total} matches, but sends none after the first {start}",
             )
         return page
@@ -197,7 +197,7 @@ class OffsetPages:
             repeated |= page.issues[:1] == first.issues[:1]
             last = page
         if repeated and self._found.seen == seen:
-            raise _broken(self._what, "the server sends the same issues for every page")
+            raise _broken(self._purpose, "the server sends the same issues for every page")
 
     def _in_order(self, start: int, step: int) -> Iterator[OffsetPage]:
         end = self._end()
@@ -212,7 +212,7 @@ class OffsetPages:
             if not pages[-1].issues:
                 return
             end = pages[-1].end
-        raise _broken(self._what, "the number of matches grows faster than it is read")
+        raise _broken(self._purpose, "the number of matches grows faster than it is read")
 
     def _chunk(self, chunk: tuple[int, int]) -> list[OffsetPage]:
         """Return the page, or several pages if the server returns fewer issues than requested."""
@@ -253,13 +253,13 @@ class OffsetPages:
             if self._take(page):
                 continue
             if len(page.issues) == size:
-                raise _broken(self._what, "the server sends the same issues for every page")
+                raise _broken(self._purpose, "the server sends the same issues for every page")
             self._found.warnings.append(
                 "the server sends the same issues for every page, and no total: the result may be"
                 " incomplete"
             )
             return False
-        raise _broken(self._what, f"the server still has issues after {_MAX_PAGES} pages")
+        raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
 
 
 class TokenPages:
@@ -274,10 +274,10 @@ class TokenPages:
         self,
         ask: Callable[[str | None, int], Mapping[str, Any]],
         asked: SearchRange,
-        what: str,
+        purpose: str,
         take: Callable[[Issue], None] | None = None,
     ) -> None:
-        self._ask, self._asked, self._what = ask, asked, what
+        self._ask, self._asked, self._purpose = ask, asked, purpose
         self._found = CollectedIssues(asked.start, asked.end, take)
 
     def read(self) -> FoundIssues:
@@ -306,13 +306,13 @@ class TokenPages:
             if not response["issues"] and response.get("isLast") is True:
                 return True
             if token in seen:
-                raise _broken(self._what, "the server sent the same page token twice")
+                raise _broken(self._purpose, "the server sent the same page token twice")
             if empty == _MAX_EMPTY:
-                raise _broken(self._what, "the server continues with pages without new issues")
+                raise _broken(self._purpose, "the server continues with pages without new issues")
             if asked.end is not None and found.seen >= asked.end:
                 return False
             seen.add(token)
-        raise _broken(self._what, f"the server still has issues after {_MAX_PAGES} pages")
+        raise _broken(self._purpose, f"the server still has issues after {_MAX_PAGES} pages")
 
     def _is_end(self, response: Mapping[str, Any]) -> bool:
         """Return whether a page without a token is the last; warn if the server denies it."""

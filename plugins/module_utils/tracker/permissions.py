@@ -22,9 +22,9 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
     """
     wider = [_OF_THE_SERVER[name] for name in permissions if name in _OF_THE_SERVER]
     query = {**where, "permissions": ",".join([*permissions, *wider])}
-    what = "reading the permissions of the account"
+    purpose = "reading the permissions of the account"
     try:
-        response = client.read(what, "rest/api/2/mypermissions", query=query)
+        response = client.read(purpose, "rest/api/2/mypermissions", query=query)
     except ToolchainError:
         return []
     reported = json_or_none(response.body)
@@ -38,11 +38,11 @@ def lacking(client: TrackerClient, permissions: Sequence[str], **where: str) -> 
     ]
 
 
-def require(client: TrackerClient, what: str, permissions: Sequence[str], **where: str) -> None:
+def require(client: TrackerClient, purpose: str, permissions: Sequence[str], **where: str) -> None:
     """Raise `permission` for a write that the account must not do, before it is sent."""
     missing = lacking(client, list(dict.fromkeys(permissions)), **where) if permissions else []
     if missing:
-        raise ToolchainError("permission", f"{what}: {describe_missing(missing)}")
+        raise ToolchainError("permission", f"{purpose}: {describe_missing(missing)}")
 
 
 def describe_missing(missing: Sequence[str]) -> str:

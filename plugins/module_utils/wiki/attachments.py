@@ -167,10 +167,10 @@ class PageAttachments:
         mark = f"(sha256 {file.sha256}, version {version})"
         fields = [("comment", f"{file.comment} {mark}".lstrip()), ("minorEdit", "true")]
         form = MultipartForm(fields, [FilePart("file", file.name, file.src, file.size)])
-        what = f"uploading the attachment '{file.name}' to the page '{page.title}' ({page.id})"
+        purpose = f"uploading the attachment '{file.name}' to the page '{page.title}' ({page.id})"
         try:
             response = self._client.send(
-                what,
+                purpose,
                 "POST",
                 place_of(page.id, "child", "attachment", *below),
                 (200, 201),
@@ -214,8 +214,8 @@ def entries_of(client: WikiClient, page: Page) -> list[Any]:
 
 
 def _listed(client: WikiClient, page: Page) -> list[Any]:
-    what = f"listing the attachments of the page '{page.title}' ({page.id})"
-    return client.attachments(what, page.id)
+    purpose = f"listing the attachments of the page '{page.title}' ({page.id})"
+    return client.attachments(purpose, page.id)
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:

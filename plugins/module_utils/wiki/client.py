@@ -76,25 +76,25 @@ class WikiClient:
                 raise
         return read(self._pages)
 
-    def get(self, what: str, page_id: str, space: str | None) -> Page | None:
+    def get(self, purpose: str, page_id: str, space: str | None) -> Page | None:
         """Return a page by id; None if it is missing or not visible.
 
         `space` here and below: the space key for servers that do not show it.
         """
-        return self._read(lambda pages: pages.get(what, page_id, space))
+        return self._read(lambda pages: pages.get(purpose, page_id, space))
 
-    def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
+    def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
         """Return a page like `get()`. Raise `not_found` if there is no wiki at this address."""
-        return self._read(lambda pages: pages.find_by_id(what, page_id, space))
+        return self._read(lambda pages: pages.find_by_id(purpose, page_id, space))
 
-    def require(self, what: str, page_id: str, space: str | None) -> Page:
+    def require(self, purpose: str, page_id: str, space: str | None) -> Page:
         """Return a page by id, also a predicted page. Raise `not_found` if it is missing or not
         visible.
         """
         predicted = predicted_pages.by_id(self.predictions, page_id)
-        return predicted or self._read(lambda pages: pages.require(what, page_id, space))
+        return predicted or self._read(lambda pages: pages.require(purpose, page_id, space))
 
-    def find(self, what: str, space: str, title: str) -> Page | None:
+    def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page with a title; the server trims titles and ignores case. In the cloud it
         may be in the archive.
 
@@ -102,13 +102,13 @@ class WikiClient:
         Raises `not_found` if the server has no lookup by title.
         """
         for spelling in dict.fromkeys((composed(title), decomposed(title))):
-            found = self._find(what, space, spelling)
+            found = self._find(purpose, space, spelling)
             if found is not None:
                 return found
         return None
 
-    def _find(self, what: str, space: str, title: str) -> Page | None:
-        return self._read(lambda pages: pages.find(what, space, title))
+    def _find(self, purpose: str, space: str, title: str) -> Page | None:
+        return self._read(lambda pages: pages.find(purpose, space, title))
 
     def require_space(self, key: str) -> None:
         """Raise `not_found` if a space is missing or not visible.
@@ -126,8 +126,8 @@ class WikiClient:
         """
         found = predicted_pages.by_id(self.predictions, page_id)
         if found is None:
-            what = f"reading the parent page {page_id}"
-            found = self._read(lambda pages: pages.parent(what, page_id))
+            purpose = f"reading the parent page {page_id}"
+            found = self._read(lambda pages: pages.parent(purpose, page_id))
         if found is None or found.status != "current":
             message = f"the parent page {page_id} does not exist, or the account cannot see it"
             raise errors.ToolchainError("not_found", f"parent_id: {message}")
@@ -163,29 +163,29 @@ class WikiClient:
         """Return the number of pages of a space, at most 200."""
         return self._read(lambda pages: pages.count_pages(key))
 
-    def children(self, what: str, page_id: str, space: str | None) -> list[Page]:
+    def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies; only where `descendants()` returns
         None.
         """
-        return self._version1.children(what, page_id, space)
+        return self._version1.children(purpose, page_id, space)
 
-    def descendants(self, what: str, page_id: str) -> list[tuple[str, str]] | None:
+    def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]] | None:
         """Return the ids of all pages below a page, each with its parent; parents first. None: the
         server lists them level by level.
         """
-        return self._version2.descendants(what, page_id) if self._exchange.version == 2 else None
+        return self._version2.descendants(purpose, page_id) if self._exchange.version == 2 else None
 
     def create(
-        self, what: str, content: Mapping[str, Any], space: str, verify: Verify
+        self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
     ) -> Page | None:
         """Create a page; return it if the response contains it."""
-        return self._pages.create(what, content, space, verify)
+        return self._pages.create(purpose, content, space, verify)
 
     def replace(
-        self, what: str, page: Page, content: Mapping[str, Any], verify: Verify
+        self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Page | None:
         """Save a page; return it if the response contains it."""
-        return self._pages.replace(what, page, content, verify)
+        return self._pages.replace(purpose, page, content, verify)
 
     @property
     def version(self) -> int:
@@ -197,43 +197,43 @@ class WikiClient:
         """Return whether a new page has its properties at once [wiki-30]."""
         return self.version == 1
 
-    def trash(self, what: str, page_id: str, verify: Verify) -> None:
-        self._pages.trash(what, page_id, verify)
+    def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
+        self._pages.trash(purpose, page_id, verify)
 
     # -- labels, properties, attachments -------------------------------------------------------
 
-    def labels(self, what: str, page_id: str) -> list[Any]:
-        return self._read(lambda pages: pages.labels(what, page_id))
+    def labels(self, purpose: str, page_id: str) -> list[Any]:
+        return self._read(lambda pages: pages.labels(purpose, page_id))
 
-    def attachments(self, what: str, page_id: str) -> list[Any]:
-        return self._read(lambda pages: pages.attachments(what, page_id))
+    def attachments(self, purpose: str, page_id: str) -> list[Any]:
+        return self._read(lambda pages: pages.attachments(purpose, page_id))
 
-    def read_property(self, what: str, page_id: str, key: str) -> Any:
+    def read_property(self, purpose: str, page_id: str, key: str) -> Any:
         """Return a content property of a page; None if it does not exist."""
-        return self._read(lambda pages: pages.read_property(what, page_id, key))
+        return self._read(lambda pages: pages.read_property(purpose, page_id, key))
 
     def write_property(
-        self, what: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
+        self, purpose: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
     ) -> None:
         """Create a content property, or save the next version of the `known` property."""
-        self._pages.write_property(what, page_id, value, known, verify)
+        self._pages.write_property(purpose, page_id, value, known, verify)
 
     def ask(
-        self, what: str, place: str, query: Mapping[str, Any], expect: tuple[int, ...]
+        self, purpose: str, place: str, query: Mapping[str, Any], expect: tuple[int, ...]
     ) -> Response:
         """Send a read."""
-        return self._exchange.ask(what, place, query, expect)
+        return self._exchange.ask(purpose, place, query, expect)
 
     def send(
-        self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
+        self, purpose: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
         """Send a write; see `WikiExchange.send()`."""
-        return self._exchange.send(what, method, place, expect, **parts)
+        return self._exchange.send(purpose, method, place, expect, **parts)
 
-    def download(self, what: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
+    def download(self, purpose: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
         """Download a content; return the result of `take`."""
-        return self._exchange.download(what, place, take)
+        return self._exchange.download(purpose, place, take)
 
-    def download_into(self, what: str, place: str, file: IO[bytes], size: int) -> None:
+    def download_into(self, purpose: str, place: str, file: IO[bytes], size: int) -> None:
         """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
-        self._exchange.download_into(what, place, file, size)
+        self._exchange.download_into(purpose, place, file, size)

@@ -120,9 +120,9 @@ class WikiExchange:
 
     def _has_version_2(self) -> bool:
         """Return whether the server has version 2, regardless of the permissions of the account."""
-        what = "checking for version 2 of the wiki's interface"
+        purpose = "checking for version 2 of the wiki's interface"
         try:
-            response = self.ask(what, _SPACES, {"limit": 1}, (200, 400, 403, 404, 405))
+            response = self.ask(purpose, _SPACES, {"limit": 1}, (200, 400, 403, 404, 405))
         except errors.ToolchainError as error:
             if error.kind != "permission" and error.status != 410:
                 raise
@@ -142,11 +142,11 @@ class WikiExchange:
     # -- requests ------------------------------------------------------------------------------
 
     def ask(
-        self, what: str, place: str, query: Mapping[str, Any], expect: Collection[int]
+        self, purpose: str, place: str, query: Mapping[str, Any], expect: Collection[int]
     ) -> Response:
         """Send a read."""
         return self.transport.read(
-            what,
+            purpose,
             place,
             query=query,
             headers={"Accept": "application/json"},
@@ -155,13 +155,13 @@ class WikiExchange:
         )
 
     def send(
-        self, what: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
+        self, purpose: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
         """Send a write with the XSRF header; `parts` are those of `Transport.write()`."""
         defaults = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
         headers = {**defaults, **parts.pop("headers", {})}
         return self.transport.write(
-            what,
+            purpose,
             method,
             place,
             headers=headers,
@@ -170,17 +170,17 @@ class WikiExchange:
             **parts,
         )
 
-    def download(self, what: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
+    def download(self, purpose: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
         """Download a content; return the result of `take`."""
         validate = self._require_login
-        return download(self.transport, what, self._rebased(place), take, validate=validate)
+        return download(self.transport, purpose, self._rebased(place), take, validate=validate)
 
-    def download_into(self, what: str, place: str, file: IO[bytes], size: int) -> None:
+    def download_into(self, purpose: str, place: str, file: IO[bytes], size: int) -> None:
         """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
         content = RemoteContent(size=size)
         validate = self._require_login
         place = self._rebased(place)
-        download_into(self.transport, what, place, file, content=content, validate=validate)
+        download_into(self.transport, purpose, place, file, content=content, validate=validate)
 
     def _rebased(self, place: str) -> str:
         """Return a path below our base address: a response of the cloud may name the site although

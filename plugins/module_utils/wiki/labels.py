@@ -43,19 +43,21 @@ class PageLabels:
         missing = [name for name in self._wanted if name not in self._current]
         surplus = [name for name in self._current if name not in self._wanted]
         if missing:
-            what = f"adding the labels {', '.join(missing)} to the page '{page.title}' ({page.id})"
+            purpose = (
+                f"adding the labels {', '.join(missing)} to the page '{page.title}' ({page.id})"
+            )
             added = [{"prefix": "global", "name": name} for name in missing]
-            self._write(page, what, "POST", missing, True, json=added)
+            self._write(page, purpose, "POST", missing, True, json=added)
         for name in surplus:
-            what = f"removing the label {name} from the page '{page.title}' ({page.id})"
-            self._write(page, what, "DELETE", [name], False, query={"name": name})
+            purpose = f"removing the label {name} from the page '{page.title}' ({page.id})"
+            self._write(page, purpose, "DELETE", [name], False, query={"name": name})
 
     def _read(self, page: Page) -> tuple[str, ...]:
-        what = f"reading the labels of the page '{page.title}' ({page.id})"
-        return label_names(self._client.labels(what, page.id))
+        purpose = f"reading the labels of the page '{page.title}' ({page.id})"
+        return label_names(self._client.labels(purpose, page.id))
 
     def _write(
-        self, page: Page, what: str, method: str, names: list[str], there: bool, **parts: Any
+        self, page: Page, purpose: str, method: str, names: list[str], there: bool, **parts: Any
     ) -> None:
         """Send a write; after a lost response, read the labels."""
 
@@ -64,4 +66,6 @@ class PageLabels:
             return all((name in now) is there for name in names)
 
         place = place_of(page.id, "label")
-        self._client.send(what, method, place, (200, 204), verify=is_done, repeatable=True, **parts)
+        self._client.send(
+            purpose, method, place, (200, 204), verify=is_done, repeatable=True, **parts
+        )

@@ -10,7 +10,7 @@ from ..core.errors import ToolchainError
 from .page import Page, member
 
 
-def require(what: str, page: Page, operation: Literal["update", "delete"]) -> None:
+def require(purpose: str, page: Page, operation: Literal["update", "delete"]) -> None:
     """Raise `permission` if the server's list of operations lacks the required operation.
 
     A list without `read` is incomplete, since the page was just read, and is ignored.
@@ -22,7 +22,7 @@ def require(what: str, page: Page, operation: Literal["update", "delete"]) -> No
     ]
     if "read" in known and operation not in known:
         reason = f"the account is not allowed to {operation} the page '{page.title}' ({page.id})"
-        raise ToolchainError("permission", f"{what}: {reason}")
+        raise ToolchainError("permission", f"{purpose}: {reason}")
 
 
 def of_the_page(fields: Iterable[str]) -> bool:

@@ -40,34 +40,34 @@ class PagesOfVersion1:
     def __init__(self, exchange: WikiExchange, expand: str) -> None:
         self._exchange, self._expand = exchange, expand
 
-    def get(self, what: str, page_id: str, space: str | None) -> Page | None:
-        response = self._read(what, place_of(page_id), {}, (200, 404))
+    def get(self, purpose: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(purpose, place_of(page_id), {}, (200, 404))
         if response.status == 404:
             return None
         return self._exchange.page(response, response.json(), space)
 
-    def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
-        response = self._read(what, place_of(page_id), {}, (200, 404))
+    def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(purpose, place_of(page_id), {}, (200, 404))
         if response.status == 200:
             return self._exchange.page(response, response.json(), space)
-        self._require_wiki(what, response)
+        self._require_wiki(purpose, response)
         return None
 
-    def _require_wiki(self, what: str, response: Response) -> None:
+    def _require_wiki(self, purpose: str, response: Response) -> None:
         """Raise `not_found` if a 404 is not that of a wiki."""
         if _is_no_route(response):
-            listed = self._exchange.ask(what, CONTENT, {"limit": 1}, (200, 400, 404, 405))
+            listed = self._exchange.ask(purpose, CONTENT, {"limit": 1}, (200, 400, 404, 405))
             if not isinstance(member(json_or_none(listed.body), "results"), list):
                 raise response.error("not_found", "there is no wiki at this address: check url")
 
-    def require(self, what: str, page_id: str, space: str | None) -> Page:
-        response = self._read(what, place_of(page_id), {}, (200,))
+    def require(self, purpose: str, page_id: str, space: str | None) -> Page:
+        response = self._read(purpose, place_of(page_id), {}, (200,))
         return self._exchange.page(response, response.json(), space)
 
-    def find(self, what: str, space: str, title: str) -> Page | None:
+    def find(self, purpose: str, space: str, title: str) -> Page | None:
         query = {"spaceKey": space, "title": title, "type": "page"}
         try:
-            response = self._read(what, CONTENT, query, (200,))
+            response = self._read(purpose, CONTENT, query, (200,))
         except errors.ToolchainError as error:
             if error.kind == "not_found" and error.status == 404:
                 error.with_hint(_NO_LOOKUP)
@@ -83,7 +83,7 @@ class PagesOfVersion1:
         page_id = member(pages[0], "id")
         if page_id is not None and member(pages[0], "body", "storage", "value") is None:
             # Some servers do not expand the results of a lookup.
-            return self.get(what, str(page_id), space)
+            return self.get(purpose, str(page_id), space)
         return self._exchange.page(response, pages[0], space)
 
     def require_space(self, key: str) -> None:
@@ -93,8 +93,8 @@ class PagesOfVersion1:
                 "not_found", f"there is no space {key}, or the account cannot see it"
             )
 
-    def parent(self, what: str, page_id: str) -> Page | None:
-        return self.get(what, page_id, None)
+    def parent(self, purpose: str, page_id: str) -> Page | None:
+        return self.get(purpose, page_id, None)
 
     def ancestors(self, page: Page) -> list[str]:
         return page.ancestors()
@@ -109,9 +109,9 @@ class PagesOfVersion1:
     def has_children(self, page: Page) -> bool:
         if page.has_children is not None:
             return page.has_children
-        what = f"searching for pages below the page {page.id}"
+        purpose = f"searching for pages below the page {page.id}"
         place = place_of(page.id, "child", "page")
-        response = self._exchange.ask(what, place, {"limit": 1}, _OPTIONAL_READ)
+        response = self._exchange.ask(purpose, place, {"limit": 1}, _OPTIONAL_READ)
         return response.status == 200 and bool(results_of(response, "a list of pages"))
 
     def home(self, key: str) -> str:
@@ -124,59 +124,59 @@ class PagesOfVersion1:
         return str(home)
 
     def space(self, key: str) -> dict[str, Any] | None:
-        what, query = f"reading the space {key}", {"expand": "homepage,description.plain"}
-        response = self._exchange.ask(what, path("rest", "api", "space", key), query, (200, 404))
+        purpose, query = f"reading the space {key}", {"expand": "homepage,description.plain"}
+        response = self._exchange.ask(purpose, path("rest", "api", "space", key), query, (200, 404))
         if response.status == 404:
-            self._require_wiki(what, response)
+            self._require_wiki(purpose, response)
             return None
         shown = response.json()
         text = member(shown, "description", "plain", "value")
         return space_of(response, shown, member(shown, "homepage", "title"), text)
 
     def count_pages(self, key: str) -> int:
-        what = f"counting the pages of the space {key}"
+        purpose = f"counting the pages of the space {key}"
         place = path("rest", "api", "space", key, "content", "page")
-        response = self._exchange.ask(what, place, {"limit": _LIMIT}, (200,))
+        response = self._exchange.ask(purpose, place, {"limit": _LIMIT}, (200,))
         return len(results_of(response, "a list of pages"))
 
     def _space(self, key: str) -> Response:
-        what, place = f"reading the space {key}", path("rest", "api", "space", key)
-        return self._exchange.ask(what, place, {"expand": "homepage"}, _OPTIONAL_READ)
+        purpose, place = f"reading the space {key}", path("rest", "api", "space", key)
+        return self._exchange.ask(purpose, place, {"expand": "homepage"}, _OPTIONAL_READ)
 
-    def children(self, what: str, page_id: str, space: str | None) -> list[Page]:
+    def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies."""
         expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
-        entries = self.listing(what, place_of(page_id, "child", "page"), expand=expand)
+        entries = self.listing(purpose, place_of(page_id, "child", "page"), expand=expand)
         base = self._exchange.site or self._exchange.transport.connection.url
         return [
-            page_of(entry, space, base) or self.require(what, str(member(entry, "id")), space)
+            page_of(entry, space, base) or self.require(purpose, str(member(entry, "id")), space)
             for entry in entries
         ]
 
     # -- writes --------------------------------------------------------------------------------
 
     def create(
-        self, what: str, content: Mapping[str, Any], space: str, verify: Verify
+        self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
     ) -> Page | None:
-        response = self._save(what, "POST", CONTENT, content, verify)
+        response = self._save(purpose, "POST", CONTENT, content, verify)
         return self._written(response, space)
 
     def replace(
-        self, what: str, page: Page, content: Mapping[str, Any], verify: Verify
+        self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Page | None:
         """Save a page. Servers that showed no parent do not support `expand` here."""
         expands = page.shows_parent
-        response = self._save(what, "PUT", place_of(page.id), content, verify, expands=expands)
+        response = self._save(purpose, "PUT", place_of(page.id), content, verify, expands=expands)
         return self._written(response, page.space)
 
-    def trash(self, what: str, page_id: str, verify: Verify) -> None:
+    def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
         expect = (200, 202, 204)
         place = place_of(page_id)
-        self._exchange.send(what, "DELETE", place, expect, verify=verify, repeatable=True)
+        self._exchange.send(purpose, "DELETE", place, expect, verify=verify, repeatable=True)
 
     def _save(
         self,
-        what: str,
+        purpose: str,
         method: str,
         place: str,
         content: Mapping[str, Any],
@@ -187,7 +187,7 @@ class PagesOfVersion1:
         query = {"expand": self._expand} if expands and self._expands else {}
         expect = (200, 201, 202, 204)
         return self._exchange.send(
-            what, method, place, expect, query=query, json=content, verify=verify
+            purpose, method, place, expect, query=query, json=content, verify=verify
         )
 
     def _written(self, response: Response, space: str | None) -> Page | None:
@@ -199,32 +199,32 @@ class PagesOfVersion1:
 
     # -- labels, attachments, properties -------------------------------------------------------
 
-    def labels(self, what: str, page_id: str) -> list[Any]:
-        return self.listing(what, place_of(page_id, "label"))
+    def labels(self, purpose: str, page_id: str) -> list[Any]:
+        return self.listing(purpose, place_of(page_id, "label"))
 
-    def attachments(self, what: str, page_id: str) -> list[Any]:
-        return self.listing(what, place_of(page_id, "child", "attachment"), expand="version")
+    def attachments(self, purpose: str, page_id: str) -> list[Any]:
+        return self.listing(purpose, place_of(page_id, "child", "attachment"), expand="version")
 
-    def read_property(self, what: str, page_id: str, key: str) -> Any:
+    def read_property(self, purpose: str, page_id: str, key: str) -> Any:
         place = place_of(page_id, "property", key)
-        response = self._exchange.ask(what, place, {}, (200, 404))
+        response = self._exchange.ask(purpose, place, {}, (200, 404))
         return response.json() if response.status == 200 else None
 
     def write_property(
-        self, what: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
+        self, purpose: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
     ) -> None:
         below = ("property",) if known is None else ("property", str(value["key"]))
         method = "POST" if known is None else "PUT"
         place = place_of(page_id, *below)
-        self._exchange.send(what, method, place, (200, 201, 204), json=value, verify=verify)
+        self._exchange.send(purpose, method, place, (200, 201, 204), json=value, verify=verify)
 
-    def listing(self, what: str, place: str, **query: str) -> list[Any]:
+    def listing(self, purpose: str, place: str, **query: str) -> list[Any]:
         """Return all entries of a paginated list."""
         found: list[Any] = []
         while True:
             part = {**query, "start": len(found), "limit": _LIMIT}
             try:
-                response = self._exchange.ask(what, place, part, (200,))
+                response = self._exchange.ask(purpose, place, part, (200,))
             except errors.ToolchainError as error:
                 if error.kind == "not_found" and error.status == 404:
                     error.with_hint(_NO_LISTING)
@@ -241,17 +241,17 @@ class PagesOfVersion1:
     # -- expansion -----------------------------------------------------------------------------
 
     def _read(
-        self, what: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
+        self, purpose: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
     ) -> Response:
         """Read with `expand`, and again without it if the server may reject the query."""
         if self._expands:
             expanded = {**query, "expand": self._expand}
-            response = self._exchange.ask(what, place, expanded, (*expect, 400, 404))
+            response = self._exchange.ask(purpose, place, expanded, (*expect, 400, 404))
             if not (response.status == 400 or (query == {} and _is_no_route(response))):
                 if response.status not in expect:
                     raise self._exchange.transport.failure(response)
                 return response
-        response = self._exchange.ask(what, place, query, expect)
+        response = self._exchange.ask(purpose, place, query, expect)
         if response.status == 200:
             self._exchange.memory[_REFUSED] = True
         return response

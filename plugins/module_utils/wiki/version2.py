@@ -48,29 +48,29 @@ class PagesOfVersion2:
             if any(each == name or each.startswith(f"{name}.") for each in expand)
         }
 
-    def get(self, what: str, page_id: str, space: str | None) -> Page | None:
-        response = self._read(what, page_id, (200, 404))
+    def get(self, purpose: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(purpose, page_id, (200, 404))
         return None if response.status == 404 else self._page(response, response.json(), space)
 
-    def find_by_id(self, what: str, page_id: str, space: str | None) -> Page | None:
-        response = self._read(what, page_id, (200, 404))
+    def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
+        response = self._read(purpose, page_id, (200, 404))
         if response.status == 200:
             return self._page(response, response.json(), space)
         if not isinstance(json_or_none(response.body), Mapping):
             raise response.error("not_found", "there is no wiki at this address: check url")
         return None
 
-    def require(self, what: str, page_id: str, space: str | None) -> Page:
-        response = self._read(what, page_id, (200,))
+    def require(self, purpose: str, page_id: str, space: str | None) -> Page:
+        response = self._read(purpose, page_id, (200,))
         return self._page(response, response.json(), space)
 
-    def find(self, what: str, space: str, title: str) -> Page | None:
+    def find(self, purpose: str, space: str, title: str) -> Page | None:
         """Return the page with a title. Archived pages are included: their titles are in use."""
         known = self._space(space)
         if known is None:
             return None
         query = {"space-id": str(known["id"]), "title": title, "body-format": "storage"}
-        response = self._exchange.ask(what, _PAGES, query, (200,))
+        response = self._exchange.ask(purpose, _PAGES, query, (200,))
         found = [
             result
             for result in results_of(response, "a list of pages")
@@ -82,7 +82,7 @@ class PagesOfVersion2:
             return None
         page_id = member(found[0], "id")
         if self._included and page_id is not None and found[0]["status"] == "current":
-            return self.get(what, str(page_id), space)
+            return self.get(purpose, str(page_id), space)
         return self._page(response, found[0], space)
 
     def require_space(self, key: str) -> None:
@@ -90,13 +90,13 @@ class PagesOfVersion2:
             message = f"there is no space {key}, or the account cannot see it"
             raise ToolchainError("not_found", f"reading the space {key}: {message}")
 
-    def parent(self, what: str, page_id: str) -> Page | None:
+    def parent(self, purpose: str, page_id: str) -> Page | None:
         """Return a page or a folder [wiki-30]."""
-        page = self.get(what, page_id, None)
+        page = self.get(purpose, page_id, None)
         if page is not None:
             return page
         place = f"{_FOLDERS}/{path(page_id)}"
-        response = self._exchange.ask(what, place, {}, (200, 400, 404))
+        response = self._exchange.ask(purpose, place, {}, (200, 400, 404))
         if response.status != 200:
             return None
         shown = response.json()
@@ -104,21 +104,22 @@ class PagesOfVersion2:
         return self._page(response, folder, None)
 
     def ancestors(self, page: Page) -> list[str]:
-        what = f"reading the pages above '{page.title}' ({page.id})"
+        purpose = f"reading the pages above '{page.title}' ({page.id})"
         if page.type == "page":
             return [
-                str(member(one, "id")) for one in self._listing(what, _place(page.id, "ancestors"))
+                str(member(one, "id"))
+                for one in self._listing(purpose, _place(page.id, "ancestors"))
             ]
-        above = None if page.parent is None else self.parent(what, page.parent)
+        above = None if page.parent is None else self.parent(purpose, page.parent)
         return [] if above is None else [*self.ancestors(above), above.id]
 
     def is_home(self, page: Page) -> bool:
         return bool(page.home)
 
     def has_children(self, page: Page) -> bool:
-        what = f"searching for pages below the page {page.id}"
+        purpose = f"searching for pages below the page {page.id}"
         place = _place(page.id, "direct-children")
-        response = self._exchange.ask(what, place, {"limit": 1}, (200,))
+        response = self._exchange.ask(purpose, place, {"limit": 1}, (200,))
         return bool(results_of(response, "a list of pages"))
 
     def home(self, key: str) -> str:
@@ -130,28 +131,28 @@ class PagesOfVersion2:
         return str(home)
 
     def space(self, key: str) -> dict[str, Any] | None:
-        what = f"reading the space {key}"
+        purpose = f"reading the space {key}"
         query = {"keys": key, "description-format": "plain"}
-        response = self._exchange.ask(what, _SPACES, query, (200,))
+        response = self._exchange.ask(purpose, _SPACES, query, (200,))
         listed = results_of(response, "a list of spaces")
         shown = next((one for one in listed if str(one.get("key")).lower() == key.lower()), None)
         if shown is None:
             return None
         self._remember(listed, key)
         home = member(shown, "homepageId")
-        what = f"reading the home page of the space {key}"
-        page = None if home is None else self.get(what, str(home), key)
+        purpose = f"reading the home page of the space {key}"
+        page = None if home is None else self.get(purpose, str(home), key)
         text = member(shown, "description", "plain", "value")
         return space_of(response, shown, page and page.title, text)
 
     def count_pages(self, key: str) -> int:
         self.require_space(key)
-        what = f"counting the pages of the space {key}"
+        purpose = f"counting the pages of the space {key}"
         place = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
-        response = self._exchange.ask(what, place, {"limit": _COUNTED}, (200,))
+        response = self._exchange.ask(purpose, place, {"limit": _COUNTED}, (200,))
         return len(results_of(response, "a list of pages"))
 
-    def descendants(self, what: str, page_id: str) -> list[tuple[str, str]]:
+    def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]]:
         """Return the ids of all current pages below a page, each with its parent; parents first.
 
         Pages in a folder count as children of the page above the folder.
@@ -160,7 +161,7 @@ class PagesOfVersion2:
         tops = [(_PAGES, page_id)]
         while tops:
             base, top = tops.pop()
-            listed = self._listing(what, f"{base}/{path(top, 'descendants')}", depth=_LEVELS)
+            listed = self._listing(purpose, f"{base}/{path(top, 'descendants')}", depth=_LEVELS)
             named = {str(one["id"]): one for one in listed if one.get("id") is not None}
             new = {each: one for each, one in named.items() if each not in entries}
             entries.update(new)
@@ -174,86 +175,90 @@ class PagesOfVersion2:
     # -- writes --------------------------------------------------------------------------------
 
     def create(
-        self, what: str, content: Mapping[str, Any], space: str, verify: Verify
+        self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
     ) -> Page | None:
         """Create a page, and then its properties."""
         self.require_space(space)
         body = {"spaceId": str(member(self._space(space), "id")), **sent(content)}
         query = {} if "parentId" in body else {"root-level": True}
         response = self._exchange.send(
-            what, "POST", _PAGES, (200, 201, 204), query=query, json=body, verify=verify
+            purpose, "POST", _PAGES, (200, 201, 204), query=query, json=body, verify=verify
         )
         page = self._written(response, space)
         properties = member(content, "metadata", "properties")
         if page is None or not properties:
             return page
         made = {
-            key: self._new_property(what, page.id, {"key": key, "value": value["value"]})
+            key: self._new_property(purpose, page.id, {"key": key, "value": value["value"]})
             for key, value in properties.items()
         }
         known = {key: shown for key, shown in made.items() if member(shown, "id") is not None}
         return replace(page, content={**page.content, "metadata": {"properties": known}})
 
     def replace(
-        self, what: str, page: Page, content: Mapping[str, Any], verify: Verify
+        self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Page | None:
         body = {"id": page.id, **sent(content), "version": content["version"]}
         place = _place(page.id)
-        response = self._exchange.send(what, "PUT", place, (200, 204), json=body, verify=verify)
+        response = self._exchange.send(purpose, "PUT", place, (200, 204), json=body, verify=verify)
         return self._written(response, page.space)
 
-    def trash(self, what: str, page_id: str, verify: Verify) -> None:
+    def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
         place, expect = _place(page_id), (200, 202, 204)
-        self._exchange.send(what, "DELETE", place, expect, verify=verify, repeatable=True)
+        self._exchange.send(purpose, "DELETE", place, expect, verify=verify, repeatable=True)
 
     # -- labels, attachments, properties -------------------------------------------------------
 
-    def labels(self, what: str, page_id: str) -> list[Any]:
-        return self._listing(what, _place(page_id, "labels"))
+    def labels(self, purpose: str, page_id: str) -> list[Any]:
+        return self._listing(purpose, _place(page_id, "labels"))
 
-    def attachments(self, what: str, page_id: str) -> list[Any]:
-        return [attachment_of(one) for one in self._listing(what, _place(page_id, "attachments"))]
+    def attachments(self, purpose: str, page_id: str) -> list[Any]:
+        return [
+            attachment_of(one) for one in self._listing(purpose, _place(page_id, "attachments"))
+        ]
 
-    def read_property(self, what: str, page_id: str, key: str) -> Any:
-        found = self._listing(what, _place(page_id, "properties"), key=key)
+    def read_property(self, purpose: str, page_id: str, key: str) -> Any:
+        found = self._listing(purpose, _place(page_id, "properties"), key=key)
         return next((one for one in found if one.get("key") == key), None)
 
     def write_property(
-        self, what: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
+        self, purpose: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
     ) -> None:
         if known is None:
-            self._new_property(what, page_id, value, verify)
+            self._new_property(purpose, page_id, value, verify)
             return
         place = _place(page_id, "properties", str(member(known, "id")))
-        self._exchange.send(what, "PUT", place, (200, 204), json=value, verify=verify)
+        self._exchange.send(purpose, "PUT", place, (200, 204), json=value, verify=verify)
 
     def _new_property(
-        self, what: str, page_id: str, value: Mapping[str, Any], verify: Verify | None = None
+        self, purpose: str, page_id: str, value: Mapping[str, Any], verify: Verify | None = None
     ) -> Any:
         key = str(value["key"])
 
         def is_there() -> bool:
-            return bool(member(self.read_property(what, page_id, key), "value") == value["value"])
+            return bool(
+                member(self.read_property(purpose, page_id, key), "value") == value["value"]
+            )
 
         place = _place(page_id, "properties")
         response = self._exchange.send(
-            what, "POST", place, (200, 201, 204), json=value, verify=verify or is_there
+            purpose, "POST", place, (200, 201, 204), json=value, verify=verify or is_there
         )
         return json_or_none(response.body)
 
     # -- sending and parsing -------------------------------------------------------------------
 
-    def _read(self, what: str, page_id: str, expect: tuple[int, ...]) -> Response:
+    def _read(self, purpose: str, page_id: str, expect: tuple[int, ...]) -> Response:
         query = {"body-format": "storage", **self._included}
-        return self._exchange.ask(what, _place(page_id), query, expect)
+        return self._exchange.ask(purpose, _place(page_id), query, expect)
 
-    def _listing(self, what: str, place: str, **query: Any) -> list[Any]:
+    def _listing(self, purpose: str, place: str, **query: Any) -> list[Any]:
         """Return all entries of a list, part by part. Our base address stays [tracker-40]."""
         found: list[Any] = []
         cursor, seen = None, set[str]()
         while True:
             part = {**query, "limit": _LIMIT, "cursor": cursor}
-            response = self._exchange.ask(what, place, part, (200,))
+            response = self._exchange.ask(purpose, place, part, (200,))
             found += results_of(response, "a list")
             cursor = next_cursor(response)
             if cursor is None:
@@ -268,9 +273,9 @@ class PagesOfVersion2:
         found = self._remember([], key, space_id)
         if found is not None:
             return found
-        what = f"reading the space {key or space_id}"
+        purpose = f"reading the space {key or space_id}"
         query = {"ids": space_id} if key is None else {"keys": key}
-        response = self._exchange.ask(what, _SPACES, query, (200,))
+        response = self._exchange.ask(purpose, _SPACES, query, (200,))
         return self._remember(results_of(response, "a list of spaces"), key, space_id)
 
     def _remember(self, listed: Sequence[Any], key: str | None, space_id: str | None = None) -> Any:

@@ -127,15 +127,15 @@ class AnalysisInfoOperation(ReadOnly):
     def _gather(self, name: Topic) -> tuple[str, list[Record] | Record]:
         query = TOPICS[name]
         of = f" of the project '{self._values['project']}'" if "project" in query.parameters else ""
-        what = f"reading {name}{of}"
+        purpose = f"reading {name}{of}"
         call = query.call(self._values)
-        records = self._client.ask(what, call)
+        records = self._client.ask(purpose, call)
         if query.one:
-            record = responses.one(what, records)
+            record = responses.one(purpose, records)
             return name, _with_full(record) if name == "version" else record
         if len(records) == call.parameters.get("limit"):
             self._task.warn(
-                f"{what}: the list has as many entries as its limit ({len(records)}) and may be"
+                f"{purpose}: the list has as many entries as its limit ({len(records)}) and may be"
                 " incomplete"
             )
         return name, records

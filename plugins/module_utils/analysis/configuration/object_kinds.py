@@ -270,12 +270,12 @@ class Catalogue:
 
     def _listing(self, kind: ObjectKind, project: str | None) -> Listed | ToolchainError:
         where = "" if project is None else f" of the project '{project}'"
-        what = f"reading the {kind.option.replace('_', ' ')}{where}"
+        purpose = f"reading the {kind.option.replace('_', ' ')}{where}"
         try:
             if kind is PROJECTS:
                 records = [{"name": name} for name in self.projects()]
             else:
-                records = self._client.ask(what, kind.listing(self._present_name(project)))
+                records = self._client.ask(purpose, kind.listing(self._present_name(project)))
             ids = self.known() if kind is ROLE_ASSIGNMENTS else {}
             return Listed(kind.objects(records, project or "", ids), _doubt(kind, records))
         except ToolchainError as error:

@@ -197,9 +197,9 @@ class GuardedOperation(ResourceOperation):
             references.require(self._resource.title, self._resource.needs_newly(plan), there)
 
     def _groups(self) -> Iterable[State]:
-        what = "reading the groups of the task's account"
-        return groups(self._client.ask(what, group_listing({"limit": _LIMIT}))).values()
+        purpose = "reading the groups of the task's account"
+        return groups(self._client.ask(purpose, group_listing({"limit": _LIMIT}))).values()
 
     def _assignments(self) -> Iterable[State]:
-        what = "reading the roles of the task's account"
-        return assignments(self._client.ask(what, Call("role_assignments")), {}).values()
+        purpose = "reading the roles of the task's account"
+        return assignments(self._client.ask(purpose, Call("role_assignments")), {}).values()

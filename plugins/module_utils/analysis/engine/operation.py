@@ -191,8 +191,8 @@ class ResourceOperation:
             self._task.predictions.add(self._resource.noun, name)
 
     def _read(self, resource: Resource) -> State | None:
-        what = f"reading {resource.title}"
-        objects = resource.objects(self._client.ask(what, resource.listing))
+        purpose = f"reading {resource.title}"
+        objects = resource.objects(self._client.ask(purpose, resource.listing))
         self._shown = bool(objects)
         return resource.find(objects)
 

@@ -72,9 +72,9 @@ class Resource(ABC):
         """Return the object if it is among these."""
         return objects.get(self.key)
 
-    def write(self, client: AnalysisClient, what: str, plan: Plan) -> None:
+    def write(self, client: AnalysisClient, purpose: str, plan: Plan) -> None:
         """Send the write of a plan."""
-        client.ask(what, self.call(plan), lambda: self.is_done(client, plan))
+        client.ask(purpose, self.call(plan), lambda: self.is_done(client, plan))
 
     def is_done(self, client: AnalysisClient, plan: Plan) -> bool | None:
         """Return whether the plan was carried out; `None` if it was partly."""

@@ -168,9 +168,9 @@ class AnalysisIssueOperation:
 
     def _write(self, ids: Sequence[int], values: Mapping[str, Any]) -> list[Issue]:
         """Change issues with a single request, and verify them."""
-        what = f"updating {_names(ids)} of the project '{self._project}'"
+        purpose = f"updating {_names(ids)} of the project '{self._project}'"
         call = Call("update_status", {"project": self._project, "ids": ids, **values})
-        self._client.ask(what, call, lambda: self._is_done(ids, values))
+        self._client.ask(purpose, call, lambda: self._is_done(ids, values))
         found = self._read(ids)
         left = {issue: _unlike(issue, values, tuple(values)) for issue in found}
         fields = {
@@ -182,7 +182,7 @@ class AnalysisIssueOperation:
         if fields:
             kept_not = _names([issue.id for issue, names in left.items() if fields & set(names)])
             reason = f"the server accepted the change, but did not save {', '.join(sorted(fields))}"
-            raise ToolchainError("rejected", f"{what}: {reason} of {kept_not}")
+            raise ToolchainError("rejected", f"{purpose}: {reason} of {kept_not}")
         return found
 
     def _is_done(self, ids: Sequence[int], values: Mapping[str, Any]) -> bool | None:
@@ -202,17 +202,17 @@ class AnalysisIssueOperation:
         """
         request = SearchRequest(self._project, self._query, limit=self._most + 1)
         found = IssueSearch(self._task, self._client).read_ungrouped(request)
-        what = found.request.what
+        purpose = found.request.purpose
         unknown = [warning for warning in found.warnings if "grouping" not in warning.lower()]
         if unknown:  # an unknown keyword matches more than intended
             refusals = shorten("; ".join(unknown))
-            raise ToolchainError("rejected", f"{what}: the server warns: {refusals}")
+            raise ToolchainError("rejected", f"{purpose}: the server warns: {refusals}")
         if len(found.issues) > self._most or (found.total or 0) > self._most:
             number = f"more than {self._most}" if found.total is None else str(found.total)
-            raise invalid(f"{what}: {number} issues match, but max_issues is {self._most}")
+            raise invalid(f"{purpose}: {number} issues match, but max_issues is {self._most}")
         if found.folded:
             raise invalid(
-                f"{what}: the server returns several issues as one group: set ids to their ids"
+                f"{purpose}: the server returns several issues as one group: set ids to their ids"
             )
         if not found.complete:
             raise ToolchainError("protocol", cut(found))

@@ -87,7 +87,9 @@ class AnalysisReportOperation(ReadOnly):
             if value is None and name in self._kind.required:
                 raise invalid(f"a report of the kind {options.kind} requires {name}")
         subject = options.project or options.component
-        self._what = f"creating the {options.kind} report" + (f" on '{subject}'" if subject else "")
+        self._purpose = f"creating the {options.kind} report" + (
+            f" on '{subject}'" if subject else ""
+        )
         self._call = Call(
             self._kind.action,
             {name: named[option] for option, name in self._kind.parameters.items()},
@@ -98,15 +100,15 @@ class AnalysisReportOperation(ReadOnly):
         return unchanged({"report": self._report()})
 
     def _report(self) -> Record | list[Record]:
-        records = AnalysisClient(self._task).ask(self._what, self._call)
+        records = AnalysisClient(self._task).ask(self._purpose, self._call)
         if self._kind.one:
-            report = responses.one(self._what, records)
+            report = responses.one(self._purpose, records)
             for warning in responses.warnings(report):
-                self._task.warn(f"{self._what}: {warning}")
+                self._task.warn(f"{self._purpose}: {warning}")
             return report
         if len(records) == _DEFAULT_LIMIT:
             self._task.warn(
-                f"{self._what}: the list has {len(records)} records and may be incomplete: narrow"
-                " the query"
+                f"{self._purpose}: the list has {len(records)} records and may be incomplete:"
+                " narrow the query"
             )
         return records

@@ -33,9 +33,9 @@ def read(
     """
 
     def one(number: int) -> tuple[int, Record | None]:
-        what = f"reading the issue {number} of the project '{project}'"
+        purpose = f"reading the issue {number} of the project '{project}'"
         try:
-            found = client.ask(what, Call("issue_details", {"project": project, "id": number}))
+            found = client.ask(purpose, Call("issue_details", {"project": project, "id": number}))
         except ToolchainError as error:
             if error.kind != "not_found" or _of_project(error):
                 raise

@@ -70,7 +70,7 @@ class SearchRequest:
         query.require_one_build(self.query or "")
 
     @property
-    def what(self) -> str:
+    def purpose(self) -> str:
         asked = f" with the query '{shorten(self.query, _SHOWN)}'" if self.query else ""
         return f"searching for issues of the project '{self.project}'{asked}"
 
@@ -156,7 +156,7 @@ class IssueSearch:
     def warn(self, found: SearchResult) -> None:
         """Pass the server's warnings about the query to the user."""
         for warning in dict.fromkeys(found.warnings):
-            self._task.warn(f"{found.request.what}: {warning}")
+            self._task.warn(f"{found.request.purpose}: {warning}")
 
     def _once(self, request: SearchRequest) -> SearchResult:
         def take(records: Iterator[Record]) -> SearchResult:
@@ -170,7 +170,7 @@ class IssueSearch:
                     found.issues.append(_sharing(record, words))
             return found
 
-        return self._client.stream(request.what, request.call, take)
+        return self._client.stream(request.purpose, request.call, take)
 
     def _require_build(self, request: SearchRequest) -> None:
         """Raise `not_found` for a missing build: the search would silently find nothing."""
@@ -184,7 +184,7 @@ class IssueSearch:
         if not query.names_build(named[0], builds):
             raise ToolchainError(
                 "not_found",
-                f"{request.what}: the project has no build {query.build_name(named[0])}",
+                f"{request.purpose}: the project has no build {query.build_name(named[0])}",
             )
 
 
@@ -211,4 +211,6 @@ def issues(task: Task, options: SearchOptions) -> list[Record]:
 def cut(found: SearchResult) -> str:
     """Return the message for a list that may be incomplete."""
     of = "" if found.total is None else f" of {found.total}"
-    return f"{found.request.what}: the list is or may be incomplete: {len(found.issues)}{of} issues"
+    return (
+        f"{found.request.purpose}: the list is or may be incomplete: {len(found.issues)}{of} issues"
+    )

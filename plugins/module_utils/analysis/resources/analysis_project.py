@@ -71,10 +71,10 @@ class Project(Renameable):
         names = {"name": plan.before["name"], "new_name": plan.after["name"]}
         return Call("update_project", names)
 
-    def write(self, client: AnalysisClient, what: str, plan: Plan) -> None:
+    def write(self, client: AnalysisClient, purpose: str, plan: Plan) -> None:
         """Wait for an import, which creates the project under the name that the source has."""
         if plan.action != "create" or self.source is None:
-            super().write(client, what, plan)
+            super().write(client, purpose, plan)
             return
         title = f"importing {self.title}"
         wanted = Import(title, self.call(plan), self.name)
@@ -87,7 +87,7 @@ class Project(Renameable):
             )
         if self.target != self.name:
             names = {"name": self.name, "new_name": self.target}
-            client.ask(what, Call("update_project", names), lambda: self._is_renamed(client))
+            client.ask(purpose, Call("update_project", names), lambda: self._is_renamed(client))
 
     def _is_renamed(self, client: AnalysisClient) -> bool:
         return self.target in objects(client.ask(f"verifying {self.title}", self.listing))

@@ -110,8 +110,8 @@ class AnalysisRoleAssignmentOperation(GuardedOperation):
 
     def plan(self) -> Plan:
         if self._assignment.project is not None:
-            what = f"reading {self._assignment.title}"
-            ids = ids_of(self._client.ask(what, Call("projects")))
+            purpose = f"reading {self._assignment.title}"
+            ids = ids_of(self._client.ask(purpose, Call("projects")))
             self._resource = replace(self._assignment, ids=ids)
         found = super().plan()
         if found.action == "create":

@@ -76,40 +76,40 @@ class ApiTokens(NamedTokens):
         self.may_create = self.stores_ends = False
 
     def listed(self) -> list[Token]:
-        what = f"reading the tokens '{self.name}'"
+        purpose = f"reading the tokens '{self.name}'"
         try:
             console = http_console(self._server)
-            end = run_script(console, what, LISTING, self._arguments, only_reads=True)
+            end = run_script(console, purpose, LISTING, self._arguments, only_reads=True)
         except ToolchainError as error:
             if error.kind == "permission":
                 error.with_hint("the server shows tokens only in its script console")
             elif error.kind == "failed":
                 error.with_hint("API tokens need Jenkins 2.129 or newer")
             raise
-        reader = TokenReader(lambda message: ToolchainError("protocol", f"{what}: {message}"))
+        reader = TokenReader(lambda message: ToolchainError("protocol", f"{purpose}: {message}"))
         found = part(end.result)
         if "user" not in found:
             raise reader.error("the server returned no user")
         if found["user"] is None:
-            raise self._without_user(what)
+            raise self._without_user(purpose)
         self.user = str(found["user"])
         self.may_create = found.get("may_create") is True
         self.stores_ends = found.get("stores_ends") is True
         self.set_clock(moment_of(found.get("now")))
         return [_token(row, reader) for row in reader.rows(found.get("tokens"))]
 
-    def _without_user(self, what: str) -> ToolchainError:
+    def _without_user(self, purpose: str) -> ToolchainError:
         if self._arguments["user"] is None:
-            return ToolchainError("auth", f"{what}: the task has no login; set username")
+            return ToolchainError("auth", f"{purpose}: the task has no login; set username")
         return ToolchainError(
-            "not_found", f"{what}: token_username: the user '{self.user}' does not exist"
+            "not_found", f"{purpose}: token_username: the user '{self.user}' does not exist"
         )
 
-    def send(self, what: str, mark: str, verify: Verify) -> Response:
+    def send(self, purpose: str, mark: str, verify: Verify) -> Response:
         form = {"newTokenName": mark}
         if self._lifetime:
             form["expirationDuration"] = str(self._lifetime.days)
-        return self._write(what, "generateNewToken", form, verify, repeatable=False)
+        return self._write(purpose, "generateNewToken", form, verify, repeatable=False)
 
     def created(self, response: Response, mark: str) -> NewToken | None:
         data = part(part(json_or_none(response.body)).get("data"))
@@ -121,14 +121,20 @@ class ApiTokens(NamedTokens):
         expires = now + self._lifetime if self._lifetime and self.stores_ends else None
         return NewToken(Token(number, mark, now, expires), value)
 
-    def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
-        return self._write(what, "revoke", {"tokenUuid": token.id}, verify, repeatable=True)
+    def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
+        return self._write(purpose, "revoke", {"tokenUuid": token.id}, verify, repeatable=True)
 
     def _write(
-        self, what: str, action: str, form: Mapping[str, str], verify: Verify, *, repeatable: bool
+        self,
+        purpose: str,
+        action: str,
+        form: Mapping[str, str],
+        verify: Verify,
+        *,
+        repeatable: bool,
     ) -> Response:
         return self._server.write(
-            what,
+            purpose,
             "POST",
             f"user/{address.path(self.user)}/descriptorByName/"
             f"jenkins.security.ApiTokenProperty/{action}",

@@ -78,8 +78,8 @@ def artifacts_of(shown: Mapping[str, Any]) -> list[Artifact]:
 class ArtifactSource:
     """Compares and fetches the artifacts of the build at `path`."""
 
-    def __init__(self, server: Transport, path: str, what: str) -> None:
-        self._server, self._path, self._what = server, path, what
+    def __init__(self, server: Transport, path: str, purpose: str) -> None:
+        self._server, self._path, self._purpose = server, path, purpose
 
     def is_at(self, artifact: Artifact, place: str, sha256: str) -> bool:
         """Return whether the file at `place`, whose digest is `sha256`, has the content of the
@@ -100,22 +100,24 @@ class ArtifactSource:
         return RemoteContent(size).is_at(place)
 
     def save(self, artifact: Artifact, place: str) -> Fetched:
-        what, where = self._doing("fetching", artifact), self._address(artifact)
-        return download_file(self._server, what, where, place, content=artifact.content)
+        purpose, where = self._doing("fetching", artifact), self._address(artifact)
+        return download_file(self._server, purpose, where, place, content=artifact.content)
 
     def _verify(self, artifact: Artifact) -> Fetched:
-        what, where = self._doing("comparing", artifact), self._address(artifact)
-        return fetch_digests(self._server, what, where, content=artifact.content)
+        purpose, where = self._doing("comparing", artifact), self._address(artifact)
+        return fetch_digests(self._server, purpose, where, content=artifact.content)
 
     def _size(self, artifact: Artifact) -> int | None:
         """Server fact [ci-24]: a store on another host signs its addresses for GET alone."""
-        what, where = self._doing("reading the size of", artifact), self._address(artifact)
+        purpose, where = self._doing("reading the size of", artifact), self._address(artifact)
         try:
-            response = self._server.read(what, where, method="HEAD", headers=AS_STORED)
+            response = self._server.read(purpose, where, method="HEAD", headers=AS_STORED)
         except ToolchainError as error:
             if error.status not in REDIRECTS:
                 raise
-            length = download(self._server, what, where, _length_of, validate=lambda response: None)
+            length = download(
+                self._server, purpose, where, _length_of, validate=lambda response: None
+            )
         else:
             length = response.headers.get("Content-Length", "")
         size = number_of(length)
@@ -132,7 +134,7 @@ class ArtifactSource:
         return f"{self._path}/artifact/{address.path(*segments)}"
 
     def _doing(self, doing: str, artifact: Artifact) -> str:
-        return f"{doing} '{shorten(artifact.path, _SHOWN)}' of {self._what}"
+        return f"{doing} '{shorten(artifact.path, _SHOWN)}' of {self._purpose}"
 
 
 def _length_of(response: Incoming) -> str:

@@ -120,14 +120,14 @@ class CiArtifactOperation:
     def plan(self) -> Plan:
         shown, number = self._read()
         path = build_path(self._job, number)
-        what = f"build #{number} of the job '{self._job.name}'"
-        source = ArtifactSource(self._server, path, what)
-        targets = {} if self._options.dest is None else self._targets(shown, what)
+        purpose = f"build #{number} of the job '{self._job.name}'"
+        source = ArtifactSource(self._server, path, purpose)
+        targets = {} if self._options.dest is None else self._targets(shown, purpose)
         place, console = self._options.console, None
         if place is not None:
             if os.path.abspath(place) in map(os.path.abspath, targets.values()):
                 raise invalid(f"console and an artifact would be the same file {place}")
-            console = ConsoleFile(self._server, path, what, place)
+            console = ConsoleFile(self._server, path, purpose, place)
         decided = partial(_decided, source)
         files = spread(self._options.parallel, decided, list(targets.items()))
         fetches = FetchPlan(files, console)
@@ -142,38 +142,38 @@ class CiArtifactOperation:
         """Return the build with its artifacts, and its number: a permalink may point to another
         build later.
         """
-        what = f"reading build {self._segment} of the job '{self._job.name}'"
+        purpose = f"reading build {self._segment} of the job '{self._job.name}'"
         response = self._server.read(
-            what,
+            purpose,
             f"{self._job.path}/{self._segment}/api/json",
             query={"tree": f"{records.BUILD_FIELDS},{FIELDS}"},
             expect=(200, 404),
         )
         if response.status == 404:
-            raise records.no_build(self._server, what, self._job, self._segment)
+            raise records.no_build(self._server, purpose, self._job, self._segment)
         shown = records.typed(object_of(response))
         number = records.number_of(shown.get("number", self._segment))
         if number is None:
             raise response.error("protocol", "the server does not report the number of the build")
         if records.is_running(shown):
             self._task.warn(
-                f"{what}: the build is still running, so its files and log are incomplete"
+                f"{purpose}: the build is still running, so its files and log are incomplete"
             )
         return shown, number
 
-    def _targets(self, shown: Mapping[str, Any], what: str) -> dict[Artifact, str]:
+    def _targets(self, shown: Mapping[str, Any], purpose: str) -> dict[Artifact, str]:
         """Return the chosen artifacts with their local paths."""
         if not isinstance(shown.get("artifacts"), list):
-            raise ToolchainError("rejected", f"the server does not show the artifacts of {what}")
+            raise ToolchainError("rejected", f"the server does not show the artifacts of {purpose}")
         artifacts = artifacts_of(shown)
         is_any = self._options.patterns is None
         chosen = [one for one in artifacts if is_any or self._patterns.fits(one.path)]
-        for warning in self._patterns.warnings(f"no artifact of {what}"):
+        for warning in self._patterns.warnings(f"no artifact of {purpose}"):
             self._task.warn(warning)
         if not chosen and not self._options.allow_empty:
             has = f"it has {len(artifacts)} others" if artifacts else "it has none"
             raise ToolchainError(
-                "not_found", f"{what} has no matching artifact: {has}; allow_empty allows that"
+                "not_found", f"{purpose} has no matching artifact: {has}; allow_empty allows that"
             )
         paths = [artifact.path for artifact in chosen]
         found = places(self._options.dest or "", paths, flat=self._options.flat)

@@ -54,9 +54,9 @@ class ConsoleFile:
     The log has neither length nor digest, so only its bytes show whether the file is up to date.
     """
 
-    def __init__(self, server: Transport, path: str, what: str, place: str) -> None:
+    def __init__(self, server: Transport, path: str, purpose: str, place: str) -> None:
         self._server, self._address, self.place = server, f"{path}/consoleText", place
-        self._what = f"reading the console log of {what}"
+        self._purpose = f"reading the console log of {purpose}"
         self.present = local_file(place)
         self.action = "downloaded" if self._differs() else "unchanged"
 
@@ -74,12 +74,12 @@ class ConsoleFile:
                         return True
                 return file.read(1) != b""
 
-        return download(self._server, self._what, self._address, compare, validate=_validate)
+        return download(self._server, self._purpose, self._address, compare, validate=_validate)
 
     def save(self) -> Fetched:
         return download_file(
             self._server,
-            self._what,
+            self._purpose,
             self._address,
             self.place,
             content=RemoteContent(),

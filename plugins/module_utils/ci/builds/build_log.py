@@ -71,8 +71,8 @@ class BuildLog:
             raise
 
     def _stream(self, path: str, query: dict[str, int], patience: float | None) -> None:
-        what = "reading the console log"
-        with self._server.stream(what, path, query=query, patience=patience) as response:
+        purpose = "reading the console log"
+        with self._server.stream(purpose, path, query=query, patience=patience) as response:
             size = response.headers.get("X-Text-Size", "")
             following = max(0, number_of(size) or 0)
             if 0 < following == self._offset:

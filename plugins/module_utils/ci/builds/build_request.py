@@ -108,7 +108,7 @@ class BuildRequest:
         self._claims = BuildClaims() if claims is None else claims
         self._search: Callable[[], TriggeredBuild] | None = None
         self.job = job_of(options.job, task.connection.url)
-        self.what = f"building the job '{self.job.name}'"
+        self.purpose = f"building the job '{self.job.name}'"
         self._files = parameters.file_parts(options.files or {}, "files")
         self.wanted = parameters.WantedParameters()
         self.state: records.JobState | None = None
@@ -154,9 +154,9 @@ class BuildRequest:
 
     def read(self) -> records.JobState:
         """Read the current state of the job."""
-        what = f"reading the job '{self.job.name}'"
+        purpose = f"reading the job '{self.job.name}'"
         try:
-            return records.read_job(self._server, what, self.job, self.lookback)
+            return records.read_job(self._server, purpose, self.job, self.lookback)
         except ToolchainError as error:
             predicted = self._task.predictions.get("job", self.job.name)
             if error.kind != "not_found" or predicted is None or "jobs" in predicted:
@@ -169,20 +169,20 @@ class BuildRequest:
 
         Raises `failed` for a cancelled queue item, `waiting` for a build that waits for an input.
         """
-        what = f"waiting for a build of the job '{self.job.name}'"
+        purpose = f"waiting for a build of the job '{self.job.name}'"
         if self._options.queue_id is not None:
-            item = QueueItem(self._server, self.job, self._options.queue_id, what)
+            item = QueueItem(self._server, self.job, self._options.queue_id, purpose)
             self.followed.item = item.number
             number = item.build_number(self._short_polling(_UNKNOWN))
             if number is None:
                 self.running, self.joined = TriggeredBuild(item.number), True
             else:
-                self._find_build(what, str(number))
+                self._find_build(purpose, str(number))
         elif self._options.build is not None:
-            self._find_build(what, build_segment(self._options.build))
+            self._find_build(purpose, build_segment(self._options.build))
 
-    def _find_build(self, what: str, segment: str) -> None:
-        build, response = records.read_build(self._server, what, self.job, segment)
+    def _find_build(self, purpose: str, segment: str) -> None:
+        build, response = records.read_build(self._server, purpose, self.job, segment)
         if records.is_over(build):
             self.finished = build
         else:
@@ -208,7 +208,7 @@ class BuildRequest:
                 self.running = self._active_build(state)
         self._warn(state)
         if self.outstanding and not state.buildable:
-            raise ToolchainError("conflict", f"{self.what}: the job is disabled on the server")
+            raise ToolchainError("conflict", f"{self.purpose}: the job is disabled on the server")
         self.joined = self.running is not None
         self._take_known()
 
@@ -255,7 +255,7 @@ class BuildRequest:
         last_lines = "" if console is None else console.last_words()
         raise ToolchainError(
             "failed",
-            f"{self.what}: build #{build.get('number')} ended with"
+            f"{self.purpose}: build #{build.get('number')} ended with"
             f" {build.get('result') or 'no result'} instead of {' or '.join(accept)}"
             f" ({self.followed.url}){': ' if last_lines else ''}{shorten(last_lines)}",
             url=self.followed.url,
@@ -271,11 +271,11 @@ class BuildRequest:
         :param at_once: do not wait for its end
         """
         if self.outstanding and not self.asked:
-            return f"{self.what}: the build was not started"
+            return f"{self.purpose}: the build was not started"
         if not self._options.stop_on_timeout or not self.started or self.joined:
             return self.followed.running()
         try:
-            return f"{self.what}: {self._stopped(at_once)} ({self.followed.url})"
+            return f"{self.purpose}: {self._stopped(at_once)} ({self.followed.url})"
         except ToolchainError as error:
             return f"{self.followed.running()}, and it could not be stopped: {error.message}"
 
@@ -292,7 +292,7 @@ class BuildRequest:
         """Return the return values `build`, `queue_id`, `console` and `joined`."""
         followed, console = self.followed, self.followed.console
         if console is not None and console.error is not None:
-            self._task.warn(f"{self.what}: the console log is missing: {console.error.message}")
+            self._task.warn(f"{self.purpose}: the console log is missing: {console.error.message}")
         if followed.build is None:
             build = records.not_begun(followed.item, self.wanted.shown)
         else:
@@ -321,7 +321,7 @@ class BuildRequest:
 
     def _take_started(self, triggered: TriggeredBuild) -> None:
         if triggered.item is None and triggered.number is None:
-            self._task.warn(f"{self.what}: the server did not name the queue item of the build")
+            self._task.warn(f"{self.purpose}: the server did not name the queue item of the build")
         self.started, self.joined = True, triggered.folded
         self._take(triggered)
 
@@ -331,13 +331,13 @@ class BuildRequest:
     def _warn(self, state: records.JobState) -> None:
         if state.definitions is not None and self.wanted.repeated:
             self._task.warn(
-                f"{self.what}: most servers accept only one value for a parameter of the type of"
+                f"{self.purpose}: most servers accept only one value for a parameter of the type of"
                 f" {', '.join(self.wanted.repeated)}, and reject a list: set list_style to comma"
             )
         if self.if_needed and self.wanted.incomparable:
             names = ", ".join(self.wanted.incomparable)
             self._task.warn(
-                f"{self.what}: the server does not show the values of {names}, so builds are"
+                f"{self.purpose}: the server does not show the values of {names}, so builds are"
                 " compared without them"
             )
 
@@ -354,7 +354,7 @@ class BuildRequest:
         for build in self._builds(state):
             if records.is_running(build) and self._equals(build):
                 return TriggeredBuild(build.get("queueId"), int(build["number"]), build=build)
-        for item in records.queued_items(self._server, self.what, self.job, state):
+        for item in records.queued_items(self._server, self.purpose, self.job, state):
             if self._equals(item):
                 return TriggeredBuild(int(item["id"]))
         return None
@@ -367,21 +367,21 @@ class BuildRequest:
         return True
 
     def _builds(self, state: records.JobState) -> Iterator[Mapping[str, Any]]:
-        return records.whole_builds(self._server, self.what, self.job, state)
+        return records.whole_builds(self._server, self.purpose, self.job, state)
 
     def _stopped(self, at_once: bool) -> str:
         """Stop the build, or remove it from the queue; return the outcome for a message."""
         followed, patience = self.followed, _LAST_MOMENT if at_once else None
-        what = f"stopping a build of the job '{self.job.name}'"
+        purpose = f"stopping a build of the job '{self.job.name}'"
         if followed.number is None and followed.item is not None:
-            if stopping.cancel(self._server, what, followed.item, patience=patience):
+            if stopping.cancel(self._server, purpose, followed.item, patience=patience):
                 return f"queue item {followed.item} was cancelled"
             followed.step()
         if followed.number is None:
-            raise ToolchainError("failed", f"{what}: the build has no number yet")
+            raise ToolchainError("failed", f"{purpose}: the build has no number yet")
         try:
             path = build_path(self.job, followed.number)
-            stopping.send(self._server, what, path, "stop", patience=patience)
+            stopping.send(self._server, purpose, path, "stop", patience=patience)
         except ToolchainError as error:
             if not error.outcome_unknown:
                 raise

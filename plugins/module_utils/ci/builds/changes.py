@@ -39,8 +39,8 @@ def traced_build(task: Task, url: str) -> TracedBuild | None:
     if found is None:
         return None
     path = build_path(job, int(found[2]))
-    what = f"reading the build {found[2]} of the job '{job.name}'"
-    response = server.read(what, f"{path}/api/json", query={"tree": _TREE}, expect=(200, 404))
+    purpose = f"reading the build {found[2]} of the job '{job.name}'"
+    response = server.read(purpose, f"{path}/api/json", query={"tree": _TREE}, expect=(200, 404))
     if response.status == 404:
         return None
     shown = object_of(response)

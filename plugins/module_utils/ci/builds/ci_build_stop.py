@@ -89,13 +89,13 @@ class _RunningBuild:
         self._task, self._options, self._make_polling = task, options, make_polling
         self._job = job
         self._segment = build_segment(options.build or "")
-        self._what = f"stopping build {self._segment} of the job '{self._job.name}'"
+        self._purpose = f"stopping build {self._segment} of the job '{self._job.name}'"
         self._server = server_of(task)
         polling = make_polling(options.wait_timeout, options.poll_interval)
         self._build = FollowedBuild(self._server, job, polling, 0)
 
     def plan(self) -> Plan:
-        build, response = records.read_build(self._server, self._what, self._job, self._segment)
+        build, response = records.read_build(self._server, self._purpose, self._job, self._segment)
         self._build.take_build(build, response)
         if self._build.over or records.is_idle(self._build.build or {}):
             return unchanged(self._values())
@@ -137,9 +137,9 @@ class _RunningBuild:
         number = self._build.number
         if number is None:
             raise AssertionError("apply follows plan")
-        what = f"{self._what} by {method}"
+        purpose = f"{self._purpose} by {method}"
         path = build_path(self._job, number)
-        return stopping.send(self._server, what, path, method, verify=self._read_back)
+        return stopping.send(self._server, purpose, path, method, verify=self._read_back)
 
     def _read_back(self) -> bool:
         """Return whether the build ends although the response to its stop is inconclusive."""
@@ -157,7 +157,7 @@ class _RunningBuild:
         hint = "" if self._options.escalate else "; escalate: true tries harder methods"
         return ToolchainError(
             "timeout",
-            f"{self._what}: it was asked to stop, but is still running ({self._build.url});"
+            f"{self._purpose}: it was asked to stop, but is still running ({self._build.url});"
             f" wait_timeout ({self._options.wait_timeout:g} s) expired{hint}",
             url=self._build.url,
             result={"changed": True, **self._values()},
@@ -169,7 +169,7 @@ class _RunningBuild:
         """
         return ToolchainError(
             "rejected",
-            f"{self._what}: the server does not support {method} for this build: it is not a"
+            f"{self._purpose}: the server does not support {method} for this build: it is not a"
             " pipeline build, or it no longer exists",
             status=404,
             method="POST",

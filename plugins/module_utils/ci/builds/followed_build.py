@@ -100,7 +100,7 @@ class FollowedBuild:
         self._idle_since: float | None = None
         #: It had no result for longer than a result takes, at the newest poll.
         self._stayed_idle = False
-        self._what = f"waiting for a build of the job '{job.name}'"
+        self._purpose = f"waiting for a build of the job '{job.name}'"
         self._job_url = f"{server.connection.url}/{job.path}/"
         self._estimate: tuple[int, float] | None = None
         #: Why it waits in the queue.
@@ -197,11 +197,11 @@ class FollowedBuild:
         """Return the state for the message of a task that stops waiting."""
         if self.number is not None:
             state = "is running" if self.input is None else f"waits for {described(self.input)}"
-            return f"{self._what}: build #{self.number} {state} ({self.url})"
+            return f"{self._purpose}: build #{self.number} {state} ({self.url})"
         if self.item is None:
-            return f"{self._what}: it is unknown whether a build was started ({self.url})"
+            return f"{self._purpose}: it is unknown whether a build was started ({self.url})"
         why = f" ({self.why})" if self.why else ""
-        return f"{self._what}: queue item {self.item} stays in the queue{why}"
+        return f"{self._purpose}: queue item {self.item} stays in the queue{why}"
 
     def _read_item(self, item: int) -> None:
         """Read the number of the build from its item. Raises `failed` if the item was cancelled."""
@@ -273,13 +273,13 @@ class FollowedBuild:
         if self._missing_since is None:
             self._missing_since = now
         elif now - self._missing_since >= _GRACE:
-            raise ToolchainError("failed", f"{self._what}: {reason}", status=404, method="GET")
+            raise ToolchainError("failed", f"{self._purpose}: {reason}", status=404, method="GET")
 
     def _verify(self, path: str, tree: str) -> Response | None:
         """Send a read; `None` while the server is unreachable."""
         try:
             return self._server.read(
-                self._what,
+                self._purpose,
                 path,
                 query={"tree": tree},
                 expect=(200, 404),

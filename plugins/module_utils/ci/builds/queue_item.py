@@ -34,14 +34,14 @@ class ItemState:
 
 
 class QueueItem:
-    """An item of the queue for a job; `what` is operation and object for messages."""
+    """An item of the queue for a job; `purpose` is operation and object for messages."""
 
-    def __init__(self, server: Transport, job: Job, number: int, what: str) -> None:
+    def __init__(self, server: Transport, job: Job, number: int, purpose: str) -> None:
         if number < 1:
             raise invalid(
                 f"queue_id is {number}, but must be the number of a queue item, 1 or higher"
             )
-        self._server, self._job, self.number, self.what = server, job, number, what
+        self._server, self._job, self.number, self.purpose = server, job, number, purpose
 
     def read(self) -> ItemState:
         """Return the state of the item. Raises `not_found` for an unknown item, `invalid` for an
@@ -51,7 +51,7 @@ class QueueItem:
         show it.
         """
         path = f"queue/item/{self.number}/api/json"
-        response = self._server.read(self.what, path, query={"tree": _ITEM}, expect=(200, 404))
+        response = self._server.read(self.purpose, path, query={"tree": _ITEM}, expect=(200, 404))
         if response.status == 404:
             return ItemState(waits=False, number=self._among_builds())
         item = records.typed(object_of(response))
@@ -76,15 +76,15 @@ class QueueItem:
             except ToolchainError as error:
                 if error.kind != "not_found" or polling.left <= 0:
                     raise
-            polling.pause(self.what)
+            polling.pause(self.purpose)
         if state.cancelled:
             message = f"queue item {self.number} was cancelled before it was built"
-            raise ToolchainError("failed", f"{self.what}: {message}")
+            raise ToolchainError("failed", f"{self.purpose}: {message}")
         return state.number
 
     def _among_builds(self) -> int:
         path = f"{self._job.path}/api/json"
-        response = self._server.read(self.what, path, query={"tree": _LEFT})
+        response = self._server.read(self.purpose, path, query={"tree": _LEFT})
         for build in map(records.typed, objects(object_of(response).get("builds"))):
             if build.get("queueId") == self.number and build.get("number") is not None:
                 return int(build["number"])
@@ -100,8 +100,8 @@ class ItemCancellation:
 
     def __init__(self, server: Transport, job: Job, number: int) -> None:
         self._server, self._job = server, job
-        what = f"cancelling queue item {number} of the job '{job.name}'"
-        self._item = QueueItem(server, job, number, what)
+        purpose = f"cancelling queue item {number} of the job '{job.name}'"
+        self._item = QueueItem(server, job, number, purpose)
 
     def plan(self) -> Plan:
         """Plan nothing if it has left the queue. Raises `not_found` for an unknown item."""
@@ -115,9 +115,9 @@ class ItemCancellation:
 
     def apply(self) -> Mapping[str, Any]:
         """Cancel it; if it has started meanwhile, nothing is changed and its build is returned."""
-        what = self._item.what
+        purpose = self._item.purpose
         try:
-            stopping.cancel(self._server, what, self._item.number, verify=self._is_gone)
+            stopping.cancel(self._server, purpose, self._item.number, verify=self._is_gone)
         except ToolchainError as error:
             if error.status != _RACE or not self._is_gone():
                 raise
@@ -125,7 +125,7 @@ class ItemCancellation:
         if item.waits:
             raise ToolchainError(
                 "permission",
-                f"{what}: the server did not cancel it; the account may lack the permission",
+                f"{purpose}: the server did not cancel it; the account may lack the permission",
                 result={"changed": False, "build": None},
             )
         return {"changed": item.number is None, "build": self._shown(item)}
@@ -138,7 +138,7 @@ class ItemCancellation:
             return None
         path = f"{self._job.path}/{item.number}/api/json"
         query = {"tree": records.BUILD_FIELDS}
-        response = self._server.read(self._item.what, path, query=query, expect=(200, 404))
+        response = self._server.read(self._item.purpose, path, query=query, expect=(200, 404))
         build = {"number": item.number, "queueId": self._item.number}
         if response.status == 200:
             build |= records.typed(object_of(response))

@@ -68,7 +68,7 @@ class JobState:
 
 
 def read_job(
-    server: Transport, what: str, job: Job, lookback: int, patience: float | None = None
+    server: Transport, purpose: str, job: Job, lookback: int, patience: float | None = None
 ) -> JobState:
     """Read a job, its parameter definitions and its newest builds with a single request.
 
@@ -79,7 +79,7 @@ def read_job(
     tree = "builds" if lookback <= NEWEST else "allBuilds"
     query = {"tree": f"{_JOB_FIELDS},{tree}[{BUILD_FIELDS}]{{0,{lookback}}}"}
     path = f"{job.path}/api/json"
-    response = server.read(what, path, query=query, expect=(200, 404), patience=patience)
+    response = server.read(purpose, path, query=query, expect=(200, 404), patience=patience)
     if response.status == 404:
         raise response.error(
             "not_found",
@@ -87,7 +87,7 @@ def read_job(
         )
     shown = object_of(response)
     if "jobs" in shown:
-        raise ToolchainError("rejected", f"{what}: '{job.name}' is a folder, not a job")
+        raise ToolchainError("rejected", f"{purpose}: '{job.name}' is a folder, not a job")
     named = part(shown.get("queueItem"))
     item = typed(named) if number_of(named.get("id")) is not None else None
     known = listed(shown, tree)
@@ -111,7 +111,7 @@ def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, A
 
 
 def whole_builds(
-    server: Transport, what: str, job: Job, state: JobState, since: int = 0
+    server: Transport, purpose: str, job: Job, state: JobState, since: int = 0
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the builds of a job with results and parameters, newest first, down to the number
     `since`.
@@ -125,45 +125,45 @@ def whole_builds(
             return
         if "result" not in build or "actions" not in build:
             path, query = f"{build_path(job, build['number'])}/api/json", {"tree": BUILD_FIELDS}
-            response = server.read(what, path, query=query, expect=(200, 404))
+            response = server.read(purpose, path, query=query, expect=(200, 404))
             if response.status == 404:
                 continue
             found = typed({**build, **object_of(response), "number": build["number"]})
             if not has_ended(found):
-                builds = _summaries(server, what, job) if builds is None else builds
+                builds = _summaries(server, purpose, job) if builds is None else builds
                 found = {**builds.get(build["number"], {}), **found}
             state.builds[place] = found
         yield state.builds[place]
 
 
-def _summaries(server: Transport, what: str, job: Job) -> dict[int, dict[str, Any]]:
-    response = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
+def _summaries(server: Transport, purpose: str, job: Job) -> dict[int, dict[str, Any]]:
+    response = server.read(purpose, f"{job.path}/api/json", query={"tree": SUMMARIES})
     return {build["number"]: build for build in listed(object_of(response), "allBuilds")}
 
 
 def queued_items(
-    server: Transport, what: str, job: Job, state: JobState
+    server: Transport, purpose: str, job: Job, state: JobState
 ) -> list[Mapping[str, Any]]:
     """Return the queue items of a job. The job shows only one item; the queue of the server shows
     all of them, but may be hidden from the account.
     """
     if not state.in_queue:
         return []
-    items = queue(server, what, _ITEM_FIELDS)
+    items = queue(server, purpose, _ITEM_FIELDS)
     if items is None:
         return [] if state.item is None else [state.item]
     return [item for item in items if same_job(part(item.get("task")).get("url"), job)]
 
 
 def queue(
-    server: Transport, what: str, fields: str, patience: float | None = None
+    server: Transport, purpose: str, fields: str, patience: float | None = None
 ) -> list[dict[str, Any]] | None:
     """Return all items in the queue of the server; `None` if the server does not show its queue.
 
     :param patience: maximum seconds
     """
     response = server.read(
-        what,
+        purpose,
         "queue/api/json",
         query={"tree": f"items[{fields}]"},
         expect=(200, *_NO_QUEUE),
@@ -199,9 +199,11 @@ def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainError:
+def no_build(server: Transport, purpose: str, job: Job, segment: str) -> ToolchainError:
     """Return the error for a 404 of a build: it names the missing job or build."""
-    response = server.read(what, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404))
+    response = server.read(
+        purpose, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404)
+    )
     if response.status == 404:
         reason = f"there is no job '{job.name}', or the account cannot see it"
     else:
@@ -210,7 +212,7 @@ def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainE
         reason = f"the job '{job.name}' has no build {segment}: {newest}"
     return ToolchainError(
         "not_found",
-        f"{what}: the server returned 404: {reason}",
+        f"{purpose}: the server returned 404: {reason}",
         status=404,
         method="GET",
         url=f"{server.connection.url}/{job.path}/{segment}/",
@@ -218,7 +220,7 @@ def no_build(server: Transport, what: str, job: Job, segment: str) -> ToolchainE
 
 
 def read_build(
-    server: Transport, what: str, job: Job, segment: str
+    server: Transport, purpose: str, job: Job, segment: str
 ) -> tuple[dict[str, Any], Response]:
     """Return a build with the inputs that it waits for, and the response that shows it.
 
@@ -227,15 +229,17 @@ def read_build(
     Raises `not_found`, which names the missing job or build.
     """
     query = {"tree": FOLLOWED_FIELDS}
-    response = server.read(what, f"{job.path}/{segment}/api/json", query=query, expect=(200, 404))
+    response = server.read(
+        purpose, f"{job.path}/{segment}/api/json", query=query, expect=(200, 404)
+    )
     if response.status == 404:
-        raise no_build(server, what, job, segment)
+        raise no_build(server, purpose, job, segment)
     found = object_of(response)
     number = number_of(found.get("number", segment))
     if number is None:
         raise response.error("protocol", "the server does not report the number of the build")
     if not has_ended(found):
-        listed = server.read(what, f"{job.path}/api/json", query={"tree": SUMMARIES})
+        listed = server.read(purpose, f"{job.path}/api/json", query={"tree": SUMMARIES})
         found = {**summary(listed, number), **found}
     return {**typed(found), "number": number}, response
 

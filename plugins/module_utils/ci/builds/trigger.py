@@ -121,7 +121,7 @@ class Trigger:
     ) -> None:
         self._server, self._job, self._state = server, job, state
         self._wanted, self._user, self._claims = wanted, user, claims
-        self._what = f"building the job '{job.name}'"
+        self._purpose = f"building the job '{job.name}'"
         self._seen: TriggeredBuild | None = None
 
     def send(
@@ -177,7 +177,7 @@ class Trigger:
         wanted = self._wanted
         plain = not definitions and not wanted.form and not wanted.files
         return self._server.write(
-            self._what,
+            self._purpose,
             "POST",
             f"{self._job.path}/{'build' if plain else 'buildWithParameters'}",
             query={} if delay is None else {"delay": f"{delay}sec"},
@@ -238,7 +238,7 @@ class Trigger:
             try:
                 if looks <= 0:
                     break
-                polling.pause(self._what)
+                polling.pause(self._purpose)
             except PollTimeout:
                 break
         raise error.with_hint("no matching build was found, and the request is not sent again")
@@ -246,7 +246,7 @@ class Trigger:
     def _verify(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
         """Return our own build, and whether the server responded within this time."""
         try:
-            state = read_job(self._server, self._what, self._job, _LOOKBACK, seconds)
+            state = read_job(self._server, self._purpose, self._job, _LOOKBACK, seconds)
             return self._own(state), True
         except ToolchainError:
             return None, False
@@ -260,14 +260,14 @@ class Trigger:
     def _new_builds(self, state: JobState) -> Iterator[TriggeredBuild]:
         """Yield the builds, oldest first, that are new since the job was read."""
         before = self._state.newest_queue_id
-        new = whole_builds(self._server, self._what, self._job, state, self._state.next_number)
+        new = whole_builds(self._server, self._purpose, self._job, state, self._state.next_number)
         for build in reversed(list(new)):
             queue_id = build.get("queueId")
             if (queue_id is None or queue_id > before) and self._is_ours(build):
                 yield TriggeredBuild(queue_id, int(build["number"]))
 
     def _new_items(self, state: JobState) -> Iterator[TriggeredBuild]:
-        for item in queued_items(self._server, self._what, self._job, state):
+        for item in queued_items(self._server, self._purpose, self._job, state):
             later = (item.get("id") or 0) > self._state.newest_queue_id
             if later and self._is_ours(item):
                 yield TriggeredBuild(int(item["id"]))

@@ -17,9 +17,9 @@ AT = "configuration-as-code"
 
 def live_configuration(server: Transport) -> Mapping[str, Any]:
     """Return the configuration that the server exports."""
-    what = "exporting the configuration of the server"
+    purpose = "exporting the configuration of the server"
     try:
-        response = server.read(what, f"{AT}/export", method="POST", form={})
+        response = server.read(purpose, f"{AT}/export", method="POST", form={})
     except ToolchainError as error:
         if error.status == 404:
             error.with_hint("the plugin configuration-as-code may be missing")

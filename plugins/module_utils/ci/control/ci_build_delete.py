@@ -88,7 +88,7 @@ class CiBuildDeleteOperation:
             require_at_least("builds", number, 1)
         self._oldest = None if options.older_than is None else seconds_of(options.older_than)
         self._job = job_of(options.job, task.connection.url)
-        self._what = f"deleting builds of the job '{self._job.name}'"
+        self._purpose = f"deleting builds of the job '{self._job.name}'"
         self._server = server_of(task)
 
     def plan(self) -> Plan:
@@ -97,15 +97,15 @@ class CiBuildDeleteOperation:
         deleted = [row["number"] for row in rows if row["action"] == "deleted"]
         if len(deleted) > self._options.max_deletions:
             raise invalid(
-                f"{self._what}: {len(deleted)} builds ({_named(deleted)}) would be deleted, but"
+                f"{self._purpose}: {len(deleted)} builds ({_named(deleted)}) would be deleted, but"
                 f" max_deletions is {self._options.max_deletions}: raise it, or select fewer"
                 " builds"
             )
         stay = [row["number"] for row in rows if row["action"] == "kept"]
         if stay:
             self._task.warn(
-                f"{self._what}: running builds, kept builds and the last successful build are only"
-                f" deleted with force: {_named(stay)}"
+                f"{self._purpose}: running builds, kept builds and the last successful build are"
+                f" only deleted with force: {_named(stay)}"
             )
         if not deleted:
             return unchanged({"builds": rows})
@@ -133,7 +133,7 @@ class CiBuildDeleteOperation:
     def _read(self) -> tuple[list[dict[str, Any]], int | None, float]:
         """Return all builds, newest first, the number of the last successful one, and the time."""
         path = f"{self._job.path}/api/json"
-        response = self._server.read(self._what, path, query={"tree": _TREE}, expect=(200, 404))
+        response = self._server.read(self._purpose, path, query={"tree": _TREE}, expect=(200, 404))
         if response.status == 404:
             raise response.error(
                 "not_found",
@@ -141,7 +141,7 @@ class CiBuildDeleteOperation:
             )
         shown = object_of(response)
         if "jobs" in shown:
-            raise ToolchainError("rejected", f"{self._what}: this is a folder, not a job")
+            raise ToolchainError("rejected", f"{self._purpose}: this is a folder, not a job")
         if not isinstance(shown.get("allBuilds"), list) or "lastSuccessfulBuild" not in shown:
             raise response.error("protocol", "the server does not show all builds of the job")
         last = records.number_of(part(shown["lastSuccessfulBuild"]).get("number"))
@@ -195,21 +195,21 @@ class CiBuildDeleteOperation:
             build_watcher.follow(self._server, build, polling, self._task.progress)
             return True
 
-        stopping.send(self._server, self._what, path, "stop", verify=ends)
+        stopping.send(self._server, self._purpose, path, "stop", verify=ends)
         row["action"] = "stopped"
         try:
             ends()
         except PollTimeout:
             raise ToolchainError(
                 "timeout",
-                f"{self._what}: build #{number} was asked to stop, but is still running after"
+                f"{self._purpose}: build #{number} was asked to stop, but is still running after"
                 f" {_STOPPING:g} s: end it with ci_build_stop and escalate: true",
                 url=build.url,
             ) from None
 
     def _write(self, path: str, verify: Any) -> None:
         self._server.write(
-            self._what,
+            self._purpose,
             "POST",
             path,
             form={},
@@ -220,7 +220,9 @@ class CiBuildDeleteOperation:
 
     def _shown(self, path: str) -> Mapping[str, Any] | None:
         query = {"tree": "number,keepLog"}
-        response = self._server.read(self._what, f"{path}/api/json", query=query, expect=(200, 404))
+        response = self._server.read(
+            self._purpose, f"{path}/api/json", query=query, expect=(200, 404)
+        )
         return None if response.status == 404 else object_of(response)
 
     def _verify(self, rows: list[dict[str, Any]], builds: Mapping[int, Mapping[str, Any]]) -> None:
@@ -232,7 +234,7 @@ class CiBuildDeleteOperation:
         if left:
             raise ToolchainError(
                 "rejected",
-                f"{self._what}: the server did not delete {_named([r['number'] for r in left])}",
+                f"{self._purpose}: the server did not delete {_named([r['number'] for r in left])}",
                 result={"changed": _is_changed(rows), "builds": rows},
             )
 

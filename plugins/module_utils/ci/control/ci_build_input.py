@@ -62,7 +62,7 @@ class CiBuildInputOperation:
         self._job = job_of(options.job, task.connection.url)
         self._segment = build_segment(options.build)
         build = f"build {self._segment} of the job '{self._job.name}'"
-        self._what = f"responding to an input of {build}"
+        self._purpose = f"responding to an input of {build}"
         self._server = server_of(task)
 
     def plan(self) -> Plan:
@@ -86,7 +86,7 @@ class CiBuildInputOperation:
             values = [{"name": name, "value": value} for name, value in plan.data.items()]
             form = {"json": json.dumps({"parameter": values})}
         self._server.write(
-            self._what,
+            self._purpose,
             "POST",
             # server fact [ci-28]: the id is encoded in the path
             f"{build_path(self._job, number)}/input/{quote(input_id, safe='')}/{request}",
@@ -109,25 +109,25 @@ class CiBuildInputOperation:
             if done is None:
                 raise ToolchainError(
                     "failed",
-                    f"{self._what}: the build was aborted meanwhile, and it is unknown whether it"
-                    " had received the input",
+                    f"{self._purpose}: the build was aborted meanwhile, and it is unknown whether"
+                    " it had received the input",
                 )
             time.sleep(_PAUSE)
         raise ToolchainError(
             "failed",
-            f"{self._what}: the server accepted it, but the build still waits for the input",
+            f"{self._purpose}: the server accepted it, but the build still waits for the input",
             result={"changed": False},
         )
 
     def _read(self, segment: str) -> Mapping[str, Any]:
         response = self._server.read(
-            self._what,
+            self._purpose,
             f"{self._job.path}/{segment}/api/json",
             query={"tree": records.FOLLOWED_FIELDS},
             expect=(200, 404),
         )
         if response.status == 404:
-            raise records.no_build(self._server, self._what, self._job, segment)
+            raise records.no_build(self._server, self._purpose, self._job, segment)
         return object_of(response)
 
     def _find(self, waiting: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -148,7 +148,7 @@ class CiBuildInputOperation:
         which = f"the input {wanted}" if wanted else "an input"
         raise ToolchainError(
             "not_found",
-            f"{self._what}: the build does not wait for {which}"
+            f"{self._purpose}: the build does not wait for {which}"
             + (f", but for {known}" if known else ""),
         )
 

@@ -55,12 +55,14 @@ class CredentialStores:
         return found
 
     def create(self, place: CredentialPlace, root: XmlElement, verify: Verify) -> None:
-        what = f"creating the credential '{place.name}'"
-        self._objects.send(what, f"{self._domain(place)}/createCredentials", root, verify)
+        purpose = f"creating the credential '{place.name}'"
+        self._objects.send(purpose, f"{self._domain(place)}/createCredentials", root, verify)
 
     def update(self, place: CredentialPlace, root: XmlElement, verify: Verify) -> None:
-        what = f"changing the credential '{place.name}'"
-        self._objects.send(what, f"{self._path(place)}/config.xml", root, verify, repeatable=True)
+        purpose = f"changing the credential '{place.name}'"
+        self._objects.send(
+            purpose, f"{self._path(place)}/config.xml", root, verify, repeatable=True
+        )
 
     def delete(self, place: CredentialPlace) -> None:
         self._objects.write(
@@ -73,36 +75,36 @@ class CredentialStores:
 
     def places(self, folder: str) -> list[CredentialPlace]:
         """Return the places of all credentials in a store. Raises `not_found` without the store."""
-        what = f"listing the credentials of {folder or 'the system'}"
+        purpose = f"listing the credentials of {folder or 'the system'}"
         place = CredentialPlace(folder, "_", "")
-        domains = self._domains_of(place, what)
+        domains = self._domains_of(place, purpose)
         if domains is None:
-            raise ToolchainError("not_found", f"{what}: {_missing(place, None)}", status=404)
+            raise ToolchainError("not_found", f"{purpose}: {_missing(place, None)}", status=404)
         found = []
         for domain in sorted(domains):
             place = CredentialPlace(folder, domain, "")
-            shown = self._objects.shown(what, self._domain(place), "credentials[id]")
+            shown = self._objects.shown(purpose, self._domain(place), "credentials[id]")
             listed = part(shown).get("credentials")
             if not isinstance(listed, list):
                 raise ToolchainError(
-                    "not_found", f"{what}: the response has no list of credentials"
+                    "not_found", f"{purpose}: the response has no list of credentials"
                 )
             found += [replace(place, id=str(obj["id"])) for obj in objects(listed) if obj.get("id")]
         return found
 
     def _require_domain(self, place: CredentialPlace) -> None:
         """Raise `not_found` unless the domain exists, now or after an earlier task of the run."""
-        what = f"reading the domains of the credential '{place.name}'"
-        known = self._domains_of(place, what)
+        purpose = f"reading the domains of the credential '{place.name}'"
+        known = self._domains_of(place, purpose)
         if known is None and place.domain == "_" and self._is_predicted(place):
             return
         if known is None or place.domain not in known:
-            raise ToolchainError("not_found", f"{what}: {_missing(place, known)}", status=404)
+            raise ToolchainError("not_found", f"{purpose}: {_missing(place, known)}", status=404)
 
-    def _domains_of(self, place: CredentialPlace, what: str) -> set[str] | None:
+    def _domains_of(self, place: CredentialPlace, purpose: str) -> set[str] | None:
         """Return the domains of a store; `None` if there is no such store."""
         if place.folder not in self._domains:
-            store = self._objects.shown(what, self._store(place), "domains[urlName]")
+            store = self._objects.shown(purpose, self._store(place), "domains[urlName]")
             found = None if store is None else store.get("domains")
             named = set(found) if isinstance(found, Mapping) else None
             if isinstance(found, list):

@@ -60,9 +60,9 @@ class CiBranchScanOperation:
         options.check()
         self._options, self._make_polling = options, make_polling
         self._job = job_of(options.job, task.connection.url)
-        self._what = f"scanning '{self._job.name}'"
+        self._purpose = f"scanning '{self._job.name}'"
         self._server = server_of(task)
-        self._log = ScanLog(self._server, self._job, self._what)
+        self._log = ScanLog(self._server, self._job, self._purpose)
 
     def plan(self) -> Plan:
         shown = self._read()
@@ -70,7 +70,7 @@ class CiBranchScanOperation:
             kind = "folder" if "jobs" in shown else "job"
             raise ToolchainError(
                 "rejected",
-                f"{self._what}: it is a {kind}, but must be a multibranch project or an"
+                f"{self._purpose}: it is a {kind}, but must be a multibranch project or an"
                 " organization folder",
             )
         if shown.get("buildable") is False:
@@ -84,7 +84,7 @@ class CiBranchScanOperation:
         self._log.read()
         self._log.remember()
         self._server.write(
-            self._what,
+            self._purpose,
             "POST",
             f"{self._job.path}/build",
             query={"delay": "0sec"},
@@ -100,7 +100,7 @@ class CiBranchScanOperation:
 
     def _read(self) -> Mapping[str, Any]:
         response = self._server.read(
-            self._what, f"{self._job.path}/api/json", query={"tree": _TREE}, expect=(200, 404)
+            self._purpose, f"{self._job.path}/api/json", query={"tree": _TREE}, expect=(200, 404)
         )
         if response.status == 404:
             raise response.error(
@@ -118,8 +118,8 @@ class CiBranchScanOperation:
     def _disabled(self) -> ToolchainError:
         return ToolchainError(
             "conflict",
-            f"{self._what}: the project or a folder above it is disabled on the server: enable it"
-            " with ci_job",
+            f"{self._purpose}: the project or a folder above it is disabled on the server: enable"
+            " it with ci_job",
         )
 
     def _is_started(self) -> bool | None:
@@ -130,7 +130,7 @@ class CiBranchScanOperation:
                 self._log.read(patience(polling))
                 if self._log.is_new:
                     return True
-                polling.pause(self._what)
+                polling.pause(self._purpose)
         except PollTimeout:
             return None
 
@@ -140,7 +140,7 @@ class CiBranchScanOperation:
         while not (self._poll(polling) and self._log.is_new and self._log.result is not None):
             try:
                 goes_on = "goes on" if self._log.is_new else "has not begun"
-                polling.pause(f"{self._what}: the scan {goes_on} ({self._url})")
+                polling.pause(f"{self._purpose}: the scan {goes_on} ({self._url})")
             except PollTimeout as error:
                 changed = self._log.is_new
                 error.result = {"changed": changed, "scan": _scan(None, self._log.text)}
@@ -148,7 +148,7 @@ class CiBranchScanOperation:
         if self._log.result != "SUCCESS":
             raise ToolchainError(
                 "failed",
-                f"{self._what}: the scan ended with {self._log.result} ({self._url})",
+                f"{self._purpose}: the scan ended with {self._log.result} ({self._url})",
                 url=self._url,
                 result={"changed": True, **self._values(before)},
             )

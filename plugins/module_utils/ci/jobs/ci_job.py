@@ -67,8 +67,8 @@ class CiJobOperation:
         job = job_of(options.job, task.connection.url)
         verb = "deleting" if options.state == "absent" else "managing"
         kind = "folder" if options.folder else "job"
-        what = f"{verb} the {kind} '{job.name}'"
-        self._store = JobStore(server_of(task), job, what, task.predictions)
+        purpose = f"{verb} the {kind} '{job.name}'"
+        self._store = JobStore(server_of(task), job, purpose, task.predictions)
         source = options.copy_from
         self._source = None if source is None else job_of(source, task.connection.url)
         _check(options)
@@ -117,7 +117,7 @@ class CiJobOperation:
             return self._switching(predicted)
         raise ToolchainError(
             "not_found",
-            f"{self._store.what}: there is no such job, or the account cannot see it; to create"
+            f"{self._store.purpose}: there is no such job, or the account cannot see it; to create"
             " it, set config, src or copy_from",
             status=404,
         )
@@ -188,7 +188,7 @@ class CiJobOperation:
         if text is None:
             raise ToolchainError(
                 "not_found",
-                f"{self._store.what}: there is no job '{source.name}' to copy, or the account"
+                f"{self._store.purpose}: there is no job '{source.name}' to copy, or the account"
                 " cannot see it",
                 status=404,
             )
@@ -204,7 +204,7 @@ class CiJobOperation:
         held = self._store.release(enabled)
         if held:
             self._task.warn(
-                f"{self._store.what}: the server still does not allow builds of {_named(held)}:"
+                f"{self._store.purpose}: the server still does not allow builds of {_named(held)}:"
                 " save it once in its web form"
             )
 
@@ -217,8 +217,8 @@ class CiJobOperation:
         found = configuration.drift(live, wanted, resent=always)
         if found.uncompared:
             self._task.warn(
-                f"{self._store.what}: secrets cannot be compared, because the server encrypts them"
-                f" again with each save: {_named(found.uncompared)}"
+                f"{self._store.purpose}: secrets cannot be compared, because the server encrypts"
+                f" them again with each save: {_named(found.uncompared)}"
             )
         if not found.found:
             return unchanged({"differences": []}, state=found.before)
@@ -260,7 +260,8 @@ class CiJobOperation:
         if found is None:
             raise ToolchainError(
                 "failed",
-                f"{self._store.what}: the server accepted the request, but the job does not exist",
+                f"{self._store.purpose}: the server accepted the request, but the job does not"
+                " exist",
                 result={"changed": False},
             )
         dropped = [
@@ -269,14 +270,14 @@ class CiJobOperation:
         if dropped:
             raise ToolchainError(
                 "rejected",
-                f"{self._store.what}: the server dropped {_named(dropped)}, as it does with"
+                f"{self._store.purpose}: the server dropped {_named(dropped)}, as it does with"
                 " unknown elements: a plugin may be missing",
                 result={"changed": found.before != before, "differences": dropped},
             )
         others = [difference.path for difference in found.differences]
         if others:
             self._task.warn(
-                f"{self._store.what}: the server changed {_named(others)} while saving: use the"
+                f"{self._store.purpose}: the server changed {_named(others)} while saving: use the"
                 " server's version in the configuration, or every run will find a difference"
             )
 
@@ -311,7 +312,7 @@ class CiJobOperation:
         held = [word for word in ("builds", "jobs") if objects(shown.get(word))]
         if held and not self._options.force:
             raise invalid(
-                f"{self._store.what}: it has {held[0]}, which would be deleted with it; force:"
+                f"{self._store.purpose}: it has {held[0]}, which would be deleted with it; force:"
                 " true allows that"
             )
         live, steps = self._normalized_or_name(), [self._store.delete]
@@ -333,7 +334,7 @@ class CiJobOperation:
     def _reject_marks(self, names: list[str], reason: str) -> None:
         if names:
             raise invalid(
-                f"{self._store.what}: the configuration refers to the server's secret in"
+                f"{self._store.purpose}: the configuration refers to the server's secret in"
                 f" {_named(sorted(set(names)))}, but {reason}: write the secret, encrypted with"
                 " Ansible Vault, or enter it on the server"
             )
@@ -345,7 +346,7 @@ class CiJobOperation:
         if configuration.masked_secrets(live):
             raise ToolchainError(
                 "permission",
-                f"{self._store.what}: the account lacks the permission Job/Configure for {name}:"
+                f"{self._store.purpose}: the account lacks the permission Job/Configure for {name}:"
                 " the server shows it stars instead of the secrets",
             )
 
@@ -358,7 +359,7 @@ class CiJobOperation:
         if theirs != ours:
             raise ToolchainError(
                 "conflict",
-                f"{self._store.what}: it is a {theirs} on the server, but the configuration"
+                f"{self._store.purpose}: it is a {theirs} on the server, but the configuration"
                 f" describes a {ours}; the kind cannot be changed: delete the job first",
             )
 
@@ -367,10 +368,10 @@ class CiJobOperation:
         plain folder.
         """
         if self._options.folder and not is_folder:
-            raise ToolchainError("conflict", f"{self._store.what}: it is a job, not a folder")
+            raise ToolchainError("conflict", f"{self._store.purpose}: it is a job, not a folder")
         if is_folder and not is_computed and self._options.enabled is not None:
             raise invalid(
-                f"{self._store.what}: it is a plain folder, which the server cannot disable"
+                f"{self._store.purpose}: it is a plain folder, which the server cannot disable"
             )
 
 

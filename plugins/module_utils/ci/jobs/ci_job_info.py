@@ -79,7 +79,7 @@ class CiJobInfoOperation(ReadOnly):
         if options.expected_config is not None:
             for secret in _secrets_expected(options.expected_config):
                 task.hide(secret)  # before a server can return it
-        self._what = f"reading the job '{self._job.name}'"
+        self._purpose = f"reading the job '{self._job.name}'"
         self._server = server_of(task)
 
     def plan(self) -> Plan:
@@ -96,7 +96,7 @@ class CiJobInfoOperation(ReadOnly):
         if self._options.tree is not None:
             listed = shown.get(name, shown.get("allBuilds"))
         if listed is None and not is_folder(shown):
-            listed = _read_builds(self._server, self._what, self._job, name, FIELDS)
+            listed = _read_builds(self._server, self._purpose, self._job, name, FIELDS)
         listed = listed if isinstance(listed, list) else []
         return {"job": shown, "builds": listed, "parameters": _defaults(shown)}
 
@@ -121,9 +121,9 @@ class CiJobInfoOperation(ReadOnly):
         return shown
 
     def _response(self, path: str, query: Mapping[str, Any]) -> Response:
-        response = self._server.read(self._what, path, query=query, expect=(200, 404))
+        response = self._server.read(self._purpose, path, query=query, expect=(200, 404))
         if response.status == 404 and self._build is not None and "/config.xml" not in path:
-            raise records.no_build(self._server, self._what, self._job, self._build)
+            raise records.no_build(self._server, self._purpose, self._job, self._build)
         if response.status == 404:
             raise response.error(
                 "not_found",
@@ -150,7 +150,9 @@ class CiJobInfoOperation(ReadOnly):
         """Return the response to an expression, including 404."""
         query = {"xpath": expression}
         try:
-            return self._server.read(self._what, f"{path}/api/xml", query=query, expect=(200, 404))
+            return self._server.read(
+                self._purpose, f"{path}/api/xml", query=query, expect=(200, 404)
+            )
         except ToolchainError as error:
             if _REFUSED_XPATH.search(error.detail or "") is None:
                 raise
@@ -201,7 +203,7 @@ def _defaults(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_builds(
-    server: Transport, what: str, job: Job, name: str, fields: Sequence[str], *, cut: str = ""
+    server: Transport, purpose: str, job: Job, name: str, fields: Sequence[str], *, cut: str = ""
 ) -> list[Any]:
     """Return the builds of a job, newest first, from the list `name`.
 
@@ -211,7 +213,7 @@ def _read_builds(
     names = (name, "allBuilds", "builds")
     for asked in dict.fromkeys((name, "builds")):
         query = {"tree": f"{asked}[{','.join(fields)}]{cut}"}
-        response = server.read(what, f"{job.path}/api/json", query=query)
+        response = server.read(purpose, f"{job.path}/api/json", query=query)
         shown = object_of(response)
         found = next(((each, shown[each]) for each in names if shown.get(each) is not None), None)
         if found is not None:
@@ -242,11 +244,11 @@ def build_parameters(task: Task, options: BuildParametersOptions) -> dict[str, A
     """Return the result of the lookup `ci_build_parameters`."""
     job = job_of(options.job, task.connection.url)
     segment = build_segment(options.build)
-    server, what = server_of(task), f"reading build {segment} of the job '{job.name}'"
+    server, purpose = server_of(task), f"reading build {segment} of the job '{job.name}'"
     path = f"{job.path}/{segment}/api/json"
-    response = server.read(what, path, query={"tree": _PARAMETERS}, expect=(200, 404))
+    response = server.read(purpose, path, query={"tree": _PARAMETERS}, expect=(200, 404))
     if response.status == 404:
-        raise records.no_build(server, what, job, segment)
+        raise records.no_build(server, purpose, job, segment)
     shown = object_of(response)
     actions = objects(shown.get("actions"))
     listed = [entry for action in actions for entry in objects(action.get("parameters"))]
@@ -276,5 +278,5 @@ def build_list(task: Task, options: BuildListOptions) -> list[dict[str, Any]]:
     more = options.all_builds or (limit is not None and limit > records.NEWEST)
     name = "allBuilds" if more else "builds"
     cut = "" if limit is None else f"{{0,{limit}}}"
-    what = f"reading the builds of the job '{job.name}'"
-    return _read_builds(server_of(task), what, job, name, options.fields, cut=cut)[:limit]
+    purpose = f"reading the builds of the job '{job.name}'"
+    return _read_builds(server_of(task), purpose, job, name, options.fields, cut=cut)[:limit]

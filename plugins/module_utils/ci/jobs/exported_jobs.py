@@ -106,11 +106,11 @@ class ExportedJobs:
                 yield from self._below(names, item.stem)
 
     def _listed(self, above: tuple[str, ...]) -> list[Mapping[str, Any]]:
-        what = f"listing the jobs of {'/'.join(above) or 'the server'}"
+        purpose = f"listing the jobs of {'/'.join(above) or 'the server'}"
         place = "".join(f"job/{path(name)}/" for name in above)
         query = {"tree": "jobs[name,_class,jobs[name]]"}
         try:
-            response = self._server.read(what, f"{place}api/json", query=query)
+            response = self._server.read(purpose, f"{place}api/json", query=query)
         except ToolchainError as error:
             if not above or error.kind not in ("permission", "not_found"):
                 raise

@@ -33,12 +33,12 @@ _DEEPEST = 20
 
 
 class JobStore:
-    """A job or folder; `what` is operation and object for messages."""
+    """A job or folder; `purpose` is operation and object for messages."""
 
     def __init__(
-        self, server: Transport, job: Job, what: str, predictions: Predictions | None = None
+        self, server: Transport, job: Job, purpose: str, predictions: Predictions | None = None
     ) -> None:
-        self._server, self.job, self.what = server, job, what
+        self._server, self.job, self.purpose = server, job, purpose
         self._predictions = predictions or Predictions()
 
     @property
@@ -134,14 +134,14 @@ class JobStore:
                     " jobs"
                 )
             )
-            raise ToolchainError("not_found", f"{self.what}: {missing}", status=404)
+            raise ToolchainError("not_found", f"{self.purpose}: {missing}", status=404)
         if self._above and "jobs" not in object_of(response):
-            raise ToolchainError("conflict", f"{self.what}: '{parent}' is a job, not a folder")
+            raise ToolchainError("conflict", f"{self.purpose}: '{parent}' is a job, not a folder")
 
     def _read(self, path: str, tree: str | None = None) -> Response | None:
         """Send a read; `None` for a 404 of a CI server. A 404 of another server proves nothing."""
         query = {} if tree is None else {"tree": tree}
-        response = self._server.read(self.what, path, query=query, expect=(200, 404))
+        response = self._server.read(self.purpose, path, query=query, expect=(200, 404))
         if response.status != 404:
             return response
         # server fact [ci-3]: a response without these headers comes from a proxy
@@ -182,7 +182,7 @@ class JobStore:
         if not done():
             raise ToolchainError(
                 "rejected",
-                f"{self.what}: the job was not {word}d: jobs of its kind cannot be disabled",
+                f"{self.purpose}: the job was not {word}d: jobs of its kind cannot be disabled",
             )
 
     def delete(self) -> None:
@@ -246,7 +246,7 @@ class JobStore:
 
     def _write(self, path: str, verify: Verify, **parts: Any) -> None:
         self._server.write(
-            self.what,
+            self.purpose,
             "POST",
             path,
             expect=_DONE,

@@ -14,8 +14,8 @@ _RESULT = re.compile(r"^Finished: ([A-Z_]+)\s*\Z", re.MULTILINE)
 class ScanLog:
     """The log of the latest scan of a computed folder, which the next scan replaces."""
 
-    def __init__(self, server: Transport, job: Job, what: str) -> None:
-        self._server, self._job, self._what = server, job, what
+    def __init__(self, server: Transport, job: Job, purpose: str) -> None:
+        self._server, self._job, self._purpose = server, job, purpose
         self._previous = ""
         self.text = ""
         self.running = False
@@ -23,7 +23,7 @@ class ScanLog:
     def read(self, patience: float | None = None) -> None:
         """Read the log; it is empty if the folder was never scanned."""
         response = self._server.read(
-            self._what,
+            self._purpose,
             f"{self._job.path}/computation/logText/progressiveText",
             query={"start": 0},
             expect=(200, 404),

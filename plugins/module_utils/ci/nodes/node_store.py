@@ -57,22 +57,22 @@ class NodeStore:
 
     def state(self, name: str) -> NodeState | None:
         """Return the state of a node; `None` if it does not exist."""
-        what = f"reading the node '{name}'"
-        shown = self._objects.shown(what, self._path(name), f"{_TREE},{_LABELS}")
+        purpose = f"reading the node '{name}'"
+        shown = self._objects.shown(purpose, self._path(name), f"{_TREE},{_LABELS}")
         if shown is None and name == BUILT_IN and self._built_in != "computer/(master)":
             self._built_in = "computer/(master)"
             return self.state(name)
         return None if shown is None else _state(name, shown)
 
     def all(self) -> list[NodeState]:
-        what = "listing the nodes"
-        shown = self._objects.shown(what, "computer", f"computer[_class,{_TREE},{_LABELS}]")
+        purpose = "listing the nodes"
+        shown = self._objects.shown(purpose, "computer", f"computer[_class,{_TREE},{_LABELS}]")
         if shown is None:
             raise ToolchainError(
-                "not_found", f"{what}: the server returned no list of nodes", status=404
+                "not_found", f"{purpose}: the server returned no list of nodes", status=404
             )
         if not isinstance(shown.get("computer"), list):
-            raise ToolchainError("protocol", f"{what}: the response has no list of nodes")
+            raise ToolchainError("protocol", f"{purpose}: the response has no list of nodes")
         return [_state(_name(obj), obj) for obj in objects(shown["computer"])]
 
     def configuration(self, name: str) -> XmlElement | None:
@@ -96,25 +96,27 @@ class NodeStore:
                 }
             ),
         }
-        what = f"creating the node '{name}'"
+        purpose = f"creating the node '{name}'"
         verify = self._exists(name)
         try:
-            self._objects.write(what, "computer/doCreateItem", verify, form=form)
+            self._objects.write(purpose, "computer/doCreateItem", verify, form=form)
         except ToolchainError as error:
             # created by another host meanwhile
             if error.status != 400 or not verify():
                 raise
 
     def save(self, name: str, root: XmlElement, verify: Callable[[], bool]) -> None:
-        what = f"changing the node '{name}'"
+        purpose = f"changing the node '{name}'"
         path_of = f"{self._path(name)}/config.xml"
-        self._objects.send(what, path_of, root, verify, repeatable=True)
+        self._objects.send(purpose, path_of, root, verify, repeatable=True)
 
     def delete(self, name: str) -> None:
         exists = self._exists(name)
-        what = f"deleting the node '{name}'"
+        purpose = f"deleting the node '{name}'"
         try:
-            self._objects.write(what, f"{self._path(name)}/doDelete", lambda: not exists(), form={})
+            self._objects.write(
+                purpose, f"{self._path(name)}/doDelete", lambda: not exists(), form={}
+            )
         except ToolchainError as error:
             if error.status != 404 or exists():
                 raise
@@ -123,7 +125,7 @@ class NodeStore:
         """Take a node offline, or bring it online. The request undoes itself if it is repeated, so
         that the caller must have read the state.
         """
-        what = f"{'taking the node' if offline else 'bringing the node'} '{name}' " + (
+        purpose = f"{'taking the node' if offline else 'bringing the node'} '{name}' " + (
             "offline" if offline else "online"
         )
 
@@ -132,7 +134,7 @@ class NodeStore:
             return state is not None and state.temporarily_offline is offline
 
         self._objects.write(
-            what,
+            purpose,
             f"{self._path(name)}/toggleOffline",
             done,
             form={"offlineMessage": reason if offline else ""},

@@ -64,8 +64,8 @@ def reader_of(task: Task, options: SshOptions) -> Callable[[], list[Plugin]]:
 
 def read(server: Transport) -> list[Plugin]:
     """Return the plugins with all fields that the server provides."""
-    what, path = "reading the plugins", "pluginManager/api/json"
-    response = server.read(what, path, query={"tree": _TREE})
+    purpose, path = "reading the plugins", "pluginManager/api/json"
+    response = server.read(purpose, path, query={"tree": _TREE})
     entries = object_of(response).get("plugins")
     if not isinstance(entries, list):
         raise response.error("protocol", "the response has no list of plugins: check url")

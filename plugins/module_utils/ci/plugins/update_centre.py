@@ -172,7 +172,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
 
     :param after: the number of the last installation before
     """
-    what = f"installing {', '.join(names)}"
+    purpose = f"installing {', '.join(names)}"
 
     def validate(response: Response) -> None:
         require_confirmation(server, response)
@@ -189,7 +189,7 @@ def install(server: Transport, names: Sequence[str], after: int) -> None:
         )
 
     server.write(
-        what,
+        purpose,
         "POST",
         "pluginManager/installPlugins",
         json={"dynamicLoad": True, "plugins": list(names)},

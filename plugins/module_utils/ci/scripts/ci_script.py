@@ -61,13 +61,13 @@ class CiScriptOperation:
 
     def plan(self) -> Plan:
         if self._unless is not None:
-            what = "running the unless script"
-            if _says_true(self._run(what, self._unless, only_reads=True)):
+            purpose = "running the unless script"
+            if _says_true(self._run(purpose, self._unless, only_reads=True)):
                 return unchanged(_NOTHING, state="")
         values: Mapping[str, Any] = _NOTHING
         if self._has_dry_run:
-            what = "running the script in check mode"
-            values = self._values(self._run(what, self._script, only_reads=True))
+            purpose = "running the script in check mode"
+            values = self._values(self._run(purpose, self._script, only_reads=True))
             if not values["changed"]:
                 return unchanged(values, state="")
         return Plan("", self._script, "run", result=values)
@@ -87,8 +87,8 @@ class CiScriptOperation:
         if self._unless is None:
             return False
         try:
-            what = "running the unless script again"
-            return _says_true(self._run(what, self._unless, only_reads=True))
+            purpose = "running the unless script again"
+            return _says_true(self._run(purpose, self._unless, only_reads=True))
         except ToolchainError:
             return False
 
@@ -103,9 +103,9 @@ class CiScriptOperation:
         changed = changed if isinstance(changed, bool) else True
         return {**printed(ended), "result": result, "changed": changed}
 
-    def _run(self, what: str, script: str, *, only_reads: bool) -> ScriptEnd:
+    def _run(self, purpose: str, script: str, *, only_reads: bool) -> ScriptEnd:
         return run_script(
-            self._console, what, script, self._arguments, only_reads=only_reads, warn=self._warn
+            self._console, purpose, script, self._arguments, only_reads=only_reads, warn=self._warn
         )
 
 

@@ -32,7 +32,7 @@ class ConsoleOutput:
 class ScriptConsole(Protocol):
     """Sends a program to the server and waits for its end."""
 
-    def __call__(self, what: str, program: str, *, reads: bool) -> ConsoleOutput:
+    def __call__(self, purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
         """Run a program on the server, and return its output and its value."""
 
 
@@ -44,9 +44,9 @@ def console_of(task: Task, options: SshOptions) -> ScriptConsole:
 def http_console(server: Transport) -> ScriptConsole:
     """Return the script console over HTTP."""
 
-    def say(what: str, program: str, *, reads: bool) -> ConsoleOutput:
+    def say(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
         response = server.send(
-            what, "POST", "scriptText", reads=reads, expect=(200,), form={"script": program}
+            purpose, "POST", "scriptText", reads=reads, expect=(200,), form={"script": program}
         )
         is_page = errors.looks_like_html(response.text)
         page = unexpected_body(response, "the script's output") if is_page else None
@@ -58,8 +58,8 @@ def http_console(server: Transport) -> ScriptConsole:
 def _ssh(task: Task, options: SshOptions) -> ScriptConsole:
     commands = SshCommands(task, options)
 
-    def say(what: str, program: str, *, reads: bool) -> ConsoleOutput:
-        done = commands.run(what, "groovy =", reads=reads, stdin=program)
+    def say(purpose: str, program: str, *, reads: bool) -> ConsoleOutput:
+        done = commands.run(purpose, "groovy =", reads=reads, stdin=program)
         return ConsoleOutput(done.output, done.error)
 
     return say

@@ -25,7 +25,7 @@ _MAX_FRAMES = 8
 
 def run_script(
     console: ScriptConsole,
-    what: str,
+    purpose: str,
     script: str,
     arguments: Mapping[str, Any],
     *,
@@ -40,14 +40,14 @@ def run_script(
     """
     marker = secrets.token_hex(16)
     output = console(
-        what, wrapped(script, arguments, marker, only_reads=only_reads), reads=only_reads
+        purpose, wrapped(script, arguments, marker, only_reads=only_reads), reads=only_reads
     )
     end = ended(output.text, marker)
     if end is None and warn is not None:
         end = unmarked_output.read(output.text, marker)
         if end is not None and end.exception is None:
             warn(
-                f"{what}: the response does not show how the script ended; the task assumes that"
+                f"{purpose}: the response does not show how the script ended; the task assumes that"
                 " the output is complete"
             )
     if end is None:

@@ -110,9 +110,9 @@ class CiRestartOperation:
 
     def _first_state(self) -> ServerState:
         """Return the state before the restart, from the first address that the server knows."""
-        what = "reading the state of the CI server"
+        purpose = "reading the state of the CI server"
         for path, tree in _PROBES:
-            response = self._server.read(what, path, query={"tree": tree}, expect=(200, 404))
+            response = self._server.read(purpose, path, query={"tree": tree}, expect=(200, 404))
             if response.status == 200:
                 return _state(response, (path, tree))
         raise self._server.failure(response)

@@ -123,9 +123,9 @@ class Views(EntryKind[CiViewEntry]):
         return found.with_result(view=self._returned(entry, shown))
 
     def write(self, entry: CiViewEntry, plan: Plan) -> Mapping[str, Any]:
-        what = f"the view '{self.name(entry)}'"
+        purpose = f"the view '{self.name(entry)}'"
         if plan.action == "delete":
-            self._delete(entry, f"deleting {what}")
+            self._delete(entry, f"deleting {purpose}")
             return plan.result
         live = self._read(entry)
         root = self._document(entry, live)
@@ -138,50 +138,50 @@ class Views(EntryKind[CiViewEntry]):
             address = f"{self._above(entry)}createView"
             query = {"name": str(entry.name)}
             try:
-                self._objects.send(f"creating {what}", address, root, done, query=query)
+                self._objects.send(f"creating {purpose}", address, root, done, query=query)
             except ToolchainError as error:
                 # created by another host meanwhile
                 if error.status != 400 or not done():
                     raise
         else:
             address = f"{self._path(entry)}/config.xml"
-            self._objects.send(f"changing {what}", address, root, done, repeatable=True)
-        self._verify(entry, what)
+            self._objects.send(f"changing {purpose}", address, root, done, repeatable=True)
+        self._verify(entry, purpose)
         return plan.result
 
-    def _verify(self, entry: CiViewEntry, what: str) -> None:
+    def _verify(self, entry: CiViewEntry, purpose: str) -> None:
         now = self._read(entry)
         if now is None:
             raise ToolchainError(
                 "failed",
-                f"{what}: the server accepted the request, but the view does not exist",
+                f"{purpose}: the server accepted the request, but the view does not exist",
                 result={"changed": False},
             )
         lost = self._lacks(entry, now)
         if lost:
             raise ToolchainError(
                 "rejected",
-                f"{what}: the server did not save {', '.join(lost)}",
+                f"{purpose}: the server did not save {', '.join(lost)}",
                 result={"changed": True},
             )
 
-    def _delete(self, entry: CiViewEntry, what: str) -> None:
+    def _delete(self, entry: CiViewEntry, purpose: str) -> None:
         def gone() -> bool:
             return self._read(entry) is None
 
         try:
-            self._objects.write(what, f"{self._path(entry)}/doDelete", gone, form={})
+            self._objects.write(purpose, f"{self._path(entry)}/doDelete", gone, form={})
         except ToolchainError as error:
             if error.status != 404 or not gone():
                 raise
         if not gone():
             raise ToolchainError(
-                "failed", f"{what}: the server accepted the request, but the view still exists"
+                "failed", f"{purpose}: the server accepted the request, but the view still exists"
             )
 
     def _read(self, entry: CiViewEntry) -> XmlElement | None:
-        what = f"reading the view '{self.name(entry)}'"
-        return self._objects.document(what, self._path(entry))
+        purpose = f"reading the view '{self.name(entry)}'"
+        return self._objects.document(purpose, self._path(entry))
 
     def _lacks(self, entry: CiViewEntry, live: XmlElement) -> list[str]:
         """Return the names of the fields that differ from the wanted view."""
@@ -209,8 +209,8 @@ class Views(EntryKind[CiViewEntry]):
         folder = self._folder(entry)
         if folder is None:
             return
-        what = f"reading the folder '{folder.name}'"
-        shown = self._objects.shown(what, folder.path, "jobs[name]{0,1}")
+        purpose = f"reading the folder '{folder.name}'"
+        shown = self._objects.shown(purpose, folder.path, "jobs[name]{0,1}")
         predicted = self._task.predictions.get("job", folder.name)
         if "jobs" not in part(predicted if shown is None else shown):
             raise ToolchainError(
@@ -222,8 +222,8 @@ class Views(EntryKind[CiViewEntry]):
     def _require_deletable(self, entry: CiViewEntry) -> None:
         """Raise `invalid` for the primary view."""
         above = self._above(entry).rstrip("/")
-        what = f"reading the views of the view '{self.name(entry)}'"
-        response = self._objects.read(what, f"{above}/api/json".lstrip("/"), "primaryView[name]")
+        purpose = f"reading the views of the view '{self.name(entry)}'"
+        response = self._objects.read(purpose, f"{above}/api/json".lstrip("/"), "primaryView[name]")
         primary = {} if response is None else part(part(response.json()).get("primaryView"))
         if primary.get("name") == entry.name:
             raise invalid(f"the view '{entry.name}' is the primary view, which cannot be deleted")

@@ -50,8 +50,8 @@ def exported_views(run: ExportRun) -> list[dict[str, Any]] | None:
 
     def read(place: _Place) -> XmlElement | None:
         above = "" if place.folder is None else f"{place.folder.path}/"
-        what = f"exporting the view '{place.full_name}'"
-        return server.document(what, f"{above}view/{path(place.name)}")
+        purpose = f"exporting the view '{place.full_name}'"
+        return server.document(purpose, f"{above}view/{path(place.name)}")
 
     found = run.read_each("view", places, read, lambda place: place.full_name)
     return [entry for place, root in found for entry in _entries(run, place, root)]
@@ -60,11 +60,11 @@ def exported_views(run: ExportRun) -> list[dict[str, Any]] | None:
 def _listed(server: ServerObjects, folder: Job | None) -> list[_Place]:
     """Return the views of the server or a folder, without the primary one if it has all jobs."""
     above = "" if folder is None else f"{folder.path}/"
-    what = f"listing the views of {folder.name if folder else 'the server'}"
-    response = server.read(what, f"{above}api/json", "primaryView[name],views[name,_class]")
+    purpose = f"listing the views of {folder.name if folder else 'the server'}"
+    response = server.read(purpose, f"{above}api/json", "primaryView[name],views[name,_class]")
     if response is None:
         raise ToolchainError(
-            "not_found", f"{what}: it no longer exists, or is not visible", status=404
+            "not_found", f"{purpose}: it no longer exists, or is not visible", status=404
         )
     shown = part(response.json())
     if not isinstance(shown.get("views"), list):

@@ -175,15 +175,15 @@ def _described(login: Mapping[str, Any], named: Mapping[str, Any], source: str) 
     """Return the credentials that are sent, and their source; empty without credentials."""
     kinds = {"token": "the token", "api_key": "the API key", "oauth": "an OAuth access token"}
     kinds |= {"password": "the password", "ltoken": "the ltoken"}
-    what = next((words for kind, words in kinds.items() if login.get(kind) is not None), "")
+    credential = next((words for kind, words in kinds.items() if login.get(kind) is not None), "")
     who = f" of the user {login['username']}" if login.get("username") else ""
-    if not what:
+    if not credential:
         return f"the name{who}" if who else ""
     if login.get("ltoken") is not None and not {"ltoken", "token_json"} & set(named):
         source = "the token file"
     elif login.get("password") is not None and named.get("password") is None:
         source = f"the credentials file {named['credentials_file']}"
-    return f"{what}{who}, from {source}"
+    return f"{credential}{who}, from {source}"
 
 
 def _check_bases(settings: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ AS_STORED = {"Accept-Encoding": "identity"}
 
 def download(
     transport: Transport,
-    what: str,
+    purpose: str,
     address: str,
     take: Callable[[Incoming], Taken],
     *,
@@ -46,13 +46,13 @@ def download(
         begun = False
         try:
             with transport.stream(
-                what,
+                purpose,
                 address,
                 headers={**AS_STORED, **(headers or {})},
                 foreign_hosts=True,
                 validate=validate,
             ) as incoming:
-                validate(head_of(what, incoming))
+                validate(head_of(purpose, incoming))
                 begun = True
                 return take(incoming)
         except ToolchainError as error:
@@ -63,7 +63,7 @@ def download(
     raise AssertionError("the number of attempts is unlimited")
 
 
-def head_of(what: str, incoming: Incoming, body: bytes = b"") -> Response:
+def head_of(purpose: str, incoming: Incoming, body: bytes = b"") -> Response:
     """Return the response with `body`, the part of its body that was read."""
-    request = Request(what, "GET", incoming.url, True)
+    request = Request(purpose, "GET", incoming.url, True)
     return Response(incoming.status_code, incoming.headers, body, request, incoming.url)

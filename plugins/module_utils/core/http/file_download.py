@@ -79,7 +79,7 @@ class Fetched:
 
 def download_file(
     transport: Transport,
-    what: str,
+    purpose: str,
     address: str,
     path: str,
     *,
@@ -96,12 +96,12 @@ def download_file(
         with atomic_write(path, mode) as file:
             return _compared(response, blocks, file.write, content)
 
-    return _Source(transport, what, address, content, validate).taken(take)
+    return _Source(transport, purpose, address, content, validate).taken(take)
 
 
 def download_into(
     transport: Transport,
-    what: str,
+    purpose: str,
     address: str,
     file: IO[bytes],
     *,
@@ -122,11 +122,11 @@ def download_into(
         file.truncate()
         return _compared(response, blocks, write, content)
 
-    return _Source(transport, what, address, content, validate).taken(take)
+    return _Source(transport, purpose, address, content, validate).taken(take)
 
 
 def fetch_digests(
-    transport: Transport, what: str, address: str, *, content: RemoteContent
+    transport: Transport, purpose: str, address: str, *, content: RemoteContent
 ) -> Fetched:
     """Return size and digest of a remote file whose digest the server does not provide. The bytes
     are not stored.
@@ -135,7 +135,7 @@ def fetch_digests(
     def drop(block: bytes) -> None:
         """Discard a block: only the digest is needed."""
 
-    source = _Source(transport, what, address, content)
+    source = _Source(transport, purpose, address, content)
     return source.taken(lambda response, blocks: _compared(response, blocks, drop, content))
 
 
@@ -144,7 +144,7 @@ class _Source:
     """The address of a remote file."""
 
     transport: Transport
-    what: str
+    purpose: str
     address: str
     content: RemoteContent
     validate: Callable[[Response], None] = lambda response: None
@@ -153,17 +153,17 @@ class _Source:
         """Return the result of `take` for the bytes. A small file is held in memory, which costs
         less than a stream.
         """
-        what, size = self.what, self.content.size
+        purpose, size = self.purpose, self.content.size
         if size is not None and size <= _FEW:
             response = self.transport.read(
-                what, self.address, headers=AS_STORED, foreign_hosts=True, validate=self.validate
+                purpose, self.address, headers=AS_STORED, foreign_hosts=True, validate=self.validate
             )
             return take(response, [response.body])
 
         def streamed(incoming: Incoming) -> Fetched:
-            return take(head_of(what, incoming), incoming.iter_content())
+            return take(head_of(purpose, incoming), incoming.iter_content())
 
-        return download(self.transport, what, self.address, streamed, validate=self.validate)
+        return download(self.transport, purpose, self.address, streamed, validate=self.validate)
 
 
 def _compared(

@@ -33,11 +33,12 @@ _SERVICE_HEADERS = (
 
 @dataclass(frozen=True)
 class Request:
-    """A request; `what` names operation and object for the error message, for example `reading the
-    role 'x'`.
+    """A request.
+
+    `purpose` names operation and object for the error message, such as `reading the role 'x'`.
     """
 
-    what: str
+    purpose: str
     method: str
     url: str
     reads: bool
@@ -108,7 +109,7 @@ class Response:
         """
         error = ToolchainError(
             kind,
-            f"{self.request.what}: {message}",
+            f"{self.request.purpose}: {message}",
             status=self.status,
             method=self.request.method,
             url=clean_url(self.url),

@@ -117,40 +117,40 @@ class _Chained(io.RawIOBase):
         super().close()
 
 
-def small_body(what: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
+def small_body(purpose: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
     """Return the body of an upload that is too small for a stream."""
     blocks, missing = list[bytes](), size
-    with _reading(what), open_body() as file:
+    with _reading(purpose), open_body() as file:
         while missing and (block := file.read(missing)):
             blocks.append(block)
             missing -= len(block)
     if missing:
-        raise _shorter(what)
+        raise _shorter(purpose)
     return b"".join(blocks)
 
 
 @contextmanager
-def _reading(what: str) -> Iterator[None]:
+def _reading(purpose: str) -> Iterator[None]:
     """Report errors of the file as such: they are not errors of the connection."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise ToolchainError("failed", f"{what}: the file cannot be read: {reason}") from None
+        raise ToolchainError("failed", f"{purpose}: the file cannot be read: {reason}") from None
 
 
-def _shorter(what: str) -> ToolchainError:
-    return ToolchainError("failed", f"{what}: the file was truncated while it was being sent")
+def _shorter(purpose: str) -> ToolchainError:
+    return ToolchainError("failed", f"{purpose}: the file was truncated while it was being sent")
 
 
 class Upload:
     """A body of known length that is read from a file while it is sent."""
 
     def __init__(
-        self, what: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting
+        self, purpose: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting
     ) -> None:
-        self._what, self._size, self._accounting = what, size, accounting
-        with _reading(what):
+        self._purpose, self._size, self._accounting = purpose, size, accounting
+        with _reading(purpose):
             self._file = open_body()
 
     def __len__(self) -> int:
@@ -159,10 +159,10 @@ class Upload:
     def __iter__(self) -> Iterator[bytes]:
         missing = self._size
         while missing:
-            with _reading(self._what):
+            with _reading(self._purpose):
                 block = self._file.read(min(missing, _BLOCK))
             if not block:
-                raise _shorter(self._what)
+                raise _shorter(self._purpose)
             missing -= len(block)
             self._accounting.add(bytes_sent=len(block))
             yield block

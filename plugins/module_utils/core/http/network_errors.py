@@ -54,7 +54,7 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     found = ToolchainError(
         kind,
         # without the query, which is longer than the rest
-        f"{request.what}: {reason} ({shorten(url.partition('?')[0], ADDRESS_LIMIT)})",
+        f"{request.purpose}: {reason} ({shorten(url.partition('?')[0], ADDRESS_LIMIT)})",
         method=request.method,
         url=url,
         detail=reason,

@@ -97,7 +97,7 @@ class Transport:
 
     def read(
         self,
-        what: str,
+        purpose: str,
         path: str,
         *,
         method: str = "GET",
@@ -107,7 +107,7 @@ class Transport:
     ) -> Response:
         """Send a request that changes nothing, and return its response with its body.
 
-        :param what: operation and object for messages, for example `reading the role 'x'`
+        :param purpose: operation and object for messages, for example `reading the role 'x'`
         :param path: encoded, relative to the base address
         :param parts: `query`, `json` (any), `form` (a query), `body` (bytes), `open_body` with
             `size`, `headers`, `patience` (maximum seconds, retries included), `once` (no retries)
@@ -115,12 +115,12 @@ class Transport:
         :param validate: is called with the response first; raises errors that the status hides
         """
         return self._send_checked(
-            self._request(what, method, path, True, **parts), expect, validate
+            self._request(purpose, method, path, True, **parts), expect, validate
         )
 
     def write(
         self,
-        what: str,
+        purpose: str,
         method: str,
         path: str,
         *,
@@ -134,7 +134,7 @@ class Transport:
         `repeatable` :class:`Write`. If only the verification read shows that it is done, the
         response has no body.
         """
-        request = self._request(what, method, path, False, **parts)
+        request = self._request(purpose, method, path, False, **parts)
         exchange = partial(self._send_checked, request, expect, validate)
         response = Write(request, exchange, verify, repeatable, self._retries).carried_out()
         self.accounting.add(acknowledged=int(response.status < 400))
@@ -142,7 +142,7 @@ class Transport:
 
     def send(
         self,
-        what: str,
+        purpose: str,
         method: str,
         path: str,
         *,
@@ -152,8 +152,8 @@ class Transport:
     ) -> Response:
         """Read or write, for addresses that serve both."""
         if reads:
-            return self.read(what, path, method=method, **parts)
-        return self.write(what, method, path, verify=verify, **parts)
+            return self.read(purpose, path, method=method, **parts)
+        return self.write(purpose, method, path, verify=verify, **parts)
 
     def _send_checked(
         self, request: Request, expect: Collection[int], validate: Callable[[Response], None] | None
@@ -168,7 +168,7 @@ class Transport:
     @contextmanager
     def stream(
         self,
-        what: str,
+        purpose: str,
         path: str,
         *,
         method: str = "GET",
@@ -178,7 +178,7 @@ class Transport:
         """Read a body in chunks (`iter_content`). A status other than 200 raises, `validate`
         first.
         """
-        request = self._request(what, method, path, True, streamed=True, **parts)
+        request = self._request(purpose, method, path, True, streamed=True, **parts)
         incoming = self._send_with_retries(request)
         try:
             if incoming.status_code != 200:
@@ -211,7 +211,7 @@ class Transport:
 
     def _request(
         self,
-        what: str,
+        purpose: str,
         method: str,
         path: str,
         reads: bool,
@@ -222,7 +222,7 @@ class Transport:
     ) -> Request:
         if self._read_only and not reads:
             raise invalid(
-                f"{what}: stopped, because a request that writes must not be sent in check mode"
+                f"{purpose}: stopped, because a request that writes must not be sent in check mode"
             )
         headers = {"Accept": "*/*", "User-Agent": "delivery.toolchain"}
         if "json" in parts:
@@ -234,7 +234,7 @@ class Transport:
         headers.update(parts.pop("headers", {}))
         if patience is not None:
             parts["deadline"] = time.monotonic() + patience
-        return Request(what, method, self.url(path, query), reads, headers, **parts)
+        return Request(purpose, method, self.url(path, query), reads, headers, **parts)
 
     def _send_with_retries(self, request: Request) -> Incoming:
         """Send a request; repeat it within the retry rules, and once with a new crumb."""
@@ -277,7 +277,8 @@ class Transport:
             self.accounting.add(seconds=time.monotonic() - started)
         raise ToolchainError(
             "protocol",
-            f"{request.what}: the server returned {incoming.status_code} and redirects in a loop",
+            f"{request.purpose}: the server returned {incoming.status_code} and redirects in a"
+            " loop",
             status=incoming.status_code,
             method=request.method,
             url=clean_url(url),
@@ -297,7 +298,7 @@ class Transport:
         if there == NOWHERE or not (at_home or request.foreign_hosts):
             address = errors.shorten(clean_url(url), errors.ADDRESS_LIMIT)
             wrong = f"is not an address on the server at {self.connection.url}"
-            raise ToolchainError("protocol", f"{request.what}: {address} {wrong}")
+            raise ToolchainError("protocol", f"{request.purpose}: {address} {wrong}")
         headers = dict(request.headers)
         if self._crumb is not None and request.method == "POST":
             headers.update(self._crumb.headers())
@@ -325,8 +326,8 @@ class Transport:
         if request.open_body is None or request.size == 0:
             return request.body
         if request.size <= SMALL:
-            return small_body(request.what, request.open_body, request.size)
-        return Upload(request.what, request.open_body, request.size, self.accounting)
+            return small_body(request.purpose, request.open_body, request.size)
+        return Upload(request.purpose, request.open_body, request.size, self.accounting)
 
     def _retry_delay(self, request: Request, outcome: Incoming | Failure) -> float | None:
         """Return the seconds before the next attempt, `None` if there must be none. A write that
@@ -345,7 +346,7 @@ class Transport:
             reason = f"redirects to its login page {where}: check the credentials"
         else:
             reason = f"redirects to {where}, which is not followed: check url"
-        message = f"{request.what}: the server returned {status} and {reason}"
+        message = f"{request.purpose}: the server returned {status} and {reason}"
         url = clean_url(request.url)
         return ToolchainError(
             "auth" if login else "protocol", message, status=status, method=request.method, url=url

@@ -70,8 +70,8 @@ class Place:
         """Return the error `invalid` for a value; a secret is not shown."""
         return invalid(f"{self.name} is {_described(value, show and not self.secret)}: {hint}")
 
-    def empty(self, what: str) -> ToolchainError:
-        return invalid(f"{self.name} is empty: specify {what}, or leave the option out (omit)")
+    def empty(self, expected: str) -> ToolchainError:
+        return invalid(f"{self.name} is empty: specify {expected}, or leave the option out (omit)")
 
 
 def ansible_spec(options: Options) -> dict[str, dict[str, Any]]:

@@ -129,9 +129,9 @@ def _id_of(connection: Connection, accounting: Accounting) -> str:
     )
     transport = Transport(site, Anonymous(), read_only=True, accounting=accounting)
     if _ID not in transport.memory:
-        what = f"reading the id of the site {site.url}"
+        purpose = f"reading the id of the site {site.url}"
         try:
-            response = transport.read(what, _TENANT, headers={"Accept": "application/json"})
+            response = transport.read(purpose, _TENANT, headers={"Accept": "application/json"})
         except ToolchainError as error:
             raise error.with_hint("set cloud_id to the id instead of auto") from None
         tenant = json_or_none(response.body)

@@ -173,9 +173,9 @@ def _texts_in(value: Any) -> set[str]:
 def _conflict(names: Sequence[str]) -> ToolchainError:
     named = ", ".join(filter(None, names[:_MAX_NAMED]))
     rest = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    what = single_line(f" of {named}{rest}") if named else ""
+    label = single_line(f" of {named}{rest}") if named else ""
     return ToolchainError(
         "conflict",
-        f"conflict: the change{what} is not in the sealed plan, so nothing was written: the server"
+        f"conflict: the change{label} is not in the sealed plan, so nothing was written: the server"
         " or the desired state has changed since the plan was made; run drift again",
     )

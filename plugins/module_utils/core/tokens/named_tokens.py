@@ -132,7 +132,7 @@ class NamedTokens(ABC):
         """Return tokens of the server, at least all of this name."""
 
     @abstractmethod
-    def send(self, what: str, mark: str, verify: Verify) -> Response:
+    def send(self, purpose: str, mark: str, verify: Verify) -> Response:
         """Send the request that creates a token with a mark."""
 
     @abstractmethod
@@ -140,7 +140,7 @@ class NamedTokens(ABC):
         """Parse the response to a creation; `None` if it has no secret."""
 
     @abstractmethod
-    def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
+    def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
         """Send the request that revokes a token; 404 if the token is missing."""
 
     def logs_in(self, token: Token) -> bool:
@@ -149,8 +149,8 @@ class NamedTokens(ABC):
 
     def revoke(self, token: Token) -> None:
         """Revoke a token; a missing token counts as revoked."""
-        what = f"revoking the token {token.id} of the name '{self.name}'"
-        response = self.send_revocation(what, token, lambda: not self._is_listed(token))
+        purpose = f"revoking the token {token.id} of the name '{self.name}'"
+        response = self.send_revocation(purpose, token, lambda: not self._is_listed(token))
         if response.status == 404 and self._is_listed(token):  # the 404 of a proxy
             raise response.error(
                 "not_found",
@@ -202,8 +202,8 @@ class NamedTokens(ABC):
 
     def _sent(self, mark: str) -> Response:
         try:
-            what = f"creating the token '{self.name}'"
-            return self.send(what, mark, lambda: bool(self._marked(mark)))
+            purpose = f"creating the token '{self.name}'"
+            return self.send(purpose, mark, lambda: bool(self._marked(mark)))
         except ToolchainError as error:
             if OUTCOME_UNKNOWN in error.message:
                 error.with_hint(f"if it was, the server lists it as '{mark}': revoke it")

@@ -48,17 +48,17 @@ class PersonalTokens(NamedTokens):
         self._lifetime, self._needs = options.lifetime, needs
 
     @abstractmethod
-    def read(self, what: str, address: str) -> Response:
+    def read(self, purpose: str, address: str) -> Response:
         """Send a read."""
 
     @abstractmethod
-    def write(self, what: str, method: str, address: str, **parts: Any) -> Response:
+    def write(self, purpose: str, method: str, address: str, **parts: Any) -> Response:
         """Send a write; `parts` are those of `Transport.write`."""
 
     def listed(self) -> list[Token]:
-        what = f"reading the tokens '{self.name}'"
+        purpose = f"reading the tokens '{self.name}'"
         try:
-            response = self.read(what, _PATH)
+            response = self.read(purpose, _PATH)
         except ToolchainError as error:
             if error.kind == "not_found" or error.status == 405:
                 error.with_hint(f"personal access tokens need {self._needs}")
@@ -74,11 +74,11 @@ class PersonalTokens(NamedTokens):
             reader.require_whole(shown, rows)
         return [_token(row, reader) for row in reader.rows(rows)]
 
-    def send(self, what: str, mark: str, verify: Verify) -> Response:
+    def send(self, purpose: str, mark: str, verify: Verify) -> Response:
         body: dict[str, Any] = {"name": mark}
         if self._lifetime:
             body["expirationDuration"] = self._lifetime.days
-        return self.write(what, "POST", _PATH, json=body, verify=verify, expect=_CREATED)
+        return self.write(purpose, "POST", _PATH, json=body, verify=verify, expect=_CREATED)
 
     def created(self, response: Response, mark: str) -> NewToken | None:
         row = json_or_none(response.body)
@@ -90,9 +90,9 @@ class PersonalTokens(NamedTokens):
         except ToolchainError:  # without its id, nobody can revoke it later
             return None
 
-    def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
+    def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
         return self.write(
-            what,
+            purpose,
             "DELETE",
             f"{_PATH}/{path(token.id)}",
             expect=(200, 202, 204, 404),

@@ -111,17 +111,17 @@ class Directory:
 
     def names(self) -> list[str]:
         """Return the names of all objects."""
-        what = f"reading the {self._kind.plural}"
-        rows = self._by(partial(self._new_rows, what), partial(self._old_rows, what))
+        purpose = f"reading the {self._kind.plural}"
+        rows = self._by(partial(self._new_rows, purpose), partial(self._old_rows, purpose))
         found = (next((row[key] for key in self._kind.keys if row.get(key)), None) for row in rows)
         return [str(name) for name in found if name is not None]
 
-    def _new_rows(self, what: str) -> list[Mapping[str, Any]]:
+    def _new_rows(self, purpose: str) -> list[Mapping[str, Any]]:
         rows: list[Mapping[str, Any]] = []
         cursor: str | None = None
         for _page in range(_PAGES):
             query = None if cursor is None else {"cursor": cursor}
-            response = self._access.read(what, self._kind.new, query=query, expect=(200, 404))
+            response = self._access.read(purpose, self._kind.new, query=query, expect=(200, 404))
             if response.status == 404:  # an older Access
                 raise self._access.missing(response)
             wanted, found = f"a list of {self._kind.plural}", response.json()
@@ -134,27 +134,27 @@ class Directory:
             cursor = str(after)
         return rows
 
-    def _old_rows(self, what: str) -> list[Mapping[str, Any]]:
-        response = self._repo.transport.read(what, self._kind.old)
+    def _old_rows(self, purpose: str) -> list[Mapping[str, Any]]:
+        response = self._repo.transport.read(purpose, self._kind.old)
         return listed_objects(response, response.json(), f"a list of {self._kind.plural}")
 
     def read(self, name: str) -> Mapping[str, Any] | None:
         """Return an object as the server shows it, `None` if it is absent."""
-        what = f"reading the {self._kind.noun} '{name}'"
-        return self._by(partial(self._new, what, name), partial(self._old, what, name))
+        purpose = f"reading the {self._kind.noun} '{name}'"
+        return self._by(partial(self._new, purpose, name), partial(self._old, purpose, name))
 
-    def _new(self, what: str, name: str) -> Mapping[str, Any] | None:
+    def _new(self, purpose: str, name: str) -> Mapping[str, Any] | None:
         path = f"{self._kind.new}/{address.path(name)}"
-        response = self._access.read(what, path, expect=(200, 404))
+        response = self._access.read(purpose, path, expect=(200, 404))
         if response.status == 404:
             self._new_rows(f"reading the {self._kind.plural}")  # raises for an older Access
             return None
         return object_of(response, f"a {self._kind.noun}")
 
-    def _old(self, what: str, name: str) -> Mapping[str, Any] | None:
+    def _old(self, purpose: str, name: str) -> Mapping[str, Any] | None:
         path = f"{self._kind.old}/{address.path(name)}"
         query = dict(self._kind.query)
-        response = self._repo.transport.read(what, path, query=query, expect=(200, 404))
+        response = self._repo.transport.read(purpose, path, query=query, expect=(200, 404))
         if response.status == 404:
             self._old_rows(f"reading the {self._kind.plural}")  # raises without the interface
             return None
@@ -162,9 +162,9 @@ class Directory:
 
     def read_older(self, name: str) -> Mapping[str, Any]:
         """Return an object by the older interface, for fields that Access may not show."""
-        what = f"reading the {self._kind.noun} '{name}'"
+        purpose = f"reading the {self._kind.noun} '{name}'"
         path, query = f"{self._kind.old}/{address.path(name)}", dict(self._kind.query)
-        response = self._repo.transport.read(what, path, query=query)
+        response = self._repo.transport.read(purpose, path, query=query)
         return object_of(response, f"a {self._kind.noun}")
 
     def read_many(self, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
@@ -205,32 +205,34 @@ class Directory:
         self._task.predictions.follow(self._kind.noun, name, plan.action, rows)
 
     def write(
-        self, what: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any
+        self, purpose: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any
     ) -> Response:
         """Send a write to an object by the interface that served the reads."""
         sent = {**parts, **({} if body is None else {"json": body})}
         if self.is_old:
-            return self._repo.write(what, method, f"{self._kind.old}{path}", verify=verify, **sent)
-        return self._access.write(what, method, f"{self._kind.new}{path}", verify=verify, **sent)
+            return self._repo.write(
+                purpose, method, f"{self._kind.old}{path}", verify=verify, **sent
+            )
+        return self._access.write(purpose, method, f"{self._kind.new}{path}", verify=verify, **sent)
 
     def create(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
         """Create an object. In the older interface the address names it."""
-        what = f"creating the {self._kind.noun} '{name}'"
+        purpose = f"creating the {self._kind.noun} '{name}'"
         method, path = ("PUT", f"/{address.path(name)}") if self.is_old else ("POST", "")
-        self.write(what, method, path, verify, body)
+        self.write(purpose, method, path, verify, body)
 
     def update(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
         """Change fields of an object."""
-        what = f"changing the {self._kind.noun} '{name}'"
+        purpose = f"changing the {self._kind.noun} '{name}'"
         method = "POST" if self.is_old else "PATCH"
-        self.write(what, method, f"/{address.path(name)}", verify, body, repeatable=True)
+        self.write(purpose, method, f"/{address.path(name)}", verify, body, repeatable=True)
 
     def members(self, name: str, change: Mapping[str, Any], verify: Verify) -> None:
         """Add and remove members of a group, or groups of a user; Access only."""
         part = "members" if self._kind is GROUPS else "groups"
-        what = f"changing the {part} of the {self._kind.noun} '{name}'"
+        purpose = f"changing the {part} of the {self._kind.noun} '{name}'"
         path = f"/{address.path(name)}/{part}"
-        self.write(what, "PATCH", path, verify, change, repeatable=True)
+        self.write(purpose, "PATCH", path, verify, change, repeatable=True)
 
     def delete(self, name: str) -> None:
         """Delete an object; a missing object counts as deleted."""

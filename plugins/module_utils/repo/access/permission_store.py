@@ -52,8 +52,8 @@ class PermissionStore:
         elif create:
             resources = {each: to_access(part) for each, part in wanted.items()}
             body = {"name": name, "resources": resources}
-            what = f"creating the permission '{name}'"
-            self._directory.write(what, "POST", "", lambda: self._has(name, wanted), body)
+            purpose = f"creating the permission '{name}'"
+            self._directory.write(purpose, "POST", "", lambda: self._has(name, wanted), body)
         else:
             self._update(name, wanted)
         self._rows[name] = self._directory.read(name)
@@ -66,10 +66,10 @@ class PermissionStore:
             if part == current.get(resource):
                 continue
             path = f"/{address.path(name)}/{resource}"
-            what = f"changing {resource} of the permission '{name}'"
+            purpose = f"changing {resource} of the permission '{name}'"
             method = "DELETE" if part is None else "PUT"
             self._directory.write(
-                what,
+                purpose,
                 method,
                 path,
                 partial(self._has_part, name, resource, part),
@@ -84,9 +84,9 @@ class PermissionStore:
             row.pop(old, None)
             if each in wanted:
                 row[old] = to_older(each, wanted[each])
-        what = f"{'creating' if create else 'changing'} the permission '{name}'"
+        purpose = f"{'creating' if create else 'changing'} the permission '{name}'"
         self._directory.write(
-            what,
+            purpose,
             "POST" if create else "PUT",
             f"/{address.path(name)}",
             lambda: self._has(name, wanted),

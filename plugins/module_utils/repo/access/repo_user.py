@@ -150,13 +150,13 @@ class _Users(EntryKind[RepoUserEntry]):
             if change.field in _LOCKING and change.after is _LOCKING[change.field]:
                 self._protect(entry, name, f"gets {change.field} {str(change.after).lower()}")
 
-    def _protect(self, entry: RepoUserEntry, name: str, what: str) -> None:
+    def _protect(self, entry: RepoUserEntry, name: str, reason: str) -> None:
         """Raise `invalid` if a built-in account, or the account of the task, would be lost."""
         if entry.force:
             return
         whose = "a built-in account" if name in _BUILT_IN else "the task's account"
         if name in _BUILT_IN or name == own_account(self._task):
-            raise invalid(f"the user '{name}' is {whose} and {what}: this requires force=true")
+            raise invalid(f"the user '{name}' is {whose} and {reason}: this requires force=true")
 
     def write(self, entry: RepoUserEntry, plan: Plan) -> Mapping[str, Any]:
         name = self.name(entry)

@@ -30,9 +30,9 @@ class AccessTokens(NamedTokens):
         self._client, self._members = client, members
 
     def listed(self) -> list[Token]:
-        what = f"reading the tokens '{self.name}'"
+        purpose = f"reading the tokens '{self.name}'"
         query = {"description": f"toolchain:{self.name}:*"}
-        response = self._client.read(what, _PATH, query=query)
+        response = self._client.read(purpose, _PATH, query=query)
         self.set_clock(response.date)
         shown, reader = object_of(response, "a list of tokens"), TokenReader.of(response)
         tokens = shown.get("tokens", "")
@@ -47,9 +47,9 @@ class AccessTokens(NamedTokens):
         """
         if self._client.lacks_token():
             return None
-        what, expect = "reading the token of the login", (200, 400, 401, 403, 404, 405)
+        purpose, expect = "reading the token of the login", (200, 400, 401, 403, 404, 405)
         try:
-            response = self._client.read(what, f"{_PATH}/me", expect=expect)
+            response = self._client.read(purpose, f"{_PATH}/me", expect=expect)
         except InterfaceMissing:  # the page of a server that knows no `me`; it has the list
             return None
         if response.status != 200:
@@ -60,9 +60,9 @@ class AccessTokens(NamedTokens):
     def logs_in(self, token: Token) -> bool:
         return self.own is not None and token.id == self.own.id
 
-    def send(self, what: str, mark: str, verify: Verify) -> Response:
+    def send(self, purpose: str, mark: str, verify: Verify) -> Response:
         body = {"grant_type": "client_credentials", "description": mark, **self._members}
-        return self._client.write(what, "POST", _PATH, json=body, verify=verify)
+        return self._client.write(purpose, "POST", _PATH, json=body, verify=verify)
 
     def created(self, response: Response, mark: str) -> NewToken | None:
         row = json_or_none(response.body)
@@ -84,9 +84,9 @@ class AccessTokens(NamedTokens):
         """Return the end of a lifetime in seconds."""
         return _moment(seconds, self.now().timestamp())
 
-    def send_revocation(self, what: str, token: Token, verify: Verify) -> Response:
+    def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
         return self._client.write(
-            what,
+            purpose,
             "DELETE",
             f"{_PATH}/{address.path(token.id)}",
             expect=(200, 202, 204, 404),

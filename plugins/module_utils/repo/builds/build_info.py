@@ -72,9 +72,9 @@ def read_list(
     Server fact [repo-11]: `uri` is percent-encoded, and the order is undefined.
     """
     expect = (200, 404) if missing else (200,)
-    what, path = f"reading the builds of '{name}'", f"api/build/{address.path(name)}"
+    purpose, path = f"reading the builds of '{name}'", f"api/build/{address.path(name)}"
     try:
-        response = client.transport.read(what, path, query={"project": project}, expect=expect)
+        response = client.transport.read(purpose, path, query={"project": project}, expect=expect)
     except ToolchainError as error:
         raise records.name_projects(error, project) from None
     client.require_projects(project)

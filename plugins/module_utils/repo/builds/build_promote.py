@@ -337,8 +337,8 @@ class BuildPromoteOperation:
             "@build.number": self._number,
             "repo": current.target,
         }
-        what = f"finding the files of {self._label}"
-        return aql.ask_if_supported(self._client, what, criteria, ["path"]) != []
+        purpose = f"finding the files of {self._label}"
+        return aql.ask_if_supported(self._client, purpose, criteria, ["path"]) != []
 
     def _validate(self, response: Response) -> list[dict[str, str]]:
         """Return the server's messages; a WARNING becomes a warning of the task.
@@ -361,7 +361,7 @@ class BuildPromoteOperation:
             raise error
         for message in messages:
             if message["level"].startswith("WARN"):
-                self._task.warn(f"{response.request.what}: {message['message']}")
+                self._task.warn(f"{response.request.purpose}: {message['message']}")
         return messages
 
     def _require_promoted(

@@ -226,10 +226,10 @@ class BuildPublishOperation:
 
     def _send(self, data: PublicationPlan) -> Mapping[str, Any]:
         """Publish the record; verify and return the stored record."""
-        what = f"publishing {self._label}"
+        purpose = f"publishing {self._label}"
         try:
             self._client.write(
-                what,
+                purpose,
                 "PUT",
                 "api/build",
                 query={"project": self._options.project},
@@ -246,13 +246,15 @@ class BuildPublishOperation:
             if error.kind != "not_found":
                 raise
             # server fact [repo-29]: the record may appear with a delay
-            self._task.warn(f"{what}: the server accepted the record, but does not return it yet")
+            self._task.warn(
+                f"{purpose}: the server accepted the record, but does not return it yet"
+            )
             return data.record
         lost = data.publication.differences(found)
         if lost:
             raise ToolchainError(
                 "failed",
-                f"{what}: the server reported success, but its record lacks"
+                f"{purpose}: the server reported success, but its record lacks"
                 f" {shorten(', '.join(lost), 400)}",
                 result={"build": _shown(found)},
             )

@@ -72,13 +72,16 @@ def read_record(
     for option, value in (("build_name", name), ("build_number", number)):
         if value in (".", ".."):
             raise invalid(f"{option} is '{value}', which is not a build")
-    what, path = f"reading the build '{name}' #{number}", f"api/build/{address.path(name, number)}"
+    purpose, path = (
+        f"reading the build '{name}' #{number}",
+        f"api/build/{address.path(name, number)}",
+    )
     query = {"project": project, "started": started}
     try:
-        response = client.transport.read(what, path, query=query, expect=(200, 404))
+        response = client.transport.read(purpose, path, query=query, expect=(200, 404))
         if response.status == 404:
             time.sleep(_REWRITE)
-            response = client.transport.read(what, path, query=query)
+            response = client.transport.read(purpose, path, query=query)
     except ToolchainError as error:
         if error.status == 400 and "%2F" in path:
             error.with_hint("the server may reject an encoded slash in addresses")
@@ -111,8 +114,8 @@ def relocated(
     if not client.dialect.query_by_property:
         return None
     criteria = {"@build.name": name, "@build.number": number}
-    what = f"searching for the files of the build '{name}' #{number}"
-    rows = aql.ask_if_supported(client, what, criteria, ["actual_sha1"])
+    purpose = f"searching for the files of the build '{name}' #{number}"
+    rows = aql.ask_if_supported(client, purpose, criteria, ["actual_sha1"])
     if rows is None:
         return None
     recorded = {artifact["sha1"] for artifact in artifacts(record)}
@@ -160,8 +163,8 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
             "artifact.module.build.name": record.get("name"),
             "artifact.module.build.number": record.get("number"),
         }
-        what = f"comparing the files in '{target}' with the build record"
-        rows = aql.ask_if_supported(client, what, criteria, ["actual_sha1"])
+        purpose = f"comparing the files in '{target}' with the build record"
+        rows = aql.ask_if_supported(client, purpose, criteria, ["actual_sha1"])
         if rows:
             return {str(row.get("actual_sha1")).lower() for row in rows}
         if rows is None:

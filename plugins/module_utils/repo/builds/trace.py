@@ -108,10 +108,10 @@ def _image(client: RepoClient, term: str) -> dict[str, Any]:
         found = _item(client, image.repo, path)
         if found is not None and image.digest in (None, f"sha256:{found['sha256']}"):
             return found
-    what = " and ".join(
+    names = " and ".join(
         part for part in (image.tag and f"the tag '{image.tag}'", image.digest) if part
     )
-    message = f"there is no image '{image.name}' with {what} in the repository '{image.repo}'"
+    message = f"there is no image '{image.name}' with {names} in the repository '{image.repo}'"
     raise ToolchainError("not_found", message)
 
 

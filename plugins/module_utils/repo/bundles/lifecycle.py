@@ -150,12 +150,12 @@ class Bundle:
     def path(self, kind: str, *more: str) -> str:
         return f"{_API}/{kind}/{address.path(self.name, self.version, *more)}"
 
-    def read(self, what: str, path: str, *, expect: Collection[int] = (200,)) -> Response:
-        return self.client.read(f"{what} of {self.label}", path, query=self.query, expect=expect)
+    def read(self, purpose: str, path: str, *, expect: Collection[int] = (200,)) -> Response:
+        return self.client.read(f"{purpose} of {self.label}", path, query=self.query, expect=expect)
 
     def write(
         self,
-        what: str,
+        purpose: str,
         method: str,
         path: str,
         *,
@@ -170,7 +170,7 @@ class Bundle:
         headers = {} if signing_key is None else {"X-JFrog-Signing-Key-Name": signing_key}
         query = {**self.query, "async": True, **(query or {})}
         return self.client.write(
-            what, method, path, query=query, headers=headers, verify=verify, **parts
+            purpose, method, path, query=query, headers=headers, verify=verify, **parts
         )
 
     def state(self) -> Progress | None:
@@ -262,21 +262,23 @@ class Bundle:
             raise ToolchainError("failed", f"{doing}: the server reports {found.reported}")
         return found
 
-    def pages(self, what: str, path: str, member: str, **query: Any) -> list[Row]:
+    def pages(self, purpose: str, path: str, member: str, **query: Any) -> list[Row]:
         """Return the objects of all pages of a list, each with its response. Raises `not_found` if
         the server has no such object, `protocol` for an endless list.
         """
-        return pages(self.client, f"{what} of {self.label}", path, member, {**self.query, **query})
+        return pages(
+            self.client, f"{purpose} of {self.label}", path, member, {**self.query, **query}
+        )
 
 
 def pages(
-    client: PlatformClient, what: str, path: str, member: str, query: Mapping[str, Any]
+    client: PlatformClient, purpose: str, path: str, member: str, query: Mapping[str, Any]
 ) -> list[Row]:
     """Return the objects of all pages of a list; see :meth:`Bundle.pages`."""
     found: list[Row] = []
     for _page in range(_MAX_PAGES):
         span = {"offset": len(found), "limit": _PAGE}
-        response = client.read(what, path, query={**query, **span})
+        response = client.read(purpose, path, query={**query, **span})
         body = object_of(response, f"a list of {member}")
         rows, total = body.get(member), body.get("total")
         if not isinstance(rows, (list, type(None))):
@@ -289,6 +291,7 @@ def pages(
             return found
         if ended:
             raise ToolchainError(
-                "protocol", f"{what}: the server announced {count} entries, but sent {len(found)}"
+                "protocol",
+                f"{purpose}: the server announced {count} entries, but sent {len(found)}",
             )
-    raise ToolchainError("protocol", f"{what}: the list has more than {_MAX_PAGES} pages")
+    raise ToolchainError("protocol", f"{purpose}: the list has more than {_MAX_PAGES} pages")

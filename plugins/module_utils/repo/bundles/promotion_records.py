@@ -55,8 +55,8 @@ class BundlePromotion:
 
 def read_promotions(bundle: Bundle) -> list[BundlePromotion]:
     """Return all promotions of a bundle. Raises `not_found` if the bundle does not exist."""
-    path, what = bundle.path("promotion/records"), "reading the promotions"
-    return [_promotion(*row) for row in bundle.pages(what, path, "promotions", include="MSG")]
+    path, purpose = bundle.path("promotion/records"), "reading the promotions"
+    return [_promotion(*row) for row in bundle.pages(purpose, path, "promotions", include="MSG")]
 
 
 def _promotion(response: Response, row: Mapping[str, Any]) -> BundlePromotion:

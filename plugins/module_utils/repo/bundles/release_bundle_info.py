@@ -81,13 +81,13 @@ class ReleaseBundleInfoOperation(ReadOnly):
 
     def _versions(self, name: str) -> list[dict[str, Any]]:
         path = f"api/v2/release_bundle/records/{address.path(name)}"
-        what = f"reading the versions of the release bundle '{name}'"
-        rows = pages(self._client, what, path, "release_bundles", self._query)
+        purpose = f"reading the versions of the release bundle '{name}'"
+        rows = pages(self._client, purpose, path, "release_bundles", self._query)
         return [self._row(row, "release_bundle_version") for _response, row in rows]
 
     def _names(self) -> list[dict[str, Any]]:
-        path, what = "api/v2/release_bundle/groups", "reading the release bundles"
-        rows = pages(self._client, what, path, "release_bundles", self._query)
+        path, purpose = "api/v2/release_bundle/groups", "reading the release bundles"
+        rows = pages(self._client, purpose, path, "release_bundles", self._query)
         return [
             {
                 **self._row(row, "release_bundle_version_latest"),

@@ -101,20 +101,20 @@ class ArtifactCleanupOperation:
         return found
 
     def _select(self, rule: CleanupRule) -> list[CleanupVerdict]:
-        what = f"searching for items that match rule {rule.number} in '{rule.repo}'"
-        found = aql.ask(self._client, what, rule.query())
+        purpose = f"searching for items that match rule {rule.number} in '{rule.repo}'"
+        found = aql.ask(self._client, purpose, rule.query())
         if found.trimmed:
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server truncated the result ({found.trimmed}), so nothing was"
+                f"{purpose}: the server truncated the result ({found.trimmed}), so nothing was"
                 " deleted: use more rules with narrower paths",
                 detail=found.trimmed,
             )
         if not all(isinstance(row.get(name), str) for row in found.rows for name in _PLACE):
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server does not report {', '.join(_PLACE)} of each item, so nothing"
-                " was deleted",
+                f"{purpose}: the server does not report {', '.join(_PLACE)} of each item, so"
+                " nothing was deleted",
             )
         if not found.rows:
             self._empty.append(rule.repo)
@@ -123,7 +123,7 @@ class ArtifactCleanupOperation:
         except ValueError:
             raise ToolchainError(
                 "protocol",
-                f"{what}: the server does not report its time (the header Date), on which"
+                f"{purpose}: the server does not report its time (the header Date), on which"
                 " created_before is based",
             ) from None
 
@@ -164,13 +164,13 @@ class ArtifactCleanupOperation:
 
     def _delete(self, verdict: CleanupVerdict) -> DeletionOutcome:
         item = verdict.item
-        what = f"deleting '{item.repo}/{item.path}'"
+        purpose = f"deleting '{item.repo}/{item.path}'"
         if self._stopped.is_set():
-            error = ToolchainError("failed", f"{what}: not attempted after another error")
+            error = ToolchainError("failed", f"{purpose}: not attempted after another error")
             return DeletionOutcome(verdict, "failed", error)
         try:
             self._client.write(
-                what,
+                purpose,
                 "DELETE",
                 item_path(item.repo, item.path),
                 verify=lambda: listing.is_gone(self._client, item.repo, item.path),

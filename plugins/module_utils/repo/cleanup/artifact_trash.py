@@ -153,16 +153,16 @@ def _planned(client: RepoClient, place: str) -> Iterator[PlannedChange]:
 
 def _items(client: RepoClient, place: str) -> list[dict[str, Any]]:
     """Return the files at or below a place in the trash [repo-8]."""
-    what = f"listing '{place}' in the trash"
+    purpose = f"listing '{place}' in the trash"
     folder, _slash, name = place.rpartition("/")
     places: list[dict[str, Any]] = [{"path": place}, {"path": {"$match": f"{place}/*"}}]
     if folder:
         places.append({"$and": [{"path": folder}, {"name": name}]})
     fields = ("path", "name", "size", "actual_sha1", "modified")
-    found = aql.ask(client, what, aql.items({"repo": _KEY, "$or": places}, fields))
+    found = aql.ask(client, purpose, aql.items({"repo": _KEY, "$or": places}, fields))
     if found.trimmed:
         raise ToolchainError(
-            "protocol", f"{what}: the server truncated the result ({found.trimmed})"
+            "protocol", f"{purpose}: the server truncated the result ({found.trimmed})"
         )
     items = [{name: row.get(name) for name in fields} for row in found.rows]
     return sorted(items, key=lambda item: (str(item["path"]), str(item["name"])))
@@ -247,8 +247,8 @@ class TrashEmptying(_Removal):
         return Plan({"children": state.found}, left, action, result=left, data=state)
 
     def _remove(self, found: list[str]) -> Mapping[str, Any]:
-        what = "emptying the trash"
-        self._client.write(what, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
+        purpose = "emptying the trash"
+        self._client.write(purpose, "POST", "api/trash/empty", verify=lambda: self._is_empty(found))
         left = children(self._client)
         if left:
             # server fact [repo-8]: 202; items deleted meanwhile are listed as well
@@ -308,14 +308,14 @@ class TrashCleaning(_Removal):
         return address.path(self._repo, *segments(self._path))
 
     @property
-    def _what(self) -> str:
+    def _purpose(self) -> str:
         return f"removing '{self._repo}/{self._path}' from the trash"
 
     def send(self) -> bool:
         """Send the request. Return whether it removed something."""
         try:
             self._client.write(
-                self._what,
+                self._purpose,
                 "DELETE",
                 f"api/trash/clean/{self._address}",
                 verify=self._is_gone,
@@ -333,5 +333,5 @@ class TrashCleaning(_Removal):
         # for a repository, items deleted meanwhile are listed as well
         if changed and self._path != "" and self._is_there(left):
             reason = "the server reported success, but it still exists"
-            raise ToolchainError("failed", f"{self._what}: {reason}", result={"changed": False})
+            raise ToolchainError("failed", f"{self._purpose}: {reason}", result={"changed": False})
         return {"changed": changed, "children": left}

@@ -68,8 +68,8 @@ class Writer:
         def gone() -> bool:
             return self._catalogue.read(key) is None
 
-        what, path = f"deleting the repository '{key}'", _path(key)
-        self._retried(lambda: self._client.write(what, "DELETE", path, verify=gone), gone)
+        purpose, path = f"deleting the repository '{key}'", _path(key)
+        self._retried(lambda: self._client.write(purpose, "DELETE", path, verify=gone), gone)
 
     def create_batch(self, bodies: Sequence[Mapping[str, Any]]) -> bool | None:
         """Create many repositories at once.
@@ -112,13 +112,13 @@ class Writer:
             return project_of(self._catalogue.now(key)) == project
 
         if project:
-            what = f"assigning the repository '{key}' to the project '{project}'"
+            purpose = f"assigning the repository '{key}' to the project '{project}'"
             query = {"force": "true"} if moves else {}
             path = f"{path}/{address.path(project)}"
-            self._access.write(what, "PUT", path, query=query, verify=verify)
+            self._access.write(purpose, "PUT", path, query=query, verify=verify)
         else:
-            what = f"releasing the repository '{key}' from its project"
-            self._access.write(what, "DELETE", path, verify=verify)
+            purpose = f"releasing the repository '{key}' from its project"
+            self._access.write(purpose, "DELETE", path, verify=verify)
 
     def settled(self, key: str, left: Left, *, known: Callable[[str], bool]) -> Config | None:
         """Wait until the change of a repository can be read, and return its configuration.
@@ -147,10 +147,12 @@ class Writer:
                 raise _not_kept(key, missing) from None
 
     def _send(
-        self, what: str, method: str, key: str, body: Mapping[str, Any], done: Verify
+        self, purpose: str, method: str, key: str, body: Mapping[str, Any], done: Verify
     ) -> None:
         path = _path(key)
-        self._retried(lambda: self._client.write(what, method, path, json=body, verify=done), done)
+        self._retried(
+            lambda: self._client.write(purpose, method, path, json=body, verify=done), done
+        )
 
     def _retried(self, send: Callable[[], Any], done: Verify) -> None:
         """Send a change again after a collision with another change, which surely had no effect

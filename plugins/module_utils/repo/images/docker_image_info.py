@@ -62,8 +62,8 @@ class DockerImageInfoOperation(ReadOnly):
         if image.digest is not None:
             named = registry.with_digest(self._client, image, named)
         if not named and found:
-            what = image.digest or f"tag '{image.tag}'"
-            raise ToolchainError("not_found", f"the image '{image}' has no {what}", status=404)
+            missing = image.digest or f"tag '{image.tag}'"
+            raise ToolchainError("not_found", f"the image '{image}' has no {missing}", status=404)
         return named
 
     def named(self) -> list[dict[str, Any]]:

@@ -141,14 +141,14 @@ class DockerPromoteOperation:
         if not missing:
             return
         tags = dict.fromkeys(tag_state.tag for tag_state in missing)
-        what = ", ".join(f"'{self._source}:{tag}'" for tag in tags)
+        sources = ", ".join(f"'{self._source}:{tag}'" for tag in tags)
         targets = ", ".join(f"'{self._target}:{tag_state.target_tag}'" for tag_state in missing)
         seen = any(tag_state.target is not None for tag_state in missing)
         how = "exists, but cannot be compared" if seen else "does not exist either"
         raise ToolchainError(
             "not_found",
-            f"promoting {what}: the server returned 404: the source does not exist, and the target"
-            f" {targets} {how}",
+            f"promoting {sources}: the server returned 404: the source does not exist, and the"
+            f" target {targets} {how}",
             status=404,
             result={"tags": [_shown_tag(tag_state, {}, tags) for tag_state in states]},
         )

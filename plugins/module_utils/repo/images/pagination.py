@@ -40,7 +40,7 @@ class NameList:
     """
 
     client: RepoClient
-    what: str
+    purpose: str
     path: str
     key: str
     page: int = PAGE
@@ -68,9 +68,11 @@ class NameList:
     def _ask(self, query: _Pairs, *expect: int) -> Response:
         self._pages += 1
         if self._pages > _MAX_PAGES:
-            message = f"{self.what}: the list did not end after {_MAX_PAGES} pages"
+            message = f"{self.purpose}: the list did not end after {_MAX_PAGES} pages"
             raise ToolchainError("protocol", message)
-        return self.client.transport.read(self.what, self.path, query=query, expect=(200, *expect))
+        return self.client.transport.read(
+            self.purpose, self.path, query=query, expect=(200, *expect)
+        )
 
     def _names(self, response: Response) -> list[str] | None:
         """Return the names of a page; `None` if it is rejected."""

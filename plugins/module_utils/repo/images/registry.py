@@ -34,8 +34,8 @@ def _base(client: RepoClient, repo: str) -> str:
 
 def images(client: RepoClient, repo: str, *, page: int = PAGE) -> list[str] | None:
     """Return the names of all images; `None` if the repository does not exist [W4.1]."""
-    what = f"listing the images of '{repo}'"
-    return NameList(client, what, f"{_base(client, repo)}/_catalog", "repositories", page).read()
+    purpose = f"listing the images of '{repo}'"
+    return NameList(client, purpose, f"{_base(client, repo)}/_catalog", "repositories", page).read()
 
 
 def tags(
@@ -44,9 +44,9 @@ def tags(
     """Return all tags of an image, up to `until` if given; `None` if the image does not exist
     [W4.1].
     """
-    what = f"listing the tags of '{repo}/{image}'"
+    purpose = f"listing the tags of '{repo}/{image}'"
     path = f"{_base(client, repo)}/{address.path(*segments(image))}/tags/list"
-    return NameList(client, what, path, "tags", page, until).read()
+    return NameList(client, purpose, path, "tags", page, until).read()
 
 
 def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:

@@ -107,11 +107,11 @@ class ArtifactQueryOperation(ReadOnly):
 
     def _by_text(self, text: str) -> Rows:
         """Return the rows of a query, with numeric sizes."""
-        what = f"querying '{shorten(text, _SHOWN)}'"
-        found = aql.ask(self._client, what, text)
+        purpose = f"querying '{shorten(text, _SHOWN)}'"
+        found = aql.ask(self._client, purpose, text)
         if found.trimmed:
             self._complete = False
-            self._warn(f"{what}: the result is incomplete, the server reports: {found.trimmed}")
+            self._warn(f"{purpose}: the result is incomplete, the server reports: {found.trimmed}")
         for row in found.rows:
             _count_size(row)
         return found.rows
@@ -159,8 +159,8 @@ class ArtifactQueryOperation(ReadOnly):
     def _list(self, repo: str, path: str, query: Mapping[str, int]) -> Rows:
         def read(*, slash: bool) -> Rows:
             address = f"api/storage/{item_path(repo, path, slash=slash)}?list"
-            what = f"listing '{repo}/{path}'"
-            return json_rows.read(self._client, what, address, "files", query=query).rows
+            purpose = f"listing '{repo}/{path}'"
+            return json_rows.read(self._client, purpose, address, "files", query=query).rows
 
         try:
             return read(slash=False)

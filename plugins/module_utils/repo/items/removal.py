@@ -63,10 +63,10 @@ class ItemRemoval:
         return found
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        what = f"deleting '{self._repo}/{self._path}'"
+        purpose = f"deleting '{self._repo}/{self._path}'"
         try:
             self._client.write(
-                what,
+                purpose,
                 "DELETE",
                 item_path(self._repo, self._path, slash=self._path == ""),
                 verify=self._is_gone,

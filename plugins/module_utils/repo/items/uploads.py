@@ -162,9 +162,9 @@ class Uploader:
         by_name = self.client.dialect.archive_by_name
         name, size = os.path.basename(archive.path), os.path.getsize(archive.path)
         path = f"{folder}/{name}" if by_name else folder
-        what = f"expanding '{name}' below '{self.repo}/{folder}'"
+        purpose = f"expanding '{name}' below '{self.repo}/{folder}'"
         response = self.client.write(
-            what,
+            purpose,
             "PUT",
             item_path(self.repo, path, slash=not by_name),
             headers={"X-Explode-Archive-Atomic": "true"},
@@ -175,7 +175,7 @@ class Uploader:
         ).text
         missing = self._missing(entries)
         if missing:
-            raise _not_expanded(what, missing, len(entries), response)
+            raise _not_expanded(purpose, missing, len(entries), response)
         return size
 
     def _missing(self, entries: Sequence[WantedFile]) -> list[str]:
@@ -213,12 +213,14 @@ def _is_there(stored: StoredItem | None, entry: WantedFile) -> bool | None:
     return False if stored is None else stored.holds(entry.digests)
 
 
-def _not_expanded(what: str, missing: Sequence[str], total: int, response: str) -> ToolchainError:
+def _not_expanded(
+    purpose: str, missing: Sequence[str], total: int, response: str
+) -> ToolchainError:
     named, words = shorten(", ".join(missing), 300), shorten(response)
     heard = f"; the server reported: {words}" if words else ""
     return ToolchainError(
         "failed",
-        f"{what}: the server reported success, but {len(missing)} of {total} entries are missing"
+        f"{purpose}: the server reported success, but {len(missing)} of {total} entries are missing"
         f" or differ from the archive (check the option dialect): {named}{heard}",
         detail=words or None,
     )

@@ -69,7 +69,7 @@ class PlatformClient:
 
     def read(
         self,
-        what: str,
+        purpose: str,
         path: str,
         *,
         expect: Collection[int] = (200,),
@@ -78,11 +78,11 @@ class PlatformClient:
     ) -> Response:
         """Read an address below the interface; see :meth:`Transport.read`."""
         check = partial(self._check, validate, expect)
-        return self.transport.read(what, path, expect=expect, validate=check, **parts)
+        return self.transport.read(purpose, path, expect=expect, validate=check, **parts)
 
     def write(
         self,
-        what: str,
+        purpose: str,
         method: str,
         path: str,
         *,
@@ -92,7 +92,7 @@ class PlatformClient:
     ) -> Response:
         """Send a write; see :meth:`Transport.write`."""
         check = partial(self._check, validate, parts.get("expect", ()))
-        return self.transport.write(what, method, path, verify=verify, validate=check, **parts)
+        return self.transport.write(purpose, method, path, verify=verify, validate=check, **parts)
 
     def _check(
         self,
@@ -129,10 +129,13 @@ class PlatformClient:
         return bool(self.transport.memory[name])
 
     def _probe(self) -> bool:
-        what = f"checking whether the server has {self.base}"
+        purpose = f"checking whether the server has {self.base}"
         try:
             response = self.transport.read(
-                what, self._interface.probe, expect=(200, 401, 403, *_UNKNOWN), validate=refuse_page
+                purpose,
+                self._interface.probe,
+                expect=(200, 401, 403, *_UNKNOWN),
+                validate=refuse_page,
             )
         except ToolchainError as error:
             if error.kind != "protocol":
@@ -146,7 +149,7 @@ class PlatformClient:
         error = response.error("not_found", "")
         return InterfaceMissing(
             "not_found",
-            f"{response.request.what}: the server has no interface {self.base}"
+            f"{response.request.purpose}: the server has no interface {self.base}"
             f" ({response.status}): it requires {needs}. If a proxy exposes only the repository"
             f" manager, make it expose /{segment} as well, or set platform_url; otherwise check"
             " url",

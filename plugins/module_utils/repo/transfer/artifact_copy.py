@@ -110,8 +110,8 @@ class ArtifactCopyOperation:
 
     def plan(self) -> Plan:
         if not self._client.dialect.relocates_items:
-            what = f"'{self._paths[0].repo}/{self._paths[0].path}' cannot be {self._done}"
-            raise repositories.lacking(self._client, what)
+            failure = f"'{self._paths[0].repo}/{self._paths[0].path}' cannot be {self._done}"
+            raise repositories.lacking(self._client, failure)
         if self._options.selects:
             return self._rehearsed(self._selected())
         if self._options.move:
@@ -288,14 +288,14 @@ class ArtifactCopyOperation:
             "query": {"to": f"/{self._target_repo}/{one.target}", "failFast": 1, **query},
         }
 
-    def _what(self, one: Relocation) -> str:
+    def _purpose(self, one: Relocation) -> str:
         verb = "moving" if self._options.move else "copying"
         return f"{verb} '{one.repo}/{one.source}' to '{self._target_repo}/{one.target}'"
 
     def _rehearse(self, one: Relocation) -> None:
         """Let the server check the operation before anything is changed."""
         self._client.transport.read(
-            f"{self._what(one)} (rehearsal)", validate=refuse_reported, **self._parts(one, dry=1)
+            f"{self._purpose(one)} (rehearsal)", validate=refuse_reported, **self._parts(one, dry=1)
         )
 
     def predict(self, plan: Plan) -> None:
@@ -309,7 +309,7 @@ class ArtifactCopyOperation:
 
         def work(one: Relocation) -> None:
             self._client.write(
-                self._what(one), verify=lambda: self._is_done(one), **self._parts(one)
+                self._purpose(one), verify=lambda: self._is_done(one), **self._parts(one)
             )
             done.add(one.target)
             progress.show(lambda: [each.stored.size or 0 for each in needed if each.target in done])

@@ -62,15 +62,15 @@ class _BuildSearch:
         """Return the files that match the criteria, in one repository or in all. Members of a
         virtual repository are queried, because queries do not find items through it.
         """
-        what = f"searching for the files of the build {self._label}"
+        purpose = f"searching for the files of the build {self._label}"
         within: dict[str, Any] = {} if repo is None else {"repo": repo}
         asked = {"type": "file", **criteria, **self._having}
-        rows = query(self._client, what, {**asked, **within})
+        rows = query(self._client, purpose, {**asked, **within})
         if not rows and repo is not None:
             members = repositories.members(self._client, repo)
             if members != [repo]:
                 inside = {"$or": [{"repo": member} for member in members]}
-                rows = query(self._client, what, {**asked, "$and": [inside]})
+                rows = query(self._client, purpose, {**asked, "$and": [inside]})
         return sorted(map(of_row, rows), key=lambda file: (file.path, file.repo))
 
     def copies(

@@ -52,8 +52,8 @@ def _queried(client: RepoClient, files: Sequence[RemoteFile], key: str) -> dict[
         criteria: dict[str, Any] = {"repo": repo, "type": "file"}
         if folder:
             criteria["$or"] = [{"path": folder}, {"path": {"$match": f"{folder}/*"}}]
-        what = f"reading the times of files below '{repo}/{folder}'"
-        for row in aql.ask(client, what, aql.items(criteria, [key])).rows:
+        purpose = f"reading the times of files below '{repo}/{folder}'"
+        for row in aql.ask(client, purpose, aql.items(criteria, [key])).rows:
             time = moment_of(row.get(key))
             if time is not None:
                 parent = "" if row.get("path") in (".", None) else f"{row['path']}/"

@@ -189,13 +189,15 @@ def having(wanted: Properties) -> dict[str, Any]:
     return {"$and": [{f"@{name}": value} for name, values in wanted.items() for value in values]}
 
 
-def query(client: RepoClient, what: str, criteria: Mapping[str, Any]) -> list[dict[str, Any]]:
+def query(client: RepoClient, purpose: str, criteria: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return all rows of an item query with sizes and digests. Raises `failed` if the server
     truncates the result.
     """
-    found = aql.ask(client, what, aql.items(criteria, _DIGESTS))
+    found = aql.ask(client, purpose, aql.items(criteria, _DIGESTS))
     if found.trimmed:
-        raise ToolchainError("failed", f"{what}: the server truncated the result ({found.trimmed})")
+        raise ToolchainError(
+            "failed", f"{purpose}: the server truncated the result ({found.trimmed})"
+        )
     return found.rows
 
 

@@ -41,8 +41,8 @@ class _TrackerTokens(PersonalTokens):
         super().__init__(task, options, _NEEDS)
         self._client = TrackerClient(task)
 
-    def read(self, what: str, address: str) -> Response:
-        return self._client.read(what, address)
+    def read(self, purpose: str, address: str) -> Response:
+        return self._client.read(purpose, address)
 
-    def write(self, what: str, method: str, address: str, **parts: Any) -> Response:
-        return self._client.write(what, method, address, **parts)
+    def write(self, purpose: str, method: str, address: str, **parts: Any) -> Response:
+        return self._client.write(purpose, method, address, **parts)

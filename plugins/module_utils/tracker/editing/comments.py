@@ -83,10 +83,13 @@ class CommentPart:
             yield from self._read(key, len(found))
 
     def _read(self, key: str, start: int) -> Iterator[Mapping[str, Any]]:
-        what, place = f"reading the comments of the issue '{key}'", self._site.place(key, "comment")
+        purpose, place = (
+            f"reading the comments of the issue '{key}'",
+            self._site.place(key, "comment"),
+        )
         for _page in range(_MAX_PAGES):
             response = self._site.client.read(
-                what, place, query={"startAt": start, "maxResults": 1000}
+                purpose, place, query={"startAt": start, "maxResults": 1000}
             )
             page = response.json()
             comments = page.get("comments") if isinstance(page, Mapping) else None
@@ -109,8 +112,8 @@ class CommentPart:
             def done() -> bool:
                 return number not in self._own_comments(None, issue.key)
 
-            what = "deleting the comment on"
-            self._write(issue, "DELETE", what, _DELETING, number, verify=done)
+            purpose = "deleting the comment on"
+            self._write(issue, "DELETE", purpose, _DELETING, number, verify=done)
 
         return Edit((Change("comment", text, None),), write, _DELETING)
 
@@ -121,14 +124,14 @@ class CommentPart:
         self,
         issue: TrackerIssue,
         method: str,
-        what: str,
+        purpose: str,
         needs: tuple[str, ...],
         *below: str,
         **parts: Any,
     ) -> None:
         try:
             self._site.client.write(
-                f"{what} the issue '{issue.key}'",
+                f"{purpose} the issue '{issue.key}'",
                 method,
                 self._site.place(issue.key, "comment", *below),
                 **{
@@ -182,8 +185,8 @@ class WatchersPart:
         return tuple(Change("watchers", None, name) for name in self._added)
 
     def _read(self, issue: TrackerIssue) -> list[Mapping[str, Any]]:
-        what = f"reading the watchers of the issue '{issue.key}'"
-        response = self._site.client.read(what, self._place(issue))
+        purpose = f"reading the watchers of the issue '{issue.key}'"
+        response = self._site.client.read(purpose, self._place(issue))
         reported = response.json()
         found = reported.get("watchers") if isinstance(reported, Mapping) else None
         if not isinstance(found, list):

@@ -57,8 +57,8 @@ class Creation:
         return kind, (*place, *self._fields.expected())
 
     def _project(self, key: str) -> Mapping[str, Any]:
-        what = f"reading the project '{key}'"
-        response = self._client.read(what, f"rest/api/2/project/{path(key)}")
+        purpose = f"reading the project '{key}'"
+        response = self._client.read(purpose, f"rest/api/2/project/{path(key)}")
         found = response.json()
         if not isinstance(found, Mapping):
             raise unexpected_body(response, "a project")

@@ -62,9 +62,9 @@ class LinksPart:
         self._seen: set[str] = set()
 
     def _types(self) -> list[Mapping[str, Any]]:
-        what = "reading the types of links"
+        purpose = "reading the types of links"
         try:
-            response = self._site.client.read(what, "rest/api/2/issueLinkType")
+            response = self._site.client.read(purpose, "rest/api/2/issueLinkType")
         except ToolchainError as error:
             if error.status == 404:
                 error.with_hint("links may be switched off on this server")

@@ -47,8 +47,8 @@ class Site:
         if dialect != "auto" or is_cloud(self.task.connection):
             return dialect != "server"
         if _KIND not in self.client.memory:
-            what = "detecting the type of the tracker"
-            reported = self.client.aside(what, "rest/api/2/serverInfo")
+            purpose = "detecting the type of the tracker"
+            reported = self.client.aside(purpose, "rest/api/2/serverInfo")
             kind = reported.get("deploymentType") if isinstance(reported, Mapping) else None
             self.client.memory[_KIND] = str(kind)
         return bool(self.client.memory[_KIND] == "Cloud")
@@ -59,9 +59,9 @@ class Site:
 
     def issue(self, key: str, names: Sequence[str]) -> TrackerIssue:
         """Return an issue with some fields, and its settable fields. Raises `not_found`."""
-        what = f"reading the issue '{key}'"
+        purpose = f"reading the issue '{key}'"
         query = {"fields": ",".join(names) or "key", "expand": "editmeta"}
-        response = self.client.read(what, self.place(key), query=query, expect=(200, 404))
+        response = self.client.read(purpose, self.place(key), query=query, expect=(200, 404))
         if response.status == 404:
             error_message = describe(response)
             message = (
@@ -97,14 +97,14 @@ class Site:
         return self._accounts[name]
 
     def _account(self, name: str, place: str) -> Mapping[str, str]:
-        what = f"searching for the account '{name}'"
+        purpose = f"searching for the account '{name}'"
         query = {"accountId" if self.cloud else "username": name}
-        response = self.client.read(what, "rest/api/2/user", query=query, expect=(200, 400, 404))
+        response = self.client.read(purpose, "rest/api/2/user", query=query, expect=(200, 400, 404))
         found = json_or_none(response.body)
         member = "accountId" if self.cloud else "name"
         if response.status == 200 and isinstance(found, Mapping):
             return {member: str(found.get(member, name))}
-        ids = self._called(what, name, member)
+        ids = self._called(purpose, name, member)
         if len(ids) > 1:
             raise invalid(f"{place}: several accounts are called '{name}': {', '.join(ids)}")
         if not ids:
@@ -113,11 +113,11 @@ class Site:
             )
         return {member: ids[0]}
 
-    def _called(self, what: str, name: str, member: str) -> list[str]:
+    def _called(self, purpose: str, name: str, member: str) -> list[str]:
         """Return the accounts with this name; on a server display names do not count."""
         query = {"query" if self.cloud else "username": name, "maxResults": _MAX_ACCOUNTS}
         place = "rest/api/2/user/search"
-        response = self.client.read(what, place, query=query, expect=(200, 403, 404))
+        response = self.client.read(purpose, place, query=query, expect=(200, 403, 404))
         records = json_or_none(response.body)
         names = ("displayName", "emailAddress") if self.cloud else ("name", "key")
         return sorted(

@@ -195,11 +195,11 @@ class TrackerIssueOperation:
 
     def _require_permissions(self, one: PlannedIssue) -> None:
         if one.key is None:
-            what, place = "creating an issue in the project", str(self._options.project)
-            permissions.require(self._client, f"{what} '{place}'", one.needs, projectKey=place)
+            purpose, place = "creating an issue in the project", str(self._options.project)
+            permissions.require(self._client, f"{purpose} '{place}'", one.needs, projectKey=place)
         else:
-            what = f"changing the issue '{one.key}'"
-            permissions.require(self._client, what, one.needs, issueKey=one.key)
+            purpose = f"changing the issue '{one.key}'"
+            permissions.require(self._client, purpose, one.needs, issueKey=one.key)
 
     # -- doing ---------------------------------------------------------------------------------
 

@@ -64,17 +64,17 @@ class StatusPart:
         """Return the transitions that the account may use; without the permission an empty list,
         and no error.
         """
-        what = f"reading the transitions of the issue '{issue.key}'"
+        purpose = f"reading the transitions of the issue '{issue.key}'"
         query = {"expand": "transitions.fields"}
         place = self._site.place(issue.key, "transitions")
-        response = self._site.client.read(what, place, query=query)
+        response = self._site.client.read(purpose, place, query=query)
         reported = response.json()
         found = reported.get("transitions") if isinstance(reported, Mapping) else None
         if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
             raise unexpected_body(response, "a list of transitions")
         if not found:
             error = ToolchainError(
-                "rejected", f"{what}: no transition is available to this account"
+                "rejected", f"{purpose}: no transition is available to this account"
             )
             raise self._site.judged(error, *self.needs, issueKey=issue.key)
         return found

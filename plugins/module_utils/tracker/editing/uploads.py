@@ -83,9 +83,9 @@ class AttachmentsPart:
         """Raise `rejected` if a file is larger than the upload limit of the server."""
         if self._checked:
             return
-        what = "reading the size limit of attachments"
+        purpose = "reading the size limit of attachments"
         response = self._site.client.read(
-            what, "rest/api/2/attachment/meta", expect=(200, 403, 404)
+            purpose, "rest/api/2/attachment/meta", expect=(200, 403, 404)
         )
         reported = json_or_none(response.body)
         limit = reported.get("uploadLimit") if isinstance(reported, Mapping) else None
@@ -124,18 +124,18 @@ class AttachmentsPart:
         Raises:
             ToolchainError: `conflict` if the issue does not show the new attachment.
         """
-        what = f"deleting the older attachment '{one.filename}' ({one.number}) of '{issue.key}'"
+        purpose = f"deleting the older attachment '{one.filename}' ({one.number}) of '{issue.key}'"
         now = self._now(issue)
         if not file.is_stored(now, replaced):
             raise ToolchainError(
                 "conflict",
-                f"{what}: the issue does not show the new attachment, so the older one was kept",
+                f"{purpose}: the issue does not show the new attachment, so the older one was kept",
             )
         if one.number not in {attachment.number for attachment in now}:
             return
         try:
             self._site.client.write(
-                what,
+                purpose,
                 "DELETE",
                 f"{self._site.api}/attachment/{path(one.number)}",
                 verify=lambda: (

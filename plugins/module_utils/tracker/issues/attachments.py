@@ -116,23 +116,23 @@ class AttachmentContents:
         `use` must read all blocks: the content is compared with the reported size after the last
         block.
         """
-        what = (
+        purpose = (
             f"downloading '{shorten(attachment.filename, _SHOWN)}' ({attachment.number}) of the"
             f" issue '{self._issue}'"
         )
 
         def checked(incoming: Incoming) -> Taken:
-            return use(incoming, _checked(what, attachment, incoming))
+            return use(incoming, _checked(purpose, attachment, incoming))
 
         *earlier, last = self._addresses(attachment)
         for place in earlier:
             try:
-                return self._client.download(what, place, checked)
+                return self._client.download(purpose, place, checked)
             except ToolchainError as error:
                 if error.kind != "not_found":
                     raise
-        self._require_web_address(what, last)
-        return self._client.download(what, last, checked)
+        self._require_web_address(purpose, last)
+        return self._client.download(purpose, last, checked)
 
     def _addresses(self, attachment: Attachment) -> list[str]:
         """Return the addresses to try: those on our server if the given address names another
@@ -151,18 +151,18 @@ class AttachmentContents:
             return [url]
         return [f"{base}/{found[1]}", url]
 
-    def _require_web_address(self, what: str, url: str) -> None:
+    def _require_web_address(self, purpose: str, url: str) -> None:
         there, secure = address.origin(url), self._client.url.startswith("https:")
         if there == address.NOWHERE or (secure and there[0] != "https"):
             wanted = "https" if secure else "http or https"
             raise ToolchainError(
                 "protocol",
-                f"{what}: its address {clean_url(url)} cannot be parsed, or does not begin with"
+                f"{purpose}: its address {clean_url(url)} cannot be parsed, or does not begin with"
                 f" {wanted}",
             )
 
 
-def _checked(what: str, attachment: Attachment, incoming: Incoming) -> Iterator[bytes]:
+def _checked(purpose: str, attachment: Attachment, incoming: Incoming) -> Iterator[bytes]:
     """Yield the blocks of a body.
 
     Raises:
@@ -173,22 +173,24 @@ def _checked(what: str, attachment: Attachment, incoming: Incoming) -> Iterator[
         if not head:
             head = block
             if attachment.size is None:
-                _refuse(what, attachment, incoming, head, 0)
+                _refuse(purpose, attachment, incoming, head, 0)
         count += len(block)
         if attachment.size is not None and count > attachment.size:
             break  # whatever it is, it shall not fill the disk
         yield block
     if attachment.size not in (None, count):
-        _refuse(what, attachment, incoming, head, count)
+        _refuse(purpose, attachment, incoming, head, count)
 
 
-def _refuse(what: str, attachment: Attachment, incoming: Incoming, head: bytes, count: int) -> None:
+def _refuse(
+    purpose: str, attachment: Attachment, incoming: Incoming, head: bytes, count: int
+) -> None:
     """Raise an error if the body cannot be the attachment.
 
     Server fact [tracker-7]: some servers send their login page with status 200 instead of rejecting
     the login.
     """
-    response = head_of(what, incoming, head)
+    response = head_of(purpose, incoming, head)
     disposition = response.headers.get("Content-Disposition", "").lower()
     offered = attachment.size is None and disposition.startswith("attachment")
     if looks_like_html(response.text) and not offered:

@@ -54,10 +54,10 @@ class ProjectObjects(Generic[Found]):
 
     def all(self) -> list[Found]:
         """Return all objects in the project's order. Raises `not_found` for a missing project."""
-        what = f"reading the {self._noun}s of the project '{self._project}'"
+        purpose = f"reading the {self._noun}s of the project '{self._project}'"
         try:
             response = self._client.read(
-                what, f"{_API}/project/{path(self._project)}/{self._noun}s"
+                purpose, f"{_API}/project/{path(self._project)}/{self._noun}s"
             )
         except ToolchainError as error:
             if error.status == 404:
@@ -71,10 +71,10 @@ class ProjectObjects(Generic[Found]):
         self._date = None if response.date is None else response.date.date().isoformat()
         return objects
 
-    def count(self, found: Found, what: str, address: str, member: str) -> int:
+    def count(self, found: Found, noun: str, address: str, member: str) -> int:
         """Return the number of issues with the object, invisible issues included."""
         response = self._client.read(
-            f"counting the {what} of the {self._noun} '{found.name}'", self._place(found, address)
+            f"counting the {noun} of the {self._noun} '{found.name}'", self._place(found, address)
         )
         counts = response.json()
         count = counts.get(member) if isinstance(counts, Mapping) else None
@@ -122,8 +122,8 @@ class ProjectObjects(Generic[Found]):
 
     def read(self, found: Found) -> Found | None:
         """Return the current object; `None` if it does not exist."""
-        what = f"reading the {self._noun} '{found.name}'"
-        response = self._client.read(what, self._place(found), expect=(200, 404))
+        purpose = f"reading the {self._noun} '{found.name}'"
+        response = self._client.read(purpose, self._place(found), expect=(200, 404))
         if response.status == 404:
             return None
         current = self._parse(response.json())

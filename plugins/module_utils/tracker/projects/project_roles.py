@@ -58,8 +58,8 @@ class ProjectRoles:
 
     def ids(self) -> dict[str, str]:
         """Return name to id. Raises `not_found` for a missing project."""
-        what = f"reading the roles of the project '{self._project}'"
-        response = self._client.read(what, f"{_API}/project/{path(self._project)}/role")
+        purpose = f"reading the roles of the project '{self._project}'"
+        response = self._client.read(purpose, f"{_API}/project/{path(self._project)}/role")
         reported = response.json()
         if not isinstance(reported, Mapping):
             raise unexpected_body(response, "a mapping of roles")
@@ -78,8 +78,8 @@ class ProjectRoles:
 
     def read(self, name: str, number: str) -> ProjectRole:
         """Return a role by its id; `name` is for messages."""
-        what = f"reading the role '{name}' of the project '{self._project}'"
-        response = self._client.read(what, self._place(number))
+        purpose = f"reading the role '{name}' of the project '{self._project}'"
+        response = self._client.read(purpose, self._place(number))
         return _role(response)
 
     def replace(self, role: ProjectRole, wanted: Mapping[str, list[str]]) -> None:

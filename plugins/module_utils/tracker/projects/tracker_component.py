@@ -138,9 +138,9 @@ class ComponentKind(EntryKind[ComponentEntry]):
         return self._component(entry).plan(self._projects.of(entry.project))
 
     def foresee(self, entry: ComponentEntry, plan: Plan) -> None:
-        what = f"the component '{entry.name}' of the project '{entry.project}'"
+        purpose = f"the component '{entry.name}' of the project '{entry.project}'"
         needs = ["ADMINISTER_PROJECTS"]
-        permissions.require(self._client, what, needs, projectKey=entry.project)
+        permissions.require(self._client, purpose, needs, projectKey=entry.project)
 
     def write(self, entry: ComponentEntry, plan: Plan) -> Mapping[str, Any]:
         return self._component(entry).apply(plan)

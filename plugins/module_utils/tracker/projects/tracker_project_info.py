@@ -72,8 +72,8 @@ class TrackerProjectInfoOperation(ReadOnly):
         The written interface has the list only: if a project has no address of its own, it is
         searched there.
         """
-        what = f"reading the project '{key}'"
-        response = self._client.read(what, f"{_LIST}/{path(key)}", expect=(200, 404))
+        purpose = f"reading the project '{key}'"
+        response = self._client.read(purpose, f"{_LIST}/{path(key)}", expect=(200, 404))
         if response.status == 200:
             project = response.json()
             if not isinstance(project, dict) or "key" not in project:

@@ -105,9 +105,9 @@ class ProjectRoleKind(EntryKind[ProjectRoleEntry]):
         return self._role(entry).plan(self._projects.of(entry.project))
 
     def foresee(self, entry: ProjectRoleEntry, plan: Plan) -> None:
-        what = f"the role '{entry.role}' of the project '{entry.project}'"
+        purpose = f"the role '{entry.role}' of the project '{entry.project}'"
         needs = ["ADMINISTER_PROJECTS"]
-        permissions.require(self._client, what, needs, projectKey=entry.project)
+        permissions.require(self._client, purpose, needs, projectKey=entry.project)
 
     def write(self, entry: ProjectRoleEntry, plan: Plan) -> Mapping[str, Any]:
         return self._role(entry).apply(plan)

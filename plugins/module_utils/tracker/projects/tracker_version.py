@@ -253,9 +253,9 @@ class TrackerVersionOperation:
         return {"id": number, **shown, "url": None if number is None else place}
 
     def preflight(self, plan: Plan) -> None:
-        what = f"the version '{self._options.name}' of the project '{self._options.project}'"
+        purpose = f"the version '{self._options.name}' of the project '{self._options.project}'"
         needs = ["ADMINISTER_PROJECTS"]
-        permissions.require(self._client, what, needs, projectKey=self._options.project)
+        permissions.require(self._client, purpose, needs, projectKey=self._options.project)
 
     def predict(self, plan: Plan) -> None:
         project, name = self._options.project, str({**plan.before, **plan.after}.get("name"))

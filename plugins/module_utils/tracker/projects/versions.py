@@ -114,7 +114,7 @@ class ProjectVersions(ProjectObjects[Version]):
         Server fact [tracker-16]: the members are stored one after the other, so a rejected request
         may have an effect.
         """
-        what = f"changing the version '{version.name}' of the project '{self._project}'"
+        purpose = f"changing the version '{version.name}' of the project '{self._project}'"
         members = _sent(wanted)
         if target is not None:
             members[MOVE] = target.address or f"{self._client.url}/{self._place(target)}"
@@ -125,7 +125,7 @@ class ProjectVersions(ProjectObjects[Version]):
 
         try:
             response = self._client.write(
-                what, "PUT", self._place(version), json=members, verify=done, repeatable=True
+                purpose, "PUT", self._place(version), json=members, verify=done, repeatable=True
             )
         except ToolchainError as error:
             if error.status not in (400, 403, 404):

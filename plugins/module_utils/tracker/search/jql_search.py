@@ -76,7 +76,7 @@ class JqlSearchOperation:
         self._jql = with_unique_order(options.jql)
         self._jql_of_cloud = with_unique_order(options.jql, _MAX_TERMS)
         self._cut = CutLists()
-        self._what = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
+        self._purpose = f"searching for issues with the query '{shorten(options.jql, _SHOWN)}'"
         self._range = SearchRange(options.start_at, options.max_results, options.page_size)
         self._by_get_only = False
         self._count = ProgressCounter(task.progress, "reading the issues")
@@ -118,7 +118,7 @@ class JqlSearchOperation:
         found = self._by_dialect(self._cut.through(self._seen.through(take)))
         more = [*self._seen.unseen(found.issues), *self._cut.cut(found.issues)]
         for warning in dict.fromkeys([*found.warnings, *more]):
-            self._task.warn(f"{self._what}: {warning}")
+            self._task.warn(f"{self._purpose}: {warning}")
         return found
 
     def _by_dialect(self, take: Callable[[Issue], None] | None) -> FoundIssues:
@@ -128,7 +128,7 @@ class JqlSearchOperation:
             return self._by_token(take)
         try:
             parallel = self._options.parallel
-            return OffsetPages(self._page_at, self._range, parallel, self._what, take).read()
+            return OffsetPages(self._page_at, self._range, parallel, self._purpose, take).read()
         except ToolchainError as error:
             if error.status != 410:
                 raise
@@ -157,7 +157,7 @@ class JqlSearchOperation:
         validate = self._options.validate_query
         if validate not in (None, "strict", "true"):
             self._task.warn(
-                f"{self._what}: this server always validates queries strictly, so validate_query"
+                f"{self._purpose}: this server always validates queries strictly, so validate_query"
                 f" '{validate}' has no effect"
             )
         path = self._client.memory.get(_CLOUD)
@@ -165,7 +165,7 @@ class JqlSearchOperation:
         for candidate in candidates:
             try:
                 pages = self._pages_of(candidate)
-                found = TokenPages(pages, self._range, self._what, take).read()
+                found = TokenPages(pages, self._range, self._purpose, take).read()
             except ToolchainError as error:
                 if error.status not in _UNKNOWN or candidate == candidates[-1]:
                     raise
@@ -214,7 +214,7 @@ class JqlSearchOperation:
             response = self._post(path, members)
             if response is not None:
                 return self._decoded(response)
-        return self._decoded(self._client.read(self._what, path, query=query))
+        return self._decoded(self._client.read(self._purpose, path, query=query))
 
     def _post(self, path: str, members: Mapping[str, Any]) -> Response | None:
         """Send the search by POST; `None` if the server only supports GET (the written
@@ -225,7 +225,7 @@ class JqlSearchOperation:
         if body.get("validateQuery") in logical:
             body["validateQuery"] = logical[body["validateQuery"]]
         response = self._client.read(
-            self._what, path, method="POST", json=body, expect=(200, 404, 405, 501)
+            self._purpose, path, method="POST", json=body, expect=(200, 404, 405, 501)
         )
         if response.status == 200:
             return response

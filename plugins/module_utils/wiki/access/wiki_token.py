@@ -41,8 +41,8 @@ class _WikiTokens(PersonalTokens):
         super().__init__(task, options, _NEEDS)
         self._exchange = WikiExchange(task, connections=1)
 
-    def read(self, what: str, address: str) -> Response:
-        return self._exchange.ask(what, address, {}, (200,))
+    def read(self, purpose: str, address: str) -> Response:
+        return self._exchange.ask(purpose, address, {}, (200,))
 
-    def write(self, what: str, method: str, address: str, **parts: Any) -> Response:
-        return self._exchange.send(what, method, address, **parts)
+    def write(self, purpose: str, method: str, address: str, **parts: Any) -> Response:
+        return self._exchange.send(purpose, method, address, **parts)

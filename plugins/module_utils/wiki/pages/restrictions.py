@@ -72,9 +72,11 @@ class Restrictions:
         return found
 
     def _read(self, page: Page) -> Response:
-        what = f"reading the restrictions of the page '{page.title}' ({page.id})"
+        purpose = f"reading the restrictions of the page '{page.title}' ({page.id})"
         place = place_of(page.id, "restriction", "byOperation")
-        return self._client.ask(what, place, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,))
+        return self._client.ask(
+            purpose, place, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,)
+        )
 
     def lost(self, before: PageRights, after: PageRights) -> tuple[str, str] | None:
         """Return the task's account and an operation that it would no longer be allowed to do; None
@@ -96,8 +98,8 @@ class Restrictions:
             return self._accounts[groups]
 
     def _read_account(self, *, groups: bool) -> Account:
-        what = "reading the task's account"
-        reported = self._client.ask(what, f"{_USER}/current", {}, (200,)).json()
+        purpose = "reading the task's account"
+        reported = self._client.ask(purpose, f"{_USER}/current", {}, (200,)).json()
         name = "accountId" if member(reported, "accountId") else "username"
         account = Account(str(member(reported, name)), name)
         if not groups:
@@ -106,10 +108,10 @@ class Restrictions:
 
     def _groups(self, account: Mapping[str, str]) -> frozenset[str]:
         """Return the names of all groups of an account; none if the account may not list them."""
-        what, found = "reading the groups of the account", list[str]()
+        purpose, found = "reading the groups of the account", list[str]()
         while len(found) < MAX_ENTRIES:
             query = {**account, "limit": 200, "start": len(found)}
-            response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
+            response = self._client.ask(purpose, f"{_USER}/memberof", query, (200, 403, 404))
             if response.status != 200:
                 break
             listed = results_of(response, "the groups of the account")
@@ -123,7 +125,7 @@ class Restrictions:
 
         Raises `rejected` for a server that cannot, or did not.
         """
-        what = f"setting the restrictions of the page '{page.title}' ({page.id})"
+        purpose = f"setting the restrictions of the page '{page.title}' ({page.id})"
         known = next(iter(self._accounts.values()), None)
         named = (known or self._account(groups=False)).member
         body = [
@@ -138,7 +140,7 @@ class Restrictions:
         ]
         try:
             response = self._client.send(
-                what,
+                purpose,
                 "PUT",
                 place_of(page.id, "restriction"),
                 (200, 204),

@@ -74,7 +74,7 @@ class PageWriter:
         request.
         """
         title = desired.title or ""
-        what = f"creating the page '{title}' in the space {space}"
+        purpose = f"creating the page '{title}' in the space {space}"
         content = _content(title, space, desired.body or "", desired.parent)
         if self._note:
             content["version"] = {"number": 1, **self._note}
@@ -89,7 +89,7 @@ class PageWriter:
             return (self._seen.status == "current" and met) or None
 
         try:
-            written = self._client.create(what, content, space, is_made)
+            written = self._client.create(purpose, content, space, is_made)
         except ToolchainError as error:
             if _is_title_in_use(error) and is_made() and self._seen is not None:
                 return self._seen  # another task has created it at the same time
@@ -98,7 +98,8 @@ class PageWriter:
         found = page or self._client.find(f"reading the new page '{title}'", space, title)
         if found is None:
             raise ToolchainError(
-                "protocol", f"{what}: the server accepted the request, but the page does not exist"
+                "protocol",
+                f"{purpose}: the server accepted the request, but the page does not exist",
             )
         return found
 
@@ -142,8 +143,8 @@ class PageWriter:
             saved = replace(page, title=title, version=version, shows_parent=False, body=None)
         if page.shows_parent and not saved.shows_parent:
             # Servers differ in whether a save moves the page, so the caller compares the parent.
-            what = f"reading the page '{title}' ({page.id}) after saving it"
-            return self._client.require(what, page.id, page.space)
+            purpose = f"reading the page '{title}' ({page.id}) after saving it"
+            return self._client.require(purpose, page.id, page.space)
         return saved
 
     def _is_saved(self, page: Page) -> bool | None:
@@ -167,8 +168,8 @@ class PageWriter:
             error
         ):
             raise _with_hint(error) from None
-        what = f"reading the page '{page.title}' after a failure"
-        now = self._client.get(what, page.id, page.space)
+        purpose = f"reading the page '{page.title}' after a failure"
+        now = self._client.get(purpose, page.id, page.space)
         if now is None or now.status != "current":
             raise _copied(error, "conflict", "the page has been removed meanwhile") from None
         if now.space != page.space:

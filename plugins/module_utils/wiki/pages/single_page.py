@@ -287,9 +287,9 @@ class SinglePage:
         if page is None or page.space is None or self._options.page_id is None or not renamed:
             return
         title = self._desired.title_on(page)
-        what = f"searching for another page '{title}' in the space {page.space}"
+        purpose = f"searching for another page '{title}' in the space {page.space}"
         try:
-            other = self._client.find(what, page.space, title)
+            other = self._client.find(purpose, page.space, title)
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise

@@ -90,11 +90,11 @@ class Spaces:
     # -- permissions ---------------------------------------------------------------------------
 
     def permissions(self, key: str) -> Permissions:
-        what = f"reading the permissions of the space {key}"
+        purpose = f"reading the permissions of the space {key}"
         if self._client.version == 2:
-            raise ToolchainError("rejected", f"{what}: {_NO_PERMISSIONS}")
+            raise ToolchainError("rejected", f"{purpose}: {_NO_PERMISSIONS}")
         try:
-            response = self._client.ask(what, f"{_SPACE}/{path(key)}/permissions", {}, (200,))
+            response = self._client.ask(purpose, f"{_SPACE}/{path(key)}/permissions", {}, (200,))
         except ToolchainError as error:
             if error.status == 500:  # the answer to an account that may not see them
                 error.kind = "permission"
@@ -147,8 +147,8 @@ class Spaces:
 
     def user_key(self, name: str) -> str:
         """Return the key of a user. Raises `not_found`."""
-        what = f"searching for the user '{name}'"
-        response = self._client.ask(what, _USER, {"username": name}, (200, 404))
+        purpose = f"searching for the user '{name}'"
+        response = self._client.ask(purpose, _USER, {"username": name}, (200, 404))
         found = member(response.json(), "userKey") if response.status == 200 else None
         if found is None:
             raise response.error("not_found", f"there is no user '{name}'")
@@ -156,8 +156,8 @@ class Spaces:
 
     def user_name(self, key: str) -> str:
         """Return the name of a user. Raises `not_found`."""
-        what = f"searching for the user with the key {key}"
-        response = self._client.ask(what, _USER, {"key": key}, (200, 404))
+        purpose = f"searching for the user with the key {key}"
+        response = self._client.ask(purpose, _USER, {"key": key}, (200, 404))
         found = member(response.json(), "username") if response.status == 200 else None
         if found is None:
             raise response.error("not_found", f"there is no user with the key {key}")
@@ -168,9 +168,9 @@ class Spaces:
         reported = self._client.ask(
             "reading the task's account", f"{_USER}/current", {}, (200,)
         ).json()
-        what = "reading the groups of the account"
+        purpose = "reading the groups of the account"
         query = {"username": str(member(reported, "username")), "limit": 200}
-        response = self._client.ask(what, f"{_USER}/memberof", query, (200, 403, 404))
+        response = self._client.ask(purpose, f"{_USER}/memberof", query, (200, 403, 404))
         listed = member(response.json(), "results") if response.status == 200 else None
         groups = {f"group:{member(one, 'name')}" for one in listed or ()}
         return {f"user:{member(reported, 'userKey')}", *groups}

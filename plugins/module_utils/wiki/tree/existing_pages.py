@@ -68,10 +68,10 @@ class TreeReader:
         """List all pages below the root, level by level."""
         found = ExistingTree(root, {root.id: root})
         level = [root]
-        what = f"listing the pages below '{root.title}' ({root.id})"
-        listed = self._client.descendants(what, root.id)
+        purpose = f"listing the pages below '{root.title}' ({root.id})"
+        listed = self._client.descendants(purpose, root.id)
         if listed is not None:
-            found.pages.update(self._listed(what, listed))
+            found.pages.update(self._listed(purpose, listed))
             return found
         count = ProgressCounter(self._say, f"listing the pages below '{root.title}'")
         while level:
@@ -82,9 +82,9 @@ class TreeReader:
             count.add(len(level))
         return found
 
-    def _listed(self, what: str, listed: Sequence[tuple[str, str]]) -> dict[str, Page]:
+    def _listed(self, purpose: str, listed: Sequence[tuple[str, str]]) -> dict[str, Page]:
         """Read the pages of a list with their parents; leave out pages that are no longer found."""
-        count = ProgressCounter(self._say, what, len(listed))
+        count = ProgressCounter(self._say, purpose, len(listed))
 
         def read(entry: tuple[str, str]) -> Page | None:
             page_id, parent = entry
@@ -101,8 +101,8 @@ class TreeReader:
         """Return the page with its body; in its newest version if others have saved it since."""
         if page.body is not None:
             return page
-        what = f"reading the page '{page.title}' ({page.id})"
-        now = self._client.require(what, page.id, page.space)
+        purpose = f"reading the page '{page.title}' ({page.id})"
+        now = self._client.require(purpose, page.id, page.space)
         if now.version == page.version:
             return replace(page, body=now.body)
         now = self._with_mark(now)
@@ -150,8 +150,8 @@ class TreeReader:
         return self._with_mark(root)
 
     def _children(self, page: Page) -> list[Page]:
-        what = f"listing the pages below '{page.title}' ({page.id})"
-        children = self._client.children(what, page.id, self._space)
+        purpose = f"listing the pages below '{page.title}' ({page.id})"
+        children = self._client.children(purpose, page.id, self._space)
         return [replace(self._with_mark(child), parent=page.id) for child in children]
 
     def _with_mark(self, page: Page) -> Page:

@@ -89,10 +89,10 @@ class AttachmentReader:
             return None, "the server does not report its size or its address"
         if stored.size > self._largest:
             return None, f"it has {stored.size} bytes, more than max_size"
-        what = f"downloading the attachment '{name}' of the page '{page.title}' ({page.id})"
+        purpose = f"downloading the attachment '{name}' of the page '{page.title}' ({page.id})"
         try:
             with tempfile.TemporaryFile() as file:
-                self._client.download_into(what, stored.link, file, stored.size)
+                self._client.download_into(purpose, stored.link, file, stored.size)
                 return self._kept.keep(file), None
         except ToolchainError as error:
             if error.kind not in ("not_found", "permission"):

@@ -63,32 +63,32 @@ def mark_of(page: Page) -> TreeMark | None:
 
 def write_mark(client: WikiClient, page: Page, mark: TreeMark) -> None:
     """Set the mark. After a lost response or a conflict, read it first."""
-    what = f"marking the page '{page.title}' ({page.id})"
+    purpose = f"marking the page '{page.title}' ({page.id})"
     known = member(page.content, "metadata", "properties", KEY)
     try:
-        _write(client, page.id, mark, what, known)
+        _write(client, page.id, mark, purpose, known)
     except ToolchainError as error:
         if error.status != 409:
             raise
-        found = _read(client, page.id, what)
+        found = _read(client, page.id, purpose)
         if member(found, "value") != mark.shown():
-            _write(client, page.id, mark, what, found)
+            _write(client, page.id, mark, purpose, found)
 
 
-def _write(client: WikiClient, page_id: str, mark: TreeMark, what: str, known: Any) -> None:
+def _write(client: WikiClient, page_id: str, mark: TreeMark, purpose: str, known: Any) -> None:
     value: dict[str, Any] = {"key": KEY, "value": mark.shown()}
     version = number(member(known, "version", "number"))
     if version is not None:
         value["version"] = {"number": version + 1}
 
     def is_marked() -> bool:
-        return bool(member(_read(client, page_id, what), "value") == mark.shown())
+        return bool(member(_read(client, page_id, purpose), "value") == mark.shown())
 
-    client.write_property(what, page_id, value, None if version is None else known, is_marked)
+    client.write_property(purpose, page_id, value, None if version is None else known, is_marked)
 
 
-def _read(client: WikiClient, page_id: str, what: str) -> Any:
-    return client.read_property(what, page_id, KEY)
+def _read(client: WikiClient, page_id: str, purpose: str) -> Any:
+    return client.read_property(purpose, page_id, KEY)
 
 
 def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:

@@ -145,14 +145,14 @@ class TreeWriter:
             self._rewritten.append(plan.path)
 
     def _trash(self, page: Page) -> None:
-        what = f"moving the page '{page.title}' ({page.id}) to the trash"
+        purpose = f"moving the page '{page.title}' ({page.id}) to the trash"
 
         def is_gone() -> bool:
             now = self._client.get(f"verifying '{page.title}'", page.id, page.space)
             return now is None or now.status != "current"
 
         try:
-            self._client.trash(what, page.id, is_gone)
+            self._client.trash(purpose, page.id, is_gone)
         except ToolchainError as error:
             if error.status != 404 or not is_gone():
                 raise

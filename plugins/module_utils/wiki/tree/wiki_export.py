@@ -127,8 +127,8 @@ class WikiExportOperation(ServiceExport):
 
     def _root(self, tree: ExportedTree) -> Page:
         if tree.space is not None and tree.title is not None:
-            what = f"searching for the page '{tree.title}'"
-            found = self._client.find(what, tree.space, tree.title)
+            purpose = f"searching for the page '{tree.title}'"
+            found = self._client.find(purpose, tree.space, tree.title)
             if found is None or found.status != "current":
                 message = f"there is no page '{tree.title}' in the space {tree.space}"
                 raise ToolchainError("not_found", f"{message}, or the account cannot see it")
@@ -195,9 +195,9 @@ class WikiExportOperation(ServiceExport):
         """Return the labels of a page; None if the account may not read them."""
         if page.labels is not None:
             return page.labels
-        what = f"reading the labels of the page '{page.title}' ({page.id})"
+        purpose = f"reading the labels of the page '{page.title}' ({page.id})"
         try:
-            return label_names(self._client.labels(what, page.id))
+            return label_names(self._client.labels(purpose, page.id))
         except ToolchainError as error:
             if error.kind not in ("not_found", "permission"):
                 raise
