@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
-from tools import generated, reference, role_readme, tree
+from tools import reference, role_readme, tree
 
 _VARS = tree.ROOT / "playbooks" / "vars"
 _VARIABLES = tree.ROOT / "tools" / "awx_variables.yml"
@@ -234,7 +234,3 @@ def _label(name: str) -> str:
 def _plain(text: str) -> str:
     """Return a description without its markup."""
     return re.sub(r"\b[A-Z]\(([^)]*)\)", r"\1", text)
-
-
-if __name__ == "__main__":
-    generated.write(files())

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the JSON schemas of the role `desired_state` from the argument specs of the roles.
-
-python -m tools.desired_schemas
-"""
+"""Write the JSON schemas of the role `desired_state` from the argument specs of the roles."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tools import generated, role_readme
+from tools import role_readme
 from tools.tree import ROOT
 
 FOLDER = ROOT / "roles" / "desired_state" / "files"
@@ -117,7 +114,3 @@ def _schema(option: Mapping[str, Any]) -> dict[str, Any]:
         ]
         schema["additionalProperties"] = False
     return schema
-
-
-if __name__ == "__main__":
-    generated.write(files())

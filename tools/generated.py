@@ -1,39 +1,44 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write every file that is generated from other files of the checkout.
 
-    python -m tools.generated
-
-Each generator below has a function `files()` and also runs alone, as `python -m tools.reference`.
+python -m tools.generated
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tools.tree import ROOT
 
-#: In this order: the actions depend on the action groups, which `tools.reference` writes.
+#: Modules with a function `files()`, which returns path and content; None: no such file may exist.
 GENERATORS = (
-    *("tools.reference", "tools.actions", "tools.witnesses", "tests.helpers.request_table"),
+    *("tools.reference", "tools.witnesses", "tests.helpers.request_table"),
     *("tools.role_readme", "tools.desired_schemas", "tools.awx"),
 )
 
 
-def stale(files: Mapping[Path, str | None]) -> dict[Path, str | None]:
-    """Return the files with different content; None: the file must not exist."""
-    return {
-        path: text
-        for path, text in files.items()
-        if (path.read_text(encoding="utf-8") if path.exists() else None) != text
-    }
+def stale() -> dict[Path, str | None]:
+    """Return the files that differ from their generated content, with this content."""
+    files: dict[Path, str | None] = {}
+    for name in GENERATORS:
+        files |= importlib.import_module(name).files()
+    return {path: text for path, text in files.items() if _text(path) != text}
 
 
-def write(files: Mapping[Path, str | None]) -> None:
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def problems() -> list[str]:
+    """Return a sentence for each stale file."""
+    return [f"{path.relative_to(ROOT)} is stale: run python -m tools.generated" for path in stale()]
+
+
+def main() -> None:
     """Write the stale files, and print their names."""
-    for path, text in stale(files).items():
-        print(path.relative_to(ROOT), flush=True)
+    for path, text in stale().items():
+        print(path.relative_to(ROOT))
         if text is None:
             path.unlink()
         else:
@@ -41,13 +46,5 @@ def write(files: Mapping[Path, str | None]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def problems() -> Iterator[str]:
-    """Yield a sentence for each stale file."""
-    for name in GENERATORS:
-        for path in stale(importlib.import_module(name).files()):
-            yield f"{path.relative_to(ROOT)} is stale: run python -m {name}"
-
-
 if __name__ == "__main__":
-    for generator in GENERATORS:
-        write(importlib.import_module(generator).files())
+    main()

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 from ansible.module_utils.common.yaml import yaml_load
 
-from tools import generated
 from tools.tree import ROOT
 
 _MARKUP = re.compile(r"\b([A-Z])\(([^)]*)\)")
@@ -77,7 +76,3 @@ def texts(description: str | list[str]) -> list[str]:
 
 def _markdown(text: str) -> str:
     return _MARKUP.sub(lambda found: f"`{found.group(2)}`", text).replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    generated.write(files())

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write the page that lists the third parties that confirm each operation.
 
-    python -m tools.witnesses    writes docs/interfaces/witnesses.md
-
 Servers, clients and sources are in `tests/strangers/witnesses.yml`, recordings in `recordings.yml`
 next to it, with the tests that check the collection against them. Other knowledge about the servers
 is read from the code: the facts that the files of a module cite, and the marks of certainty behind
@@ -22,7 +20,6 @@ from typing import Any
 import jinja2
 from ansible.module_utils.common.yaml import yaml_load
 
-from tools import generated
 from tools.descriptors import DESCRIPTORS
 from tools.imports import closure
 from tools.tree import ROOT
@@ -171,7 +168,3 @@ def _cited(module: str) -> set[str]:
         for found in _CITED.findall(_text(file))
         for each in re.split(r",\s+", found)
     }
-
-
-if __name__ == "__main__":
-    generated.write(files())

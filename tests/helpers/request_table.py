@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.helpers import cases, operations
-from tools import generated
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "requests.md"
 _HEAD = """\
@@ -71,7 +70,3 @@ def _figure(figure: int | dict[str, int]) -> str:
     if isinstance(figure, int):
         return str(figure)
     return ", ".join(f"{number} ({flavour})" for flavour, number in figure.items())
-
-
-if __name__ == "__main__":
-    generated.write(files())

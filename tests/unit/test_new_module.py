@@ -127,9 +127,9 @@ def test_check_lists_forgotten_options_and_files(trial: Trial) -> None:
         "option colour is missing in the documentation",
         "option colour has no test: none of the module names it",
         "no fragment in changelogs/fragments names the module",
-        "plugins/action/wiki_label.py is stale: run python -m tools.actions",
+        "plugins/action/wiki_label.py is stale: run python -m tools.generated",
         "tests/contract/cases/wiki_label.yml promises no number of requests",
-        "docs/requests.md is stale: run python -m tests.helpers.request_table",
+        "docs/requests.md is stale: run python -m tools.generated",
     } <= others
     assert any("'request' was unexpected" in line for line in others)
     case.unlink()
