@@ -21,7 +21,7 @@ _VARS = tree.ROOT / "playbooks" / "vars"
 _VARIABLES = tree.ROOT / "tools" / "awx_variables.yml"
 _HEAD = """\
 # SPDX-License-Identifier: GPL-3.0-or-later
-# This file is written by `python -m tools.awx`.
+# This file is written by `python -m tools.generated`.
 ---
 """
 _ROLES = ("analysis_config", "ci_baseline", "repo_housekeeping", "desired_state")

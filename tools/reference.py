@@ -21,7 +21,7 @@ _ACTION = """\
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# This file is written by `python -m tools.actions`.
+# This file is written by `python -m tools.generated`.
 \"\"\"Run the module; ansible-lint finds its arguments by `main`.\"\"\"
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FILTERS = {
     "jql_quote": "tracker",
     "storage_format": "wiki",
 }
-_MARKS = ("<!-- written by python -m tools.reference -->", "<!-- end -->")
+_MARKS = ("<!-- written by python -m tools.generated -->", "<!-- end -->")
 
 
 def files() -> dict[Path, str | None]:

@@ -34,7 +34,7 @@ def readme(role: Path) -> str:
         lines += list(_rows(spec["options"], ""))
         lines.append("")
     lines.append(
-        "This file is written from `meta/argument_specs.yml` by `python -m tools.role_readme`."
+        "This file is written from `meta/argument_specs.yml` by `python -m tools.generated`."
     )
     return "\n".join(lines) + "\n"
 

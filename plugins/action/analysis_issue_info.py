@@ -1,7 +1,7 @@
 # Copyright (c) 2026, delivery.toolchain contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-# This file is written by `python -m tools.actions`.
+# This file is written by `python -m tools.generated`.
 """Run the module; ansible-lint finds its arguments by `main`."""
 
 from __future__ import annotations

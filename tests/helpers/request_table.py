@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write the table of requests per operation into the documentation.
 
-    python -m tests.helpers.request_table
-
 `tests/integration/execution/test_request_counts.py` and the contract test verify the same figures
 against the log of the sandbox.
 """
@@ -20,7 +18,7 @@ _HEAD = """\
 
 The requests that a task sends. The tests count exactly these requests in the log of the sandbox. If the two flavours of the sandbox
 (a server with the written interfaces only, and a real server) differ, the table has both numbers.
-`python -m tests.helpers.request_table` writes this page from them.
+`python -m tools.generated` writes this page from them.
 
 | operation | module | requests | writes |
 |---|---|---|---|
