@@ -803,11 +803,11 @@ NO_CRUMB = Reply(
 )
 
 
-def test_crumb_is_read_once_and_sent_with_every_post() -> None:
+def test_crumb_is_read_once_and_sent_with_every_write() -> None:
     with Stub(CRUMB, Reply(), Reply(), OK, Reply()) as stub:
         transport = transport_to(stub.url, crumbs=True, login=Basic("u", Secret("p")))
         transport.write("starting", "POST", "job/x/build")
-        transport.write("starting", "POST", "job/y/build")
+        transport.write("deleting", "DELETE", "job/y/config.xml")
         transport.read("reading", "job/x/api/json")
         again = transport_to(stub.url, crumbs=True, login=Basic("u", Secret("p")))
         again.read("searching", "x", method="POST")
@@ -827,14 +827,15 @@ def test_crumb_is_read_once_and_sent_with_every_post() -> None:
     assert transport.accounting.writes == 2
 
 
-def test_rejected_crumb_is_renewed_once() -> None:
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_rejected_crumb_is_renewed_once(method: str) -> None:
     fresh = Reply(
         body={"crumb": "new", "crumbRequestField": "Jenkins-Crumb"},
         headers={"Set-Cookie": "JSESSIONID.1=s2; Path=/base"},
     )
     with Stub(CRUMB, NO_CRUMB, fresh, Reply(201)) as stub:
         transport = transport_to(stub.url, crumbs=True)
-        transport.write("starting", "POST", "build", body=b"1")
+        transport.write("starting", method, "build", body=b"1")
     assert [seen.headers.get("Jenkins-Crumb") for seen in stub.seen] == [None, "abc", None, "new"]
     assert [seen.headers.get("Cookie") for seen in stub.seen] == [
         None,

@@ -27,6 +27,8 @@ from .retries import RETRIED_READS, Retries, limit_of
 from .sessions import pooled_session, request_errors
 from .writes import Verify, Write
 
+#: A request with any other method carries the crumb of the CI server.
+_SAFE = frozenset({"GET", "HEAD"})
 _KEEPING_METHOD = frozenset({307, 308})
 _MAX_REDIRECTS = 5
 #: Minimum timeout in seconds: with 0 a request could not be sent at all.
@@ -300,7 +302,7 @@ class Transport:
             wrong = f"is not an address on the server at {self.connection.url}"
             raise ToolchainError("protocol", f"{request.purpose}: {address} {wrong}")
         headers = dict(request.headers)
-        if self._crumb is not None and request.method == "POST":
+        if self._crumb is not None and request.method not in _SAFE:
             headers.update(self._crumb.headers())
         body = self._body(request)
         outgoing = Outgoing(request.method, url, headers, body)
@@ -353,7 +355,7 @@ class Transport:
         )
 
     def _crumb_refused(self, request: Request, outcome: Incoming | Failure) -> bool:
-        if self._crumb is None or isinstance(outcome, Failure) or request.method != "POST":
+        if self._crumb is None or isinstance(outcome, Failure) or request.method in _SAFE:
             return False
         if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
             return False
