@@ -28,7 +28,9 @@ def ci(fresh: Callable[[str], Sandbox]) -> Ci:
 
 @pytest.mark.parametrize("place", [{}, {"folder": "delivery"}])
 def test_view_is_created_updated_and_deleted(ci: Ci, place: dict[str, Any]) -> None:
-    assert ci.lives(name="V", **place)["view"]["jobs"] == []
+    created = ci.lives(name="V", **place)
+    assert created["view"]["jobs"] == []
+    assert created["diff"] == ({}, {"description": "", "jobs": [], "regex": ""})
     assert ci.lives(name="V", jobs=["b", "A"], **place)["view"]["jobs"] == ["A", "b"]
     assert not ci.run(name="V", jobs=["A", "b"], **place)["changed"]
     assert ci.lives(name="V", regex="x.*", description="Text", **place)["view"]["jobs"] == [

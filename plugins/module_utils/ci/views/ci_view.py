@@ -113,6 +113,8 @@ class Views(EntryKind[CiViewEntry]):
                 )
             wanted: dict[str, Any] = without_none(vars(entry), _FIELDS)
             before = None if live is None else _fields(live)
+            if live is None:
+                wanted = wanted or _fields(_new_view())
         else:
             before = None if live is None else {"config": _normalized(live)}
             wanted = {"config": _normalized(config)}
