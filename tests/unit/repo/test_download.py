@@ -662,7 +662,7 @@ def test_sync_deletes_nothing_above_the_limit_or_after_a_failure(
     serve(server, "a", {"1.txt": "x"})
     (tmp_path / "2.txt").write_text("old")
     error = server.fails(Operation, asked_for(tmp_path, path="a/", sync=True))
-    assert (error.kind, tree(tmp_path)) == ("failed", {"2.txt": "old"})
+    assert (error.kind, tree(tmp_path)) == ("invalid", {"2.txt": "old"})
     assert "sync would delete 1 files, more than max_deletions (0)" in error.message
     server.on["GET /r/a/1.txt"] = Reply(403)
     error = server.fails(Operation, asked_for(tmp_path, path="a/", sync=True, max_deletions=1))

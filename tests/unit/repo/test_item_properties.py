@@ -311,7 +311,7 @@ def test_failed_files_are_not_returned(server: Server) -> None:
     ("options", "kind", "words"),
     [
         ({"path": "d/*.txt"}, "not_found", "* does not match slashes, write 'd/**/*.txt'"),
-        ({"path": "d/**", "max_items": 2}, "failed", "more than max_items (2)"),
+        ({"path": "d/**", "max_items": 2}, "invalid", "more than max_items (2)"),
         ({"path": "d/**", "exclude": ["**"]}, "not_found", "match_properties and exclude leave"),
         ({"artifacts": [{"path": "d/"}, {"path": "d/*.iso"}]}, "not_found", "artifacts[1]: "),
         ({"artifacts": [{"path": "/"}]}, "invalid", "artifacts[0].path is empty"),

@@ -98,8 +98,7 @@ class FileSelection:
                 raise self._nothing(path)
         names = {file.name for files in per_path for file in files}
         if len(names) > self._limit:
-            raise ToolchainError(
-                "failed",
+            raise invalid(
                 f"{len(names)} files match, more than max_items ({self._limit}): nothing was"
                 " changed",
             )

@@ -30,8 +30,7 @@ def surplus_files(folders: Iterable[str], desired: Iterable[str], limit: int) ->
                     found[path] = state.st_size
     if len(found) > limit:
         named = shorten(", ".join(sorted(found)), 300)
-        raise ToolchainError(
-            "failed",
+        raise invalid(
             f"sync would delete {len(found)} files, more than max_deletions ({limit}): nothing was"
             f" changed; {named}",
         )
