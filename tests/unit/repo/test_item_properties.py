@@ -330,4 +330,4 @@ def test_invalid_selection_changes_nothing(
     assert error.kind == kind
     assert words in error.message
     assert not [one for one in server.asked if one.startswith("PUT")]
-    assert kind != "invalid" or server.asked == []
+    assert kind != "invalid" or "max_items" in options or server.asked == []
