@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -53,16 +52,8 @@ _ROOMS = ("analysis", "ci", "repo", "tracker", "wiki")
 _PART = "analysis_role or repo_info or tracker_project_info or wiki_page_info or ci_script"
 #: A whole matrix takes hours, and the machine also runs other work meanwhile.
 _JOB_SECONDS = 2 * 60 * 60
-_COLUMNS = {
-    "release": "release",
-    "python": "Python",
-    "core": "ansible-core",
-    "sanity": "sanity",
-    "unit": "unit",
-    "contract": "contract",
-    "demo": "demo",
-    "loop": "loop of 100",
-}
+#: The checks follow what was asked for and what was installed.
+_COLUMNS = ("release", "Python", "ansible-core", "sanity", "unit", "contract", "demo", "loop")
 
 
 @dataclass(frozen=True)
@@ -102,30 +93,22 @@ _NICKNAMES = {"oldest": PAIRS[0].name, "newest": PAIRS[-1].name}
 _SHORT_PATH = "/tmp" if Path("/tmp").is_dir() else None  # noqa: S108 - a folder of its own in it
 
 
-def interpreter(version: str) -> str | None:
-    """Return a Python of this version that can create environments, from PATH or pyenv."""
-    folders = [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    candidates = [each / f"python{version}" for each in folders if each.name != "shims"]
-    candidates += [each / "bin" / "python" for each in sorted(pyenv.glob(f"{version}.*"))]
-    for candidate in candidates:
-        try:
-            command = [str(candidate), "-c", "import ensurepip, sys; print(sys.version_info[:2])"]
-            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        if said.strip() == str(tuple(int(part) for part in version.split("."))):
-            return str(candidate)
-    return None
+def environment(pair: Pair) -> Path | None:
+    """Return the folder with the programs of a pair; None if its Python is not installed.
 
-
-def environment(pair: Pair, python: str) -> Path:
-    """Return the folder with the programs of a pair; create it if it is missing or incomplete."""
+    A missing or incomplete environment is created.
+    """
     folder = _ENVIRONMENTS / pair.name
     finished, wanted = folder / ".installed", f"{pair.core} {_REQUIREMENTS}"
     if not finished.exists() or finished.read_text(encoding="utf-8") != wanted:
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([python, "-m", "venv", str(folder)], check=True)
+        # virtualenv itself searches PATH, where the Pythons of pyenv may be hidden
+        pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+        create = [sys.executable, "-m", "virtualenv", "--quiet", "--python", pair.python]
+        for python in pyenv.glob(f"{pair.python}.*/bin/python"):
+            create += ["--try-first-with", str(python)]
+        if subprocess.run([*create, str(folder)], check=False).returncode != 0:
+            return None
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
         packages = [f"ansible-core{pair.core}", *_REQUIREMENTS]
         subprocess.run([*pip, "install", "--quiet", *packages], check=True)
@@ -164,13 +147,13 @@ def _left_out(pair: Pair) -> list[str]:
 
 def run(pair: Pair, folder: Path, *, brief: bool, only: str | None = None) -> dict[str, str]:
     """Return the cells of a pair by their column; with `only`, run a single check."""
-    python = interpreter(pair.python)
-    if python is None:
-        print(f"=== {pair.name}: not run, there is no Python {pair.python} here", flush=True)
-        empty = dict.fromkeys(_COLUMNS.keys() - {"release", "python"}, "")
-        return {**empty, "core": f"not run: no Python {pair.python} here"}
-    programs = environment(pair, python)
-    cells = {"core": _version(programs)}
+    programs = environment(pair)
+    if programs is None:
+        missing = f"not run: no Python {pair.python} here"
+        print(f"=== {pair.name}: {missing}", flush=True)
+        return {**dict.fromkeys(_COLUMNS[3:], ""), "ansible-core": missing}
+    version = "from ansible import release; print(release.__version__)"
+    cells = {"ansible-core": _done(["python", "-c", version], folder, programs)[1].strip()}
     for name, command in commands(pair, brief).items():
         if only not in (None, name):
             continue
@@ -200,25 +183,18 @@ def _done(command: Sequence[str], folder: Path, programs: Path) -> tuple[bool, s
     return done.returncode == 0, done.stdout
 
 
-def _version(programs: Path) -> str:
-    command = [str(programs / "ansible"), "--version"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"\[core (\S+)\]", said)
-    return found[1] if found else "?"
-
-
 def table(cells: Mapping[Pair, Mapping[str, str]], before: str) -> str:
     """Return the table; a pair or check that did not run now keeps its cells of `before`."""
     rows: dict[str, dict[str, str]] = {}
     for line in before.splitlines():
         row = [cell.strip() for cell in line.strip("|").split("|")]
         rows["-".join(row[:2])] = dict(zip(_COLUMNS, row, strict=False))
-    lines = [f"| {' | '.join(_COLUMNS.values())} |", "|---" * len(_COLUMNS) + "|"]
+    lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|"]
     for pair in PAIRS:
         if pair in cells or pair.name in rows:
-            row_before = rows.get(pair.name, {"release": pair.release, "python": pair.python})
-            whole = {**row_before, **cells.get(pair, {})}
-            lines.append(f"| {' | '.join(whole.get(name, '') for name in _COLUMNS)} |")
+            first = {"release": pair.release, "Python": pair.python}
+            row = {**first, **rows.get(pair.name, {}), **cells.get(pair, {})}
+            lines.append(f"| {' | '.join(row.get(name, '') for name in _COLUMNS)} |")
     return "\n".join(lines)
 
 
@@ -230,22 +206,12 @@ def _write(cells: Mapping[Pair, Mapping[str, str]]) -> None:
     PLATFORMS.write_text(whole, encoding="utf-8")
 
 
-def _provide_tree(folder: Path) -> None:
-    """Put the collection below `folder/collections`: a copy, or in `make test` a link
-    to its copy.
-    """
-    if (tree.ROOT / ".git").exists():
-        tree.copy_tree(folder / "collections")
-    else:
-        (folder / "collections").symlink_to(tree.ROOT.parents[2], target_is_directory=True)
-
-
 def main() -> int:
     """Run the pairs of the command line; return 0 if no check failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", nargs="*", help="as 2.18-3.11, oldest or newest; else all")
     parser.add_argument("--brief", action="store_true", help="a part of the checks, as a test")
-    parser.add_argument("--only", choices=list(_COLUMNS)[3:], help="this check of each pair")
+    parser.add_argument("--only", choices=_COLUMNS[3:], help="this check of each pair")
     options = parser.parse_args()
     names = {_NICKNAMES.get(name, name) for name in options.pairs}
     chosen = [pair for pair in PAIRS if not names or pair.name in names]
@@ -255,7 +221,12 @@ def main() -> int:
     # ansible-core 2.22 creates a socket in this folder; the path of a socket has at most 107
     # characters
     with tempfile.TemporaryDirectory(prefix="matrix-", dir=_SHORT_PATH) as folder:
-        _provide_tree(Path(folder))
+        collections = Path(folder, "collections")
+        if (tree.ROOT / ".git").exists():
+            tree.copy_tree(collections)
+        else:
+            # the copy of `make test`
+            collections.symlink_to(tree.ROOT.parents[2], target_is_directory=True)
         for pair in chosen:
             cells[pair] = run(pair, Path(folder), brief=options.brief, only=options.only)
             if not options.brief:

@@ -12,11 +12,13 @@ import pytest
 from tools import matrix
 
 OLDEST, NEWEST = matrix.PAIRS[0], matrix.PAIRS[-1]
-DONE = {"core": "2.16.0", "sanity": "passed", "unit": "1 failed", "contract": "passed"}
+DONE = {"ansible-core": "2.16.0", "sanity": "passed", "unit": "1 failed", "contract": "passed"}
 
 
 def test_pair_keeps_its_cells_until_the_next_run() -> None:
-    first = matrix.table({OLDEST: DONE, NEWEST: {"core": "not run: no Python 3.13 here"}}, "")
+    first = matrix.table(
+        {OLDEST: DONE, NEWEST: {"ansible-core": "not run: no Python 3.13 here"}}, ""
+    )
     lines = first.splitlines()
     assert lines[0].startswith("| release | Python | ansible-core | sanity | unit |")
     assert lines[2].startswith("| 2.16.0 | 3.10 | 2.16.0 | passed | 1 failed | passed |")
