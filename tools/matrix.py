@@ -193,8 +193,8 @@ def table(cells: Mapping[Pair, Mapping[str, str]], before: str) -> str:
     for pair in PAIRS:
         if pair in cells or pair.name in rows:
             first = {"release": pair.release, "Python": pair.python}
-            row = {**first, **rows.get(pair.name, {}), **cells.get(pair, {})}
-            lines.append(f"| {' | '.join(row.get(name, '') for name in _COLUMNS)} |")
+            whole = {**first, **rows.get(pair.name, {}), **cells.get(pair, {})}
+            lines.append(f"| {' | '.join(whole.get(name, '') for name in _COLUMNS)} |")
     return "\n".join(lines)
 
 
