@@ -15,7 +15,8 @@ author: delivery.toolchain contributors (@delivery-toolchain)
 options:
   _terms:
     description:
-      - V(start) returns the variables with which modules add digests to their results.
+      - V(start) removes the plan of an earlier run from O(folder), and returns the variables with which modules add digests to
+        their results.
       - V(seal) returns the plan of the findings so far.
       - V(open) checks O(plan), and returns the variables with which modules write this plan only.
       - V(compare) returns a line for each finding that is new, gone or different since O(plan) was made.
@@ -27,6 +28,9 @@ options:
   plan:
     description: A plan, as a file or a mapping, or the list of plans that slices of a run have made.
     type: raw
+  folder:
+    description: Folder of the report. Without it, no plan is removed.
+    type: str
   salt:
     description: The salt of the digests, which V(start) has returned.
     type: str
@@ -92,7 +96,7 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         lookups.require_terms(terms, "what to do with the plan")
         tasks: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "start": lambda _variables: {"salt": secrets.token_hex(16)},
+            "start": self._start,
             "seal": self._seal,
             "open": self._open,
             "compare": self._compare,
@@ -105,6 +109,12 @@ class LookupModule(LookupBase):
         except ToolchainError as error:
             message = f"{error}."
         raise AnsibleError(message)
+
+    def _start(self, variables: dict[str, Any]) -> dict[str, Any]:
+        folder = self.get_option("folder")
+        if folder:
+            writing.remove_plan(writing.resolved(folder, variables))
+        return {"salt": secrets.token_hex(16)}
 
     def _seal(self, variables: dict[str, Any]) -> dict[str, Any]:
         return sealed.make(_found(), self.get_option("salt"), self._key(), _hosts(variables))

@@ -19,6 +19,7 @@ from ansible_collections.delivery.toolchain.plugins.plugin_utils.report.contents
 #: Maximum number of runs in `history.json`.
 MAX_RUNS = 365
 _HISTORY = "history.json"
+_PLAN = "plan.json"
 _PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
 
 
@@ -84,8 +85,15 @@ def write(folder: Path, contents: Contents, plan: Mapping[str, Any] | None = Non
         _replace(folder / "report.html", page.html(contents, history))
         _replace(folder / _HISTORY, _json(history))
         if plan is not None:
-            _replace(folder / "plan.json", _json(plan))
+            _replace(folder / _PLAN, _json(plan))
     return warnings
+
+
+def remove_plan(folder: Path) -> None:
+    """Remove the sealed plan of an earlier run, which nobody must take for the plan of a run that
+    fails.
+    """
+    (folder / _PLAN).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -131,6 +131,16 @@ def test_changed_server_is_a_conflict_before_any_write(fresh: Fresh, tmp_path: P
     assert [write for write in _writes(skipped) if "tracker" in write] == []
 
 
+def test_failed_drift_leaves_no_older_plan(fresh: Fresh, tmp_path: Path) -> None:
+    sandbox = fresh("real")
+    _sealed(sandbox, tmp_path)
+    _run(sandbox, tmp_path, "drift", {"enforce_connections": "text"}, code=2)
+    assert not (tmp_path / "report/plan.json").exists()
+    run = _run(sandbox, tmp_path, "enforce", PLAN, code=2)
+    assert "plan.json cannot be read" in " ".join(run.output.split())
+    assert _writes(run) == []
+
+
 def test_changed_desired_state_is_a_conflict(fresh: Fresh, tmp_path: Path) -> None:
     sandbox = fresh("real")
     _sealed(sandbox, tmp_path)
