@@ -49,10 +49,11 @@ def steps(
 def roles(variables: Mapping[str, Any], template: Template) -> list[str]:
     """Return the roles in `enforce_roles`, or every role with a variable that is set."""
     named = template(variables.get("enforce_roles"))
+    if isinstance(named, str):
+        # from the command line or a survey
+        return [role.strip() for role in named.split(",") if role.strip()]
     if named:
-        # the command line and surveys give a string
-        texts = named.split(",") if isinstance(named, str) else named
-        return [str(text).strip() if isinstance(named, str) else str(text) for text in texts]
+        return [str(role) for role in named] if isinstance(named, list | tuple) else [str(named)]
     return [role for role in _ROLES if any(_describes(role, name) for name in variables)]
 
 
@@ -71,6 +72,9 @@ def _problem(variables: Mapping[str, Any], template: Template, described: list[s
     if unknown:
         known = f"does not know {', '.join(unknown)}"
         return f"The playbook enforce, which drift also runs, {known}."
+    others = [role for role in described if role not in _ROLES]
+    if others:
+        return f"enforce_roles has no role {', '.join(others)}: the roles are {', '.join(_ROLES)}."
     found = _problem_of_connections(variables.get(_CONNECTIONS), template)
     return found or ("" if described else _NOTHING)
 

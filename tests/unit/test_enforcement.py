@@ -64,6 +64,10 @@ def test_folder_is_applied_before_roles() -> None:
         ({"drift_fial": True}, "does not know drift_fial (did you mean drift_fail?)"),
         ({"drift_workers": "local"}, "does not know drift_workers"),
         ({"drift_slices": 2}, "does not know drift_slices"),
+        ({"enforce_roles": "ci_baseline, analysis"}, "enforce_roles has no role analysis: the"),
+        ({"enforce_roles": ["desired_state", 5]}, "enforce_roles has no role 5: the roles are"),
+        ({"enforce_roles": 1.5}, "enforce_roles has no role 1.5: the roles are analysis_config,"),
+        ({"enforce_roles": {"ci": 1}}, "enforce_roles has no role {'ci': 1}: the roles are"),
         (
             {"enforce_connections": {"wikki": {}}},
             "has no service wikki: the services are analysis, ci,",

@@ -104,7 +104,7 @@ SLIPS: dict[str, tuple[dict[str, Any], str]] = {
         {**CONFIG, "enforce_role_names": "ci_baseline"},
         "does not know enforce_role_names",
     ),
-    "an unknown role": ({**CONFIG, "enforce_roles": "analysis"}, "analysis"),
+    "an unknown role": ({**CONFIG, "enforce_roles": "analysis"}, "enforce_roles has no role"),
 }
 
 
