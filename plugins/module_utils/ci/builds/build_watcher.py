@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Follow builds to their ends: a single build by its own requests, many with a request per job."""
+"""Poll builds until they end: a single build by its URL, many builds with a request per job."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..job_address import Job
 from . import records
 from .followed_build import FollowedBuild, ProgressLines, is_passing, patience
 
-_WHAT = "waiting for builds"
-#: Number of additional builds to read, which others may have started meanwhile.
-_OTHERS = 10
+_PURPOSE = "waiting for builds"
+#: Number of additional builds to request per job, because other users may start builds too.
+_EXTRA_BUILDS = 10
 _ITEM_FIELDS = "id,why,stuck"
 
 
 @dataclass
 class _JobBuilds:
-    """The builds of a job; `newest` is the highest number seen."""
+    """The followed builds of a job. `newest` is the highest build number seen so far."""
 
     job: Job
     builds: list[FollowedBuild] = field(default_factory=list)
@@ -37,10 +37,10 @@ class _JobBuilds:
         return [build for build in self.builds if build.open]
 
     def tree(self) -> str:
-        """Return the query for the newest builds, back to the first one of ours."""
+        """Return the `tree` query for the newest builds, down to the oldest followed build."""
         numbers = [build.number or build.first for build in self.open]
         lowest = min(filter(None, numbers), default=self.newest + 1)
-        count = max(0, self.newest - lowest + 1) + len(self.open) + _OTHERS
+        count = max(0, self.newest - lowest + 1) + len(self.open) + _EXTRA_BUILDS
         name = "builds" if count <= records.NEWEST else "allBuilds"
         return f"queueItem[{_ITEM_FIELDS}],{name}[{records.FOLLOWED_FIELDS}]{{0,{count}}}"
 
@@ -48,17 +48,20 @@ class _JobBuilds:
 def follow(
     server: Transport, build: FollowedBuild, polling: PollInterval, say: Callable[[str], None]
 ) -> None:
-    """Follow a single build to its end; `say` receives each of its states. Raises its error."""
+    """Poll a single build until it ends, and report each change of its state to `say`.
+
+    Raises the error of the build, or `PollTimeout` after the time limit.
+    """
     BuildWatcher(server, [build], polling, say, each_state=True).follow()
     if build.error is not None:
         raise build.error
 
 
 class BuildWatcher:
-    """Follows builds of any jobs to their ends.
+    """Polls builds of several jobs until they end.
 
-    :param say: receives a line per finished build, and a line about all builds per interval
-    :param each_state: poll each build by its own requests, and report all of its states
+    :param say: receives a line per finished build, and a summary per polling interval
+    :param each_state: poll builds separately, and report every change of their states
     :param parallel: maximum number of concurrent requests
     """
 
@@ -83,9 +86,7 @@ class BuildWatcher:
         self._groups = list(groups.values())
 
     def follow(self) -> None:
-        """Wait until every build has ended or has an error. Raises `PollTimeout` after the time
-        limit.
-        """
+        """Wait until every build has ended or failed. Raises `PollTimeout` after the time limit."""
         at_once = self._each_state and all(build.number is not None for build in self._builds)
         while self._open:
             if not at_once:
@@ -101,7 +102,7 @@ class BuildWatcher:
     def _running(self) -> str:
         if self._each_state:
             return "; ".join(build.running() for build in self._open)
-        return f"{_WHAT}: {len(self._open)} are running"
+        return f"{_PURPOSE}: {len(self._open)} are running"
 
     @property
     def _open(self) -> list[FollowedBuild]:
@@ -116,7 +117,7 @@ class BuildWatcher:
             self._search_builds(lost)
 
     def _read_group(self, group: _JobBuilds) -> list[FollowedBuild]:
-        """Read a job; return builds that are neither in its list nor named as waiting."""
+        """Update the builds of a job. Return builds that its response does not contain."""
         read = self._read(group)
         if read is None:
             return []
@@ -139,10 +140,13 @@ class BuildWatcher:
         return lost
 
     def _read(self, group: _JobBuilds) -> tuple[Response, Mapping[str, Any]] | None:
-        """Return the response for a job and its object; `None` while the server is unreachable."""
+        """Return the response for a job and its JSON object.
+
+        Returns `None` after an error. An error that waiting cannot solve is stored in the builds.
+        """
         try:
             response = self._server.read(
-                f"{_WHAT} of the job '{group.job.name}'",
+                f"{_PURPOSE} of the job '{group.job.name}'",
                 f"{group.job.path}/api/json",
                 query={"tree": group.tree()},
                 expect=(200, 404),
@@ -158,8 +162,10 @@ class BuildWatcher:
             return None
 
     def _search_builds(self, lost: Sequence[FollowedBuild]) -> None:
-        """Find builds that the job does not show, because it names only a single queue item: search
-        the queue, then follow the other builds separately.
+        """Update builds that the response for their job does not contain.
+
+        A job shows only one of its queue items. Search the server's queue for the others, and poll
+        the remaining builds separately.
         """
         unnamed = [build for build in lost if build.number is None]
         queue = self._queue() if unnamed else {}
@@ -170,18 +176,18 @@ class BuildWatcher:
                 single.append(build)
             else:
                 build.take_item(item)
-        for _done in bounded(self._parallel, lambda one: one.attempt(one.step), single):
+        for _done in bounded(self._parallel, lambda build: build.attempt(build.step), single):
             pass
 
     def _queue(self) -> Mapping[int | None, Mapping[str, Any]]:
         try:
-            items = records.queue(self._server, _WHAT, _ITEM_FIELDS, patience(self._polling))
+            items = records.queue(self._server, _PURPOSE, _ITEM_FIELDS, patience(self._polling))
         except ToolchainError:
             return {}
         return {item.get("id"): item for item in items or []}
 
     def _expected(self) -> float | None:
-        """Return the seconds until the first expected end."""
+        """Return the estimated seconds until the next build ends; `None` without an estimate."""
         known = [build.expected or 0.0 for build in self._open]
         return min((seconds for seconds in known if seconds > 0), default=None)
 
@@ -192,10 +198,10 @@ class BuildWatcher:
                 self._ended.append(build)
                 self._say(f"{_end_of(build)} ({len(self._ended)} of {every} done)")
         if self._open and self._progress.due():
-            self._progress.running(f"{len(self._ended)} of {every} builds done{self._rest()}")
+            self._progress.running(f"{len(self._ended)} of {every} builds done{self._unfinished()}")
 
-    def _rest(self) -> str:
-        """Describe the builds that have not ended."""
+    def _unfinished(self) -> str:
+        """Return the numbers of running and queued builds for the progress line."""
         running = [build for build in self._open if build.number is not None]
         queued = [build for build in self._open if build.number is None]
         left = max((build.expected or 0.0 for build in running), default=0.0)

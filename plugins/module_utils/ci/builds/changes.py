@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a build with the commits that it introduced: a part of the lookup `trace` [C8.11]."""
+"""Read a build and its commits for the lookup `trace` [C8.11]."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _TREE = (
 
 @dataclass(frozen=True)
 class TracedBuild:
-    """A build, and its commits in the order of the server."""
+    """A build and its new commits, in the order in which the server returns them."""
 
     build: dict[str, Any]
     commits: list[dict[str, Any]]
 
 
 def traced_build(task: Task, url: str) -> TracedBuild | None:
-    """Return the build at an address; `None` if it does not exist.
+    """Return the build at `url`; `None` if it does not exist or `url` has no build number.
 
-    Raises `invalid` for an address that is not a build on this server.
+    Raises `invalid` for a URL of another server.
     """
     server = server_of(task)
     found = _NUMBER.fullmatch(url.strip())
@@ -60,8 +60,8 @@ def _build(job: Job, number: int, shown: Mapping[str, Any], url: str) -> dict[st
 
 
 def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the commits. Server fact [ci-27]: one change set, or a list of them, depending on the
-    kind of job.
+    """Yield the commits of a build. Server fact [ci-27]: depending on the kind of job, a build has
+    `changeSet` (an object) or `changeSets` (a list).
     """
     sets = [part(shown.get("changeSet")), *objects(shown.get("changeSets"))]
     for record in (change for changes in sets for change in objects(changes.get("items"))):
@@ -75,7 +75,7 @@ def _commits(shown: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _moment(milliseconds: object) -> str | None:
-    """Return a time as ISO 8601 in UTC. A change set has `-1` for an unknown time."""
+    """Return epoch milliseconds as ISO 8601 in UTC; `None` for `-1`, which means unknown."""
     if not isinstance(milliseconds, int) or not 0 < milliseconds < 1 << 47:
         return None
     moment = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

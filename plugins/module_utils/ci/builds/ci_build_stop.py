@@ -21,8 +21,8 @@ from . import build_watcher, records
 from .followed_build import FollowedBuild
 from .queue_item import ItemCancellation
 
-#: Seconds for a build to end after a stop request whose response was lost.
-_READING_BACK = 5.0
+#: Maximum seconds to wait for the end of the build if the response to the stop request was lost.
+_VERIFY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,10 @@ class CiBuildStopOptions(WaitOptions):
 
 
 class CiBuildStopOperation:
-    """Operation for a build or a queue item; `make_polling` returns the polling interval."""
+    """Stops the build or cancels the queue item of the options.
+
+    :param make_polling: creates the polling interval from a timeout and an interval in seconds
+    """
 
     descriptor: ClassVar = Descriptor(
         "ci",
@@ -64,7 +67,8 @@ class CiBuildStopOperation:
         require_at_least("grace", options.grace, 0)
         if options.escalate and not options.wait:
             raise invalid(
-                "escalate requires wait: the next method is only used if the build does not stop"
+                "escalate requires wait: true, because the next method follows only if the build"
+                " does not stop"
             )
         job = job_of(options.job, task.connection.url)
         self._stopped: _RunningBuild | ItemCancellation
@@ -106,15 +110,15 @@ class _RunningBuild:
     def apply(self) -> Mapping[str, Any]:
         started = self._make_polling(self._options.wait_timeout, 1)
         *first, last = self._methods()
-        told = False
+        any_supported = False
         for method in (*first, last):
-            known = self._send(method)
-            told = told or known
-            if method == last and not told:
-                raise self._unknown(method)
+            supported = self._send(method)
+            any_supported = any_supported or supported
+            if method == last and not any_supported:
+                raise self._unsupported(method)
             if not self._options.wait:
                 break
-            if method != last and not known:
+            if method != last and not supported:
                 continue
             left = started.left
             if method != last:
@@ -124,7 +128,7 @@ class _RunningBuild:
             if started.left <= 0:
                 break
         if self._options.wait:
-            raise self._goes_on()
+            raise self._still_running()
         self._build.step()
         return self._values()
 
@@ -133,7 +137,7 @@ class _RunningBuild:
         return stopping.METHODS[first : None if self._options.escalate else first + 1]
 
     def _send(self, method: str) -> bool:
-        """Send one method; return false if the server does not support it."""
+        """Send a stop request; return false if the server does not support the method."""
         number = self._build.number
         if number is None:
             raise AssertionError("apply follows plan")
@@ -142,8 +146,8 @@ class _RunningBuild:
         return stopping.send(self._server, purpose, path, method, verify=self._read_back)
 
     def _read_back(self) -> bool:
-        """Return whether the build ends although the response to its stop is inconclusive."""
-        return self._ends_within(_READING_BACK)
+        """Return whether the build ends although the response to the stop request was lost."""
+        return self._ends_within(_VERIFY_SECONDS)
 
     def _ends_within(self, seconds: float) -> bool:
         polling = self._make_polling(seconds, self._options.poll_interval)
@@ -153,24 +157,24 @@ class _RunningBuild:
             return False
         return True
 
-    def _goes_on(self) -> ToolchainError:
-        hint = "" if self._options.escalate else "; escalate: true tries harder methods"
+    def _still_running(self) -> ToolchainError:
+        hint = "" if self._options.escalate else "; set escalate: true to try term and kill"
         return ToolchainError(
             "timeout",
-            f"{self._purpose}: it was asked to stop, but is still running ({self._build.url});"
-            f" wait_timeout ({self._options.wait_timeout:g} s) expired{hint}",
+            f"{self._purpose}: the build is still running after wait_timeout"
+            f" ({self._options.wait_timeout:g} s): {self._build.url}{hint}",
             url=self._build.url,
             result={"changed": True, **self._values()},
         )
 
-    def _unknown(self, method: str) -> ToolchainError:
-        """Return the error for an unsupported method. Server fact [ci-10]: only pipelines have
-        `term` and `kill`.
+    def _unsupported(self, method: str) -> ToolchainError:
+        """Return the error for an unsupported method. Server fact [ci-10]: only pipeline builds
+        support `term` and `kill`.
         """
         return ToolchainError(
             "rejected",
-            f"{self._purpose}: the server does not support {method} for this build: it is not a"
-            " pipeline build, or it no longer exists",
+            f"{self._purpose}: the server does not support {method} for this build. The build is"
+            " not a pipeline build, or it no longer exists",
             status=404,
             method="POST",
             url=self._build.url,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start builds once and follow them to their end: `ci_job_build` [C3.1]."""
+"""Start builds, unless they exist already, and wait for their results: `ci_job_build` [C3.1]."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ class CiJobBuildOptions(BuildOptions):
 
 
 class CiJobBuildOperation:
-    """Operation for a single build, or for those of `builds`; `make_polling` makes the polling
-    interval.
+    """Runs a single build, or all builds of the option `builds`.
+
+    :param make_polling: creates the polling interval from a timeout and an interval in seconds
     """
 
     descriptor: ClassVar = Descriptor(
@@ -70,13 +71,15 @@ class CiJobBuildOperation:
         return self._builds.apply(plan)
 
     def predict(self, plan: Plan) -> None:
-        """Remember that a build would be started, for a task that waits for it."""
+        """Record the builds that would be started, for later tasks in check mode that wait for
+        them.
+        """
         for build in plan.after.get("builds", [plan.after.get("build")]):
             self._task.predictions.add("build", build["job"])
 
 
 class OneBuild:
-    """Starts a build of a job, or joins an existing build, and follows it."""
+    """Starts a build of a job, or joins an existing build, and waits for its end."""
 
     def __init__(self, task: Task, options: BuildOptions, make_polling: PollingFactory) -> None:
         self._task, self._options, self._make_polling = task, options, make_polling
@@ -101,7 +104,7 @@ class OneBuild:
             self._request.find()
             return self._without_start()
         except ToolchainError as error:
-            raise self._telling(error) from None
+            raise self._with_state(error) from None
 
     def _without_start(self) -> Plan:
         request = self._request
@@ -113,7 +116,7 @@ class OneBuild:
         return unchanged(request.values())
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Start the build if none exists, and wait for its end if requested."""
+        """Start the build if necessary, and wait for its end if `wait` is set."""
         request, wait = self._request, self._options.wait
         polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         with interruptible() as say:
@@ -125,22 +128,22 @@ class OneBuild:
             except KeyboardInterrupt:
                 error = ToolchainError("failed", f"interrupted; {request.abandon(at_once=True)}")
                 say(error.message)
-                raise self._telling(error) from None
+                raise self._with_state(error) from None
         return request.values()
 
     def _follow(self, polling: PollInterval) -> None:
-        """Follow the build; every failure includes its state."""
+        """Wait until the build ends. Every error contains the state of the build."""
         request = self._request
         try:
             build_watcher.follow(self._server, request.followed, polling, self._task.progress)
             request.followed.finish()
             request.validate()
         except PollTimeout:
-            raise self._telling(request.out_of_time()) from None
+            raise self._with_state(request.out_of_time()) from None
         except ToolchainError as error:
-            raise self._telling(error) from None
+            raise self._with_state(error) from None
 
-    def _telling(self, error: ToolchainError) -> ToolchainError:
+    def _with_state(self, error: ToolchainError) -> ToolchainError:
         known = {"changed": self._request.started, **self._request.values()}
         error.result = {**known, **error.result}
         return error
