@@ -72,7 +72,7 @@ def test_completed_build_is_returned_immediately(read_only: bool) -> None:
         (Ci(items=[item(7)], running=[build(7, "FAILURE")]), {}, "failed", "ended with FAILURE"),
         (Ci(items=[item(cancelled=True)]), {}, "failed", "14 was cancelled before it was built"),
         (Ci(items=[item(7, f"{JOB}2/")]), {}, "invalid", "item 14 does not belong to the job"),
-        (Ci(items=[Reply(404)]), {}, "not_found", "no item 14 in the queue"),
+        (Ci(items=[Reply(404)]), {}, "not_found", "queue item 14 is unknown"),
         (Ci(running=[Reply(404)]), {"build": "9"}, "not_found", "has no build 9"),
         (
             Ci(running=[build(7, None, actions=[waiting("Deploy")])]),

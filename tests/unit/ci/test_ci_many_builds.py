@@ -338,7 +338,7 @@ def test_interrupt_reports_every_unfinished_build() -> None:
         ) as caught:
             played.run()
     assert caught.value.result["changed"] is True
-    assert all("stays in the queue" in row["msg"] for row in caught.value.result["builds"])
+    assert all("is still in the queue" in row["msg"] for row in caught.value.result["builds"])
 
 
 def test_similar_builds_are_not_confused() -> None:

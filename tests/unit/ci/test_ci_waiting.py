@@ -71,7 +71,7 @@ def test_hidden_item_waits_as_long_as_its_job_is_queued() -> None:
     ci = Ci(items=[GONE], after={"inQueue": True, "queueItem": WAITING})
     error, played = failed(ci, wait_timeout=40.0)
     assert error.kind == "timeout"
-    assert "queue item 14 stays in the queue (In the quiet period" in error.message
+    assert "queue item 14 is still in the queue (In the quiet period" in error.message
     assert played.clock.time == pytest.approx(40)
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The state of a build from the queue to its end, read from the server one poll at a time.
+"""The state of a build from its queue item to its result, updated by polls.
 
-Server facts [ci-8, ci-9]: a queue item names its build after it has left the queue, and is gone
-five minutes later; then only `queueId` of the builds connects them. An item may be unknown for a
-moment. A restarting server refuses connections or returns 503, and pipelines continue afterwards.
+Server facts [ci-8, ci-9]: a queue item contains the number of its build once the build has
+started. The server forgets the item five minutes later; after that, only `queueId` of the build
+refers to the item. A new item may be unknown for a moment. During a restart the server refuses
+connections or returns 503; pipeline builds continue after the restart.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from .records import (
     FOLLOWED_FIELDS,
     NEWEST,
     SUMMARIES,
-    has_ended,
     is_idle,
     is_over,
     number_of,
+    shows_state,
     summary,
     truth,
     typed,
 )
 
-#: Whether to stop following a build that waits for an input.
+#: What to do if the build waits for an input: fail, or continue to wait.
 OnInput = Literal["fail", "wait"]
 
-#: Seconds for which an item or build may be unknown before it counts as gone.
+#: Seconds of 404 responses after which an item or build counts as deleted.
 _GRACE = 15.0
-#: Seconds after its end in which a build may get its result, whatever the polling interval is.
+#: Seconds to wait for the result of a build that has stopped running.
 _RESULT_GRACE = 3.0
-#: Minimum seconds for a poll, however little time is left.
+#: Minimum timeout of a poll in seconds, even if less time is left.
 _SHORTEST_POLL = 0.5
 _UNAVAILABLE = (502, 503, 504)
 _ITEM_TREE = "id,why,stuck,cancelled,executable[number]"
@@ -49,9 +50,7 @@ _SEARCH_TREE = f"inQueue,queueItem[id,why],builds[number,queueId]{{0,{NEWEST}}}"
 
 
 def patience(polling: PollInterval) -> float:
-    """Return the maximum seconds for a poll with its retries: never more than the
-    remaining time.
-    """
+    """Return the timeout in seconds of a poll with its retries: the time left, at least 0.5."""
     return max(_SHORTEST_POLL, polling.left)
 
 
@@ -61,14 +60,14 @@ def is_passing(error: ToolchainError) -> bool:
 
 
 class ProgressLines:
-    """Reports every change of state once, and a running build once per interval."""
+    """Writes a progress line per change of state, and one per interval for a running build."""
 
     def __init__(self, say: Callable[[str], None], polling: PollInterval) -> None:
         self.say, self._polling = say, polling
         self._last, self._last_time = "", float("-inf")
 
     def state(self, line: str) -> None:
-        """Report a state, unless only its numbers differ from the last line, as in a countdown."""
+        """Report a state. Skip it if only numbers differ from the last line, as in a countdown."""
         if re.sub(r"[\d.]+", "", line) != re.sub(r"[\d.]+", "", self._last):
             self._report(line)
 
@@ -86,10 +85,10 @@ class ProgressLines:
 
 
 class FollowedBuild:
-    """A build or its queue item. `BuildWatcher` polls it.
+    """A build that is followed from its queue item to its end. `BuildWatcher` polls it.
 
-    :param polling: the clock, and the time that is left for a poll
-    :param keep: number of log lines to keep
+    :param polling: clock and time limit of the polls
+    :param keep: number of log lines to return; 0 reads no log
     """
 
     def __init__(self, server: Transport, job: Job, polling: PollInterval, keep: int) -> None:
@@ -98,24 +97,24 @@ class FollowedBuild:
         self._keep = keep
         self._missing_since: float | None = None
         self._idle_since: float | None = None
-        #: It had no result for longer than a result takes, at the newest poll.
+        #: Whether the build has stopped running and still has no result after the grace period.
         self._stayed_idle = False
         self._purpose = f"waiting for a build of the job '{job.name}'"
         self._job_url = f"{server.connection.url}/{job.path}/"
         self._estimate: tuple[int, float] | None = None
-        #: Why it waits in the queue.
+        #: Reason for which the item waits in the queue, as the server words it.
         self.why = ""
-        #: Finds the number of the build on a server that does not connect builds and queue items.
+        #: Returns the number of the build if the builds of the server have no `queueId`.
         self.find: Callable[[], int | None] = lambda: None
         self.item: int | None = None
         self.build: Mapping[str, Any] | None = None
-        #: The lowest number that the build can have; `None` if it is not known.
+        #: Lowest number that the build can have; `None` if unknown.
         self.first: int | None = None
         self.on_input: OnInput = "wait"
         #: The input that the build waits for.
         self.input: dict[str, Any] | None = None
         self.console: BuildLog | None = None
-        #: Why it is no longer followed.
+        #: Error that ended the polling of this build.
         self.error: ToolchainError | None = None
 
     def report_to(self, polling: PollInterval, say: Callable[[str], None]) -> None:
@@ -133,7 +132,7 @@ class FollowedBuild:
 
     @property
     def expected(self) -> float | None:
-        """Return the expected seconds until its end."""
+        """Return the estimated seconds until the build ends; `None` without an estimate."""
         return None if self._estimate is None else self._estimate[1]
 
     @property
@@ -143,11 +142,11 @@ class FollowedBuild:
 
     @property
     def open(self) -> bool:
-        """Return whether to continue following it."""
+        """Return whether the build must be polled again."""
         return self.error is None and not self.over
 
     def attempt(self, poll: Callable[[], None]) -> None:
-        """Poll; an error ends the waiting for this build only."""
+        """Run a poll and store its error, which ends the polling of this build only."""
         try:
             poll()
         except ToolchainError as error:
@@ -168,8 +167,9 @@ class FollowedBuild:
         self._progress.state(f"{self.job.name}: queued as item {self.item}{stuck}: {self.why}")
 
     def take_build(self, shown: Mapping[str, Any], response: Response) -> None:
-        """Store the state of the build from `response`. Raises `waiting` for a build that waits for
-        an input, unless the task waits for that too.
+        """Store the state of the build from `response`.
+
+        Raises `waiting` if the build waits for an input and `on_input` is `fail`.
         """
         self._missing_since = None
         self.build, now = typed(shown), self._polling.now()
@@ -188,24 +188,27 @@ class FollowedBuild:
             raise error.with_hint("respond with ci_build_input, or set on_input to wait")
 
     def finish(self) -> None:
-        """Read the rest of the log after the end of the build."""
+        """Read the remaining log lines of the finished build."""
         console = self._log()
         if console is not None:
             console.read_to_end()
 
     def running(self) -> str:
-        """Return the state for the message of a task that stops waiting."""
+        """Return the current state for a timeout message."""
         if self.number is not None:
             state = "is running" if self.input is None else f"waits for {described(self.input)}"
             return f"{self._purpose}: build #{self.number} {state} ({self.url})"
         if self.item is None:
             return f"{self._purpose}: it is unknown whether a build was started ({self.url})"
         why = f" ({self.why})" if self.why else ""
-        return f"{self._purpose}: queue item {self.item} stays in the queue{why}"
+        return f"{self._purpose}: queue item {self.item} is still in the queue{why}"
 
     def _read_item(self, item: int) -> None:
-        """Read the number of the build from its item. Raises `failed` if the item was cancelled."""
-        response = self._verify(f"queue/item/{item}/api/json", _ITEM_TREE)
+        """Read the queue item, and the build number once it has one.
+
+        Raises `failed` if the item was cancelled.
+        """
+        response = self._poll(f"queue/item/{item}/api/json", _ITEM_TREE)
         if response is not None and response.status == 404:
             self._search(item)
         elif response is not None:
@@ -218,16 +221,16 @@ class FollowedBuild:
             if number is None:
                 self.take_item(shown)
             else:
-                self._begins(number)
+                self._set_number(number)
 
     def _read_build(self, number: int) -> None:
-        response = self._verify(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
+        response = self._poll(f"{build_path(self.job, number)}/api/json", FOLLOWED_FIELDS)
         if response is not None and response.status == 404:
             self._missing(f"build #{number} is no longer on the server")
         elif response is not None:
             shown = {**object_of(response), "number": number}
-            if not has_ended(shown):
-                listed = self._verify(f"{self.job.path}/api/json", SUMMARIES)
+            if not shows_state(shown):
+                listed = self._poll(f"{self.job.path}/api/json", SUMMARIES)
                 if listed is None:
                     return
                 shown = {**summary(listed, number), **shown}
@@ -236,14 +239,14 @@ class FollowedBuild:
                 self._report()
 
     def _search(self, item: int) -> None:
-        """Search an unknown item in the job and among its builds."""
-        response = self._verify(f"{self.job.path}/api/json", _SEARCH_TREE)
+        """Search the job and its builds for an item that the server no longer knows."""
+        response = self._poll(f"{self.job.path}/api/json", _SEARCH_TREE)
         if response is None or response.status == 404:
             return
         shown = object_of(response)
-        number = self._built(item, shown)
+        number = self._build_number_of(item, shown)
         if number is not None:
-            self._begins(number)
+            self._set_number(number)
         elif truth(shown.get("inQueue")):
             self.take_item(part(shown.get("queueItem")))
         else:
@@ -251,9 +254,10 @@ class FollowedBuild:
                 f"queue item {item} disappeared without starting a build: it was probably cancelled"
             )
 
-    def _built(self, item: int, shown: Mapping[str, Any]) -> int | None:
-        """Return the number of an item's build among those of a job. If builds do not name their
-        items, return the number of our own build.
+    def _build_number_of(self, item: int, shown: Mapping[str, Any]) -> int | None:
+        """Return the number of the build that came from a queue item.
+
+        If no build of the job has a `queueId`, return the result of `find`.
         """
         listed = [typed(build) for build in objects(shown.get("builds"))]
         for build in listed:
@@ -262,8 +266,8 @@ class FollowedBuild:
         named = any(build.get("queueId") for build in listed)
         return None if named or not listed else self.find()
 
-    def _begins(self, number: int) -> None:
-        """Report the address of the build at once: after Ctrl-C nothing may be printed."""
+    def _set_number(self, number: int) -> None:
+        """Store the build number, and report the URL at once so that Ctrl-C cannot suppress it."""
         self._missing_since = None
         self.build = {"number": number}
         self._progress.say(f"{self.job.name} #{number}: started ({self.url})")
@@ -275,8 +279,8 @@ class FollowedBuild:
         elif now - self._missing_since >= _GRACE:
             raise ToolchainError("failed", f"{self._purpose}: {reason}", status=404, method="GET")
 
-    def _verify(self, path: str, tree: str) -> Response | None:
-        """Send a read; `None` while the server is unreachable."""
+    def _poll(self, path: str, tree: str) -> Response | None:
+        """Send a read. Return `None` if the server is temporarily unreachable."""
         try:
             return self._server.read(
                 self._purpose,
@@ -292,7 +296,7 @@ class FollowedBuild:
             return None
 
     def _log(self) -> BuildLog | None:
-        """Return the log of the build; `None` if the task wants no lines of it."""
+        """Return the log of the build; `None` if no log lines are requested."""
         if self.console is None and self.number is not None and self._keep > 0:
             path = build_path(self.job, self.number)
             self.console = BuildLog(self._server, path, self._keep)
@@ -311,8 +315,9 @@ class FollowedBuild:
 
 
 def _estimate(response: Response, build: Mapping[str, Any]) -> tuple[int, float] | None:
-    """Return percent done and seconds left, by the server's estimate and clock; `None`
-    without one.
+    """Return the percentage done and the seconds left, by the server's clock.
+
+    Returns `None` if the server has no estimate.
     """
     estimated, started = build.get("estimatedDuration"), build.get("timestamp")
     if not isinstance(estimated, int) or not isinstance(started, int) or estimated <= 0:
@@ -330,7 +335,5 @@ def _progress(estimate: tuple[int, float] | None) -> str:
 
 
 def _server_time(response: Response) -> float:
-    """Return epoch seconds of the server's clock; of the local clock if the server
-    sends no date.
-    """
+    """Return the epoch seconds of the `Date` header, or of the local clock without the header."""
     return time.time() if response.date is None else response.date.timestamp()

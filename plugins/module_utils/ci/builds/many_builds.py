@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run many builds in a task: `ci_job_build` with `builds`."""
+"""Run several builds in a single task: the option `builds` of `ci_job_build`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .trigger import BuildClaims
 
 @dataclass(frozen=True, kw_only=True)
 class BuildEntry:
-    """Entry of the option `builds`. Missing values are taken from the task."""
+    """Entry of the option `builds`. The options of the task are the defaults."""
 
     job: JobName
     queue_id: int | None = None
@@ -39,18 +39,18 @@ class BuildEntry:
     accept: list[Result] | None = None
     delay: int | None = None
 
-    def over(self, options: BuildOptions) -> BuildOptions:
-        """Return the options of its build: its own values, otherwise those of the task."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+    def merged_with(self, options: BuildOptions) -> BuildOptions:
+        """Return the options of the task, overridden by the values of this entry."""
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
         overrides = {name: value for name, value in values.items() if value is not None}
         if self.state == "finished" != options.state:
-            # those of the task are for the builds that it starts
+            # the task's trigger and delay apply only to builds that the task starts
             overrides = {"trigger": "always", "delay": None, **overrides}
         return replace(options, **{"parameters": None, "files": None, **overrides})
 
 
 class _ListedBuild:
-    """The build of an entry; `error` is its failure."""
+    """An entry with its build request and its error."""
 
     def __init__(self, request: BuildRequest) -> None:
         self.request = request
@@ -68,14 +68,17 @@ class _ListedBuild:
         return self.error is None and self.request.running is not None
 
     def attempt(self, step: Callable[[], Any]) -> None:
-        """Run a step; an error ends this entry only."""
+        """Run a step and store its error, which ends this entry only."""
         try:
             step()
         except ToolchainError as error:
             self.error = error
 
     def key(self) -> tuple[Any, ...]:
-        """Return job and parameters; parameters that cannot be compared are taken as sent."""
+        """Return job, parameters and files, to find entries that request the same build.
+
+        A parameter whose value the server does not show is compared by the value to send.
+        """
         wanted = self.request.wanted
         hidden = [pair for pair in wanted.form if pair[0] not in wanted.expected]
         files = tuple((file.name, file.src) for file in wanted.files)
@@ -83,8 +86,10 @@ class _ListedBuild:
 
 
 class ManyBuilds:
-    """Starts the builds of a list concurrently, follows them together, and evaluates them
-    separately. A failed build does not stop the others.
+    """Starts several builds concurrently and waits for all. A failed build does not stop others.
+
+    :param parallel: maximum number of concurrent requests
+    :param make_polling: creates the polling interval from a timeout and an interval in seconds
     """
 
     def __init__(
@@ -101,35 +106,35 @@ class ManyBuilds:
         self._server = server_of(task)
         claims = BuildClaims()
         self._entries = []
-        for place, entry in enumerate(builds):
+        for index, entry in enumerate(builds):
             try:
-                merged = entry.over(options)
+                merged = entry.merged_with(options)
                 request = BuildRequest(task, self._server, merged, make_polling, claims)
             except ToolchainError as error:
-                error.message = f"builds[{place}]: {error.message}"
+                error.message = f"builds[{index}]: {error.message}"
                 raise
             self._entries.append(_ListedBuild(request))
 
     def plan(self) -> Plan:
         self._compare()
-        begun = [entry for entry in self._entries if entry.outstanding]
+        to_start = [entry for entry in self._entries if entry.outstanding]
         joined = any(entry.joined for entry in self._entries)
         wanted = [
             {"job": entry.request.job.name, "parameters": entry.request.wanted.shown}
-            for entry in begun
+            for entry in to_start
         ]
         self._validate([entry for entry in self._entries if entry.request.finished is not None])
-        plan = Plan({}, {"builds": wanted}, "run") if begun else Plan({}, {}, waits=joined)
+        plan = Plan({}, {"builds": wanted}, "run") if to_start else Plan({}, {}, waits=joined)
         result = self._result()
-        return replace(plan, result=result, failure=self._failure(result, changed=bool(begun)))
+        return replace(plan, result=result, failure=self._failure(result, changed=bool(to_start)))
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Start builds, wait for all, and evaluate them. Raises if a build failed."""
+        """Start the builds and wait for all. Raises a single error if any build failed."""
         wait = self._options.wait
         polling = self._make_polling(self._options.wait_timeout, self._options.poll_interval)
         with interruptible() as say:
             try:
-                self._begin([entry for entry in self._entries if entry.outstanding], wait)
+                self._start([entry for entry in self._entries if entry.outstanding], wait)
                 if wait:
                     self._follow(polling)
             except KeyboardInterrupt:
@@ -144,7 +149,9 @@ class ManyBuilds:
     def _compare(self) -> None:
         """Read every job once, and decide which builds must be started."""
         awaited = [entry for entry in self._entries if entry.request.is_awaited]
-        for _done in bounded(self._parallel, lambda one: one.attempt(one.request.find), awaited):
+        for _done in bounded(
+            self._parallel, lambda entry: entry.attempt(entry.request.find), awaited
+        ):
             pass
         by_job: dict[str, list[_ListedBuild]] = {}
         for entry in (entry for entry in self._entries if not entry.request.is_awaited):
@@ -159,7 +166,7 @@ class ManyBuilds:
         self._find_duplicates()
 
     def _read(self, entries: Sequence[_ListedBuild]) -> records.JobState | ToolchainError:
-        """Read the job of these entries, with enough builds for the entry that needs the most."""
+        """Read the job of these entries, with the largest number of builds that an entry needs."""
         request = max((entry.request for entry in entries), key=lambda request: request.lookback)
         try:
             return request.read()
@@ -167,24 +174,26 @@ class ManyBuilds:
             return error
 
     def _find_duplicates(self) -> None:
-        """Start a build that two entries request only once, with `unless_successful`."""
+        """With `unless_successful`, link entries that request the same build to the first entry."""
         first: dict[tuple[Any, ...], _ListedBuild] = {}
         for entry in self._entries:
             if entry.outstanding and entry.request.if_needed:
                 earlier = first.setdefault(entry.key(), entry)
                 entry.same_as = None if earlier is entry else earlier
 
-    def _begin(self, begun: Sequence[_ListedBuild], wait: bool) -> None:
+    def _start(self, to_start: Sequence[_ListedBuild], wait: bool) -> None:
         def ask(entry: _ListedBuild) -> None:
             entry.attempt(lambda: entry.request.ask(wait=wait))
 
-        for entry in begun:
+        for entry in to_start:
             entry.request.announce()
-        # alone, so that the others find its session and its CSRF crumb
-        for _done in first_alone(self._parallel, ask, begun):
+        # The first request runs alone: it creates the session and the CSRF crumb for the others.
+        for _done in first_alone(self._parallel, ask, to_start):
             pass
-        asked = [entry for entry in begun if entry.error is None]
-        for _done in bounded(self._parallel, lambda one: one.attempt(one.request.settle), asked):
+        asked = [entry for entry in to_start if entry.error is None]
+        for _done in bounded(
+            self._parallel, lambda entry: entry.attempt(entry.request.settle), asked
+        ):
             pass
 
     def _follow(self, polling: PollInterval) -> None:
@@ -214,7 +223,7 @@ class ManyBuilds:
         self._validate([entry for entry, build in watched.items() if build.over])
 
     def _validate(self, ended: Sequence[_ListedBuild]) -> None:
-        """Read the logs of builds first: the error message has their last lines."""
+        """Evaluate finished builds. Read their logs first, because error messages quote them."""
         for _done in bounded(self._parallel, lambda entry: entry.request.followed.finish(), ended):
             pass
         for entry in ended:
@@ -222,7 +231,7 @@ class ManyBuilds:
                 entry.attempt(entry.request.validate)
 
     def _interrupted(self, say: Callable[[str], None]) -> None:
-        """Report the fate of all builds that continue."""
+        """After Ctrl-C, abandon all builds that have not ended, and report their states."""
         left = [
             entry
             for entry in self._entries
@@ -238,14 +247,14 @@ class ManyBuilds:
             pass
 
     def _failure(self, result: Mapping[str, Any], *, changed: bool) -> ToolchainError | None:
-        """Return a single error for all failures; `None` without failures."""
-        wrong = [entry.error for entry in self._entries if entry.error is not None]
-        if not wrong:
+        """Return a single error for all failed builds, or `None`."""
+        errors = [entry.error for entry in self._entries if entry.error is not None]
+        if not errors:
             return None
-        kinds: set[Kind] = {error.kind for error in wrong}
-        messages = "; ".join(dict.fromkeys(error.message for error in wrong))
+        kinds: set[Kind] = {error.kind for error in errors}
+        messages = "; ".join(dict.fromkeys(error.message for error in errors))
         words = (
-            f"{len(wrong)} of {len(self._entries)} builds were unsuccessful: {shorten(messages)}"
+            f"{len(errors)} of {len(self._entries)} builds were unsuccessful: {shorten(messages)}"
         )
         kind = kinds.pop() if len(kinds) == 1 else "failed"
         return ToolchainError(kind, words, result={**result, "changed": changed})

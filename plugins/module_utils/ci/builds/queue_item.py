@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An item of the queue: read it, and cancel it for `ci_build_stop` [C8.10, ci-8, ci-25]."""
+"""Read and cancel items of the build queue, for `ci_build_stop` [C8.10, ci-8, ci-25]."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from ..job_address import Job, same_job
 from . import records
 
 _ITEM = "id,why,cancelled,task[url],executable[number]"
-_LEFT = f"builds[{records.BUILD_FIELDS}]{{0,{records.NEWEST}}}"
-#: Status of a race in the server between the start of an item and its cancellation.
+_NEWEST_BUILDS = f"builds[{records.BUILD_FIELDS}]{{0,{records.NEWEST}}}"
+#: Status of a cancellation that coincides with the start of the build.
 _RACE = 500
 
 
 @dataclass(frozen=True)
 class ItemState:
-    """Whether an item waits or was cancelled, otherwise the number of its build; `None` until the
-    server names it.
+    """State of a queue item: waiting, cancelled, or started as build `number`.
+
+    `number` is also `None` for a started build whose number the server does not yet return.
     """
 
     waits: bool
@@ -34,26 +35,28 @@ class ItemState:
 
 
 class QueueItem:
-    """An item of the queue for a job; `purpose` is operation and object for messages."""
+    """A queue item of a job.
+
+    :param purpose: operation and object for messages
+    """
 
     def __init__(self, server: Transport, job: Job, number: int, purpose: str) -> None:
         if number < 1:
-            raise invalid(
-                f"queue_id is {number}, but must be the number of a queue item, 1 or higher"
-            )
+            raise invalid(f"queue_id is {number}: set it to the number of a queue item, at least 1")
         self._server, self._job, self.number, self.purpose = server, job, number, purpose
 
     def read(self) -> ItemState:
-        """Return the state of the item. Raises `not_found` for an unknown item, `invalid` for an
-        item of another job.
+        """Return the state of the item.
 
-        Server fact [ci-8]: it is known for five minutes after it has left; then only the builds
-        show it.
+        Server fact [ci-8]: the server forgets an item five minutes after it has left the queue.
+        After that, only `queueId` of the build refers to the item.
+
+        Raises `not_found` for an unknown item, and `invalid` for an item of another job.
         """
         path = f"queue/item/{self.number}/api/json"
         response = self._server.read(self.purpose, path, query={"tree": _ITEM}, expect=(200, 404))
         if response.status == 404:
-            return ItemState(waits=False, number=self._among_builds())
+            return ItemState(waits=False, number=self._find_build())
         item = records.typed(object_of(response))
         if not same_job(part(item.get("task")).get("url"), self._job):
             raise invalid(
@@ -64,10 +67,11 @@ class QueueItem:
         return ItemState(number is None and not cancelled, cancelled, number)
 
     def build_number(self, polling: PollInterval) -> int | None:
-        """Return the number of its build, `None` while it waits. Raises `failed` if it was
-        cancelled.
+        """Return the number of the build, or `None` if the item is still waiting.
 
-        :param polling: for an item that is not known yet [ci-8]
+        Raises `failed` if the item was cancelled.
+
+        :param polling: time limit for an item that the server does not know yet [ci-8]
         """
         while True:
             try:
@@ -82,21 +86,21 @@ class QueueItem:
             raise ToolchainError("failed", f"{self.purpose}: {message}")
         return state.number
 
-    def _among_builds(self) -> int:
+    def _find_build(self) -> int:
         path = f"{self._job.path}/api/json"
-        response = self._server.read(self.purpose, path, query={"tree": _LEFT})
+        response = self._server.read(self.purpose, path, query={"tree": _NEWEST_BUILDS})
         for build in map(records.typed, objects(object_of(response).get("builds"))):
             if build.get("queueId") == self.number and build.get("number") is not None:
                 return int(build["number"])
         raise response.error(
             "not_found",
-            f"there is no item {self.number} in the queue, and none of the newest builds of the"
-            " job came from it: it was cancelled more than five minutes ago, or never existed",
+            f"queue item {self.number} is unknown, and none of the newest builds of the job came"
+            " from it. It never existed, or was cancelled more than five minutes ago",
         )
 
 
 class ItemCancellation:
-    """Cancels an item that waits; `build` is the build that it became."""
+    """Cancels a waiting queue item."""
 
     def __init__(self, server: Transport, job: Job, number: int) -> None:
         self._server, self._job = server, job
@@ -104,9 +108,12 @@ class ItemCancellation:
         self._item = QueueItem(server, job, number, purpose)
 
     def plan(self) -> Plan:
-        """Plan nothing if it has left the queue. Raises `not_found` for an unknown item."""
+        """Plan the cancellation, or no change if the item has left the queue.
+
+        Raises `not_found` for an unknown item.
+        """
         item = self._item.read()
-        values = {"build": self._shown(item)}
+        values = {"build": self._build_values(item)}
         if not item.waits:
             return unchanged(values)
         state = {"job": self._job.name, "queue_id": self._item.number}
@@ -114,7 +121,7 @@ class ItemCancellation:
         return Plan(before, after, "run", result=values)
 
     def apply(self) -> Mapping[str, Any]:
-        """Cancel it; if it has started meanwhile, nothing is changed and its build is returned."""
+        """Cancel the item. If it has already started, change nothing and return its build."""
         purpose = self._item.purpose
         try:
             stopping.cancel(self._server, purpose, self._item.number, verify=self._is_gone)
@@ -125,15 +132,15 @@ class ItemCancellation:
         if item.waits:
             raise ToolchainError(
                 "permission",
-                f"{purpose}: the server did not cancel it; the account may lack the permission",
+                f"{purpose}: the item is still in the queue. Check that the account may cancel it",
                 result={"changed": False, "build": None},
             )
-        return {"changed": item.number is None, "build": self._shown(item)}
+        return {"changed": item.number is None, "build": self._build_values(item)}
 
     def _is_gone(self) -> bool:
         return not self._item.read().waits
 
-    def _shown(self, item: ItemState) -> dict[str, Any] | None:
+    def _build_values(self, item: ItemState) -> dict[str, Any] | None:
         if item.number is None:
             return None
         path = f"{self._job.path}/{item.number}/api/json"
