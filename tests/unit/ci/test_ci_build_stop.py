@@ -117,7 +117,7 @@ def test_check_mode_sends_nothing() -> None:
 def test_missing_build_is_not_found() -> None:
     error, _ignored = failed(lambda seen: Reply(404))
     assert error.kind == "not_found"
-    assert "there is no job 'folder/job'" in error.message
+    assert "the job 'folder/job' does not exist" in error.message
 
 
 @pytest.mark.parametrize("method", ["stop", "term", "kill"])

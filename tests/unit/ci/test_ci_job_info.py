@@ -176,7 +176,7 @@ def test_missing_value_is_an_error(reply: Reply, kind: str) -> None:
 
 def test_missing_job_or_build_is_not_found() -> None:
     assert failed(job="gone")[0].kind == "not_found"
-    assert "there is no job 'gone'" in failed(job="gone", build="1")[0].message
+    assert "the job 'gone' does not exist" in failed(job="gone", build="1")[0].message
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build parameters: definitions of a job, values of a task, and their comparison."""
+"""Build parameters: definitions of a job, values to send, and comparison with a build."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from ...core.module.typed_options import Option
 from ...core.secret import MASK
 from ..client import objects, part
 
-#: Type of the options with values.
+#: Option type for parameter values.
 Parameters = Annotated[dict[str, Any], Option(values="text", private=True)]
-#: File parameters: a path for each name.
+#: Option type for file parameters: parameter name to local path.
 Files = Annotated[dict[str, Any], Option(values="text")]
 ListStyle = Literal["repeat", "comma"]
-#: Query for the values of parameters; `jobName` and `number` are those of a run [ci-31].
+#: Query for parameter values. The value of a run parameter is in `jobName` and `number` [ci-31].
 VALUE_FIELDS = "name,value,jobName,number"
 _DEFINITIONS = "parameterDefinitions[name,type,choices,defaultParameterValue[value,jobName,number]]"
-#: Query for a job's definitions; old servers have them in the actions only [ci-11].
+#: Query for the parameter definitions of a job. Old servers have them only in `actions` [ci-11].
 DEFINITION_FIELDS = f"property[{_DEFINITIONS}],actions[{_DEFINITIONS}]"
-# Server fact [ci-7]: these types take one value; a repeated form field is a 500.
+# Server fact [ci-7]: these types accept a single value; a repeated form field causes a 500.
 _SINGLE = ("String", "Text", "Choice", "Boolean", "Password")
-# Server fact [ci-26]: the type of the server itself, and those of the plugin file-parameters.
+# Server fact [ci-26]: `File` is built in; the other types belong to the plugin file-parameters.
 _FILES = ("File", "StashedFile", "Base64File")
 
 
 @dataclass(frozen=True)
 class ParameterDefinition:
-    """A parameter of a job; `default` is `None` if the server does not show it."""
+    """A parameter of a job. `default` is `None` if the server does not return it."""
 
     name: str
     kind: str
@@ -46,16 +46,16 @@ class ParameterDefinition:
 
 @dataclass
 class WantedParameters:
-    """The parameters of the wanted build.
+    """The parameters of a build to start or to find.
 
-    :param form: fields to send, in the order of the task
-    :param expected: value of each parameter as a build shows it, defaults included
+    :param form: form fields to send, as (name, value)
+    :param expected: parameter names and values as the server returns them, with defaults
     :param files: files to send as file parameters
-    :param incomparable: names without values in the responses
+    :param incomparable: names of parameters whose values the server does not return
     :param shown: `expected` with masked secrets, for messages
-    :param secrets: values that must not be shown
-    :param repeated: names that are sent repeatedly, except for types that support that
-    :param is_complete: `expected` has all parameters of the job: a build with others differs
+    :param secrets: values of password parameters
+    :param repeated: names that `form` contains several times although their type may reject it
+    :param is_complete: whether a build with parameters that `expected` lacks is a different build
     """
 
     form: list[tuple[str, str]] = field(default_factory=list)
@@ -69,19 +69,20 @@ class WantedParameters:
 
 
 def text(value: object) -> str:
-    """Return a value as a build shows it: booleans in lower case, lists joined by commas."""
+    """Return a value as the server returns it: lower-case booleans, lists joined by commas."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ",".join(text(one) for one in value)
+        return ",".join(text(item) for item in value)
     return str(value)
 
 
 def definitions_of(job: Mapping[str, Any]) -> tuple[ParameterDefinition, ...] | None:
-    """Return the parameters of a job without duplicates [ci-11]; `None` if it is unknown whether
-    the job has any.
+    """Return the parameter definitions of a job without duplicates [ci-11].
+
+    Returns `None` if the response does not show whether the job has parameters.
     """
     properties = job.get("property")
     if not isinstance(properties, list):
@@ -108,16 +109,16 @@ def wanted(
     job_name: str,
     files: Sequence[FilePart] = (),
 ) -> WantedParameters:
-    """Return the parameters to send and to expect for the values and files of a task.
+    """Return the parameters to send, with the values that the build is expected to have.
 
-    Raises `rejected` before anything is sent for values that the server would drop silently (a
-    parameter that the job does not have) or reject with an exception (an unknown choice).
+    Raises `rejected` for a parameter that the job does not have, because the server would drop it
+    silently, and for an invalid value, for example an unknown choice.
     """
     values = {name: value for name, value in parameters.items() if value is not None}
     if definitions is None:
         return replace(_undefined(values, list_style), files=list(files))
-    _refuse_unknown(values, definitions, job_name)
-    _refuse_no_files(files, definitions, job_name)
+    _reject_unknown(values, definitions, job_name)
+    _reject_non_file_parameters(files, definitions, job_name)
     result = WantedParameters(files=list(files))
     for definition in definitions:
         name = definition.name
@@ -152,13 +153,13 @@ def _undefined(values: Mapping[str, Any], list_style: str) -> WantedParameters:
 
 
 def _fields(name: str, value: object, list_style: str) -> list[tuple[str, str]]:
-    """Return the form fields of a parameter; an empty list clears the parameter."""
+    """Return the form fields of a parameter. An empty list is sent as an empty string."""
     if isinstance(value, (list, tuple)) and list_style == "repeat" and value:
-        return [(name, text(one)) for one in value]
+        return [(name, text(item)) for item in value]
     return [(name, text(value))]
 
 
-def _refuse_unknown(
+def _reject_unknown(
     values: Mapping[str, Any], definitions: Sequence[ParameterDefinition], job_name: str
 ) -> None:
     known = [definition.name for definition in definitions]
@@ -169,11 +170,12 @@ def _refuse_unknown(
     raise _rejected(job_name, f"the job has no parameter {', '.join(unknown)}: {has}")
 
 
-def _refuse_no_files(
+def _reject_non_file_parameters(
     files: Sequence[FilePart], definitions: Sequence[ParameterDefinition], job_name: str
 ) -> None:
-    """Raise `rejected` for a file for another parameter, which the server would drop or treat as a
-    string.
+    """Raise `rejected` for a file whose parameter does not exist or is not a file parameter.
+
+    The server would drop the file or treat it as a string.
     """
     known = [definition.name for definition in definitions if definition.is_a(*_FILES)]
     wrong = [file.name for file in files if file.name not in known]
@@ -183,7 +185,11 @@ def _refuse_no_files(
 
 
 def file_parts(paths: Mapping[str, Any], place: str) -> list[FilePart]:
-    """Return the files at the given paths. Raises `invalid` for a file that cannot be sent."""
+    """Return the files to send. Raises `invalid` for a path that is not a readable file.
+
+    :param paths: parameter name to local path
+    :param place: option that contains the paths, for messages
+    """
     return [_file_part(name, str(path), f"{place}.{name}") for name, path in paths.items()]
 
 
@@ -196,7 +202,8 @@ def _file_part(name: str, source: str, place: str) -> FilePart:
         raise invalid(f"{place}: '{path}' cannot be read: {reason}") from None
     if not stat.S_ISREG(found.st_mode) or not os.access(path, os.R_OK):
         raise invalid(f"{place}: '{path}' is not a readable file")
-    # server fact [ci-26]: the file gets the name of the parameter; this name is only displayed
+    # server fact [ci-26]: the server stores the file under the name of the parameter, and only
+    # displays this file name
     shown = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in path)
     return FilePart(name, os.path.basename(shown), path, found.st_size)
 
@@ -204,12 +211,12 @@ def _file_part(name: str, source: str, place: str) -> FilePart:
 def _accepted(
     definition: ParameterDefinition, value: object, list_style: str, job_name: str
 ) -> object:
-    """Return the value in the form that the server accepts. Raises `rejected` if the server would
-    misread it.
+    """Return the value in the form that the server accepts. Raises `rejected` for a value that the
+    server would misinterpret.
     """
     name = definition.name
     if definition.is_a(*_FILES):
-        # server fact [ci-26]: only an upload is accepted, a string is dropped
+        # server fact [ci-26]: the server drops a string; it accepts only an upload
         raise _rejected(job_name, f"the parameter '{name}' is a file: set its path in files")
     if isinstance(value, list):
         if list_style == "repeat" and len(value) > 1:
@@ -230,11 +237,11 @@ def _rejected(job_name: str, reason: str) -> ToolchainError:
 
 
 def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a build or queue item; the value is `None` if the server does not
-    show it, and a list if an action has the parameter repeatedly.
+    """Return the parameter names and values of a build or queue item.
 
-    Server facts [ci-7, ci-11]: `actions` has empty objects and may repeat parameters; values of
-    passwords and files are absent.
+    A value is `None` if the server does not return it, and a list if the parameter is repeated.
+    Server facts [ci-7, ci-11]: `actions` contains empty objects and may repeat parameters. It has
+    no values of password and file parameters.
     """
     found: dict[str, Any] = {}
     for action in objects(shown.get("actions")):
@@ -246,20 +253,27 @@ def values_of(shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value_of(entry: Mapping[str, Any]) -> Any:
-    """Return a value as it is sent. Server fact [ci-31]: that of a run is its job and number."""
+    """Return a parameter value in the form in which it is sent.
+
+    Server fact [ci-31]: a run parameter has `jobName` and `number` instead of `value`; it is sent
+    as `job#number`.
+    """
     if "jobName" in entry and "value" not in entry:
         return f"{entry['jobName']}#{entry.get('number')}"
     return entry.get("value")
 
 
-def hidden(sought: WantedParameters, shown: Mapping[str, Any]) -> list[str]:
-    """Return the names of wanted parameters that a build shows without their values."""
+def hidden(wanted_parameters: WantedParameters, shown: Mapping[str, Any]) -> list[str]:
+    """Return the names of expected parameters for which the server returns no value."""
     values = values_of(shown)
-    return [name for name in sought.expected if values.get(name) is None]
+    return [name for name in wanted_parameters.expected if values.get(name) is None]
 
 
 def masked(shown: Any) -> Any:
-    """Mask password parameters anywhere in a value from the server; real servers omit them."""
+    """Mask the values of password parameters in a JSON value of any depth.
+
+    Real servers do not return these values.
+    """
     if isinstance(shown, list):
         return [masked(each) for each in shown]
     if not isinstance(shown, Mapping):
@@ -274,7 +288,7 @@ def masked(shown: Any) -> Any:
 
 
 def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a build with masked passwords."""
+    """Return the parameter names and values of a build, with masked passwords."""
     passwords = {
         str(entry.get("name"))
         for action in objects(shown.get("actions"))
@@ -284,16 +298,16 @@ def displayed(shown: Mapping[str, Any]) -> dict[str, Any]:
     return {name: MASK if name in passwords else value for name, value in values_of(shown).items()}
 
 
-def equal(sought: WantedParameters, shown: Mapping[str, Any]) -> bool:
-    """Return whether a build or queue item has the wanted parameters.
+def equal(wanted_parameters: WantedParameters, shown: Mapping[str, Any]) -> bool:
+    """Return whether a build or queue item has the expected parameters.
 
-    A build that lacks a parameter differs. A parameter whose value the server does not show counts
+    A missing parameter is a difference. A parameter whose value the server does not return counts
     as equal.
     """
     values = values_of(shown)
-    if sought.is_complete and set(values) != set(sought.expected):
+    if wanted_parameters.is_complete and set(values) != set(wanted_parameters.expected):
         return False
     return all(
         name in values and (values[name] is None or text(values[name]) == value)
-        for name, value in sought.expected.items()
+        for name, value in wanted_parameters.expected.items()
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read a job with its builds and its queue items [W2.4, W4.4]."""
+"""Read jobs, builds and queue items [W2.4, W4.4]."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ..job_address import Job, build_path, same_job
 from ..pending_input import INPUT_FIELDS
 from . import parameters
 
-#: The server lists this number of newest builds as `builds`; more only as `allBuilds`.
+#: Maximum number of builds in `builds`. Only `allBuilds` contains more.
 NEWEST = 100
-_IN_ACTIONS = f"parameters[{parameters.VALUE_FIELDS}],causes[userId]"
-_ACTIONS = f"actions[{_IN_ACTIONS}]"
+_ACTION_FIELDS = f"parameters[{parameters.VALUE_FIELDS}],causes[userId]"
+_ACTIONS = f"actions[{_ACTION_FIELDS}]"
 _STATE_FIELDS = "number,queueId,building,inProgress,result,duration,estimatedDuration,timestamp"
 BUILD_FIELDS = f"{_STATE_FIELDS},{_ACTIONS}"
-#: Query for a build that is being followed, which may wait for an input.
-FOLLOWED_FIELDS = f"{_STATE_FIELDS},actions[{_IN_ACTIONS},{INPUT_FIELDS}]"
-#: Query for the newest builds of a job instead of a single build.
+#: Query for a followed build, with the inputs that it waits for.
+FOLLOWED_FIELDS = f"{_STATE_FIELDS},actions[{_ACTION_FIELDS},{INPUT_FIELDS}]"
+#: Query for the newest builds of a job, used if the response for a single build lacks its state.
 SUMMARIES = f"allBuilds[{BUILD_FIELDS}]{{0,{NEWEST}}}"
-#: Query that shows whether a job exists and has builds.
+#: Query for the newest build number, to learn whether a job exists and has builds.
 _NEWEST = "lastBuild[number]"
-#: Upper bound of build numbers, which have 64 bits.
+#: Maximum build number: a signed 64-bit integer.
 _HIGHEST = 1 << 63
 _NUMBERS = ("number", "queueId", "duration", "estimatedDuration", "timestamp", "id")
-_SWITCHES = ("building", "inProgress", "cancelled", "stuck")
+_BOOLEANS = ("building", "inProgress", "cancelled", "stuck")
 _ITEM_FIELDS = f"id,why,task[url],{_ACTIONS}"
-#: Statuses of a server that has or shows no queue.
+#: Statuses of a server without a queue, or with a queue that the account cannot see.
 _NO_QUEUE = (400, 403, 404, 405, 501)
 _JOB_FIELDS = (
     f"buildable,nextBuildNumber,inQueue,queueItem[{_ITEM_FIELDS}],jobs[name]{{0,1}},"
@@ -45,10 +45,12 @@ _JOB_FIELDS = (
 class JobState:
     """State of a job from a single read.
 
-    :param builds: newest first
-    :param item: the queue item that the job names
-    :param in_queue: whether it may have items in the queue; `queue_known`: whether that is known
-    :param next_number: the lowest number that a build started now can have
+    :param definitions: parameter definitions; `None` if unknown
+    :param builds: builds, newest first
+    :param item: the queue item that the job's response contains
+    :param in_queue: whether the job may have queue items
+    :param queue_known: whether the server reports `inQueue`
+    :param next_number: lowest number that the next build can have
     """
 
     definitions: tuple[parameters.ParameterDefinition, ...] | None
@@ -61,7 +63,7 @@ class JobState:
 
     @property
     def newest_queue_id(self) -> int:
-        """Return the highest known queue id; later items have higher ids."""
+        """Return the highest known queue id, or 0. Queue ids increase with time."""
         known = [build.get("queueId") for build in self.builds]
         known.append(None if self.item is None else self.item.get("id"))
         return max((number for number in known if isinstance(number, int)), default=0)
@@ -72,7 +74,8 @@ def read_job(
 ) -> JobState:
     """Read a job, its parameter definitions and its newest builds with a single request.
 
-    :param patience: maximum seconds
+    :param lookback: number of builds to read
+    :param patience: timeout in seconds, including retries
 
     Raises `not_found`, and `rejected` for a folder, which cannot be built.
     """
@@ -83,13 +86,13 @@ def read_job(
     if response.status == 404:
         raise response.error(
             "not_found",
-            "the server returned 404: there is no such job, or the account cannot see it",
+            "the server returned 404: the job does not exist, or the account cannot see it",
         )
     shown = object_of(response)
     if "jobs" in shown:
         raise ToolchainError("rejected", f"{purpose}: '{job.name}' is a folder, not a job")
-    named = part(shown.get("queueItem"))
-    item = typed(named) if number_of(named.get("id")) is not None else None
+    job_item = part(shown.get("queueItem"))
+    item = typed(job_item) if number_of(job_item.get("id")) is not None else None
     known = listed(shown, tree)
     return JobState(
         parameters.definitions_of(shown),
@@ -103,7 +106,7 @@ def read_job(
 
 
 def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, Any]]:
-    """Return the builds of a job, newest first; a server that ignores `tree` may list all."""
+    """Return the builds of a job, newest first. A server that ignores `tree` may return all."""
     found = shown.get(wanted) or shown.get("builds") or shown.get("allBuilds") or []
     known = [typed(build) for build in objects(found)]
     known = [build for build in known if build.get("number") is not None]
@@ -113,14 +116,16 @@ def listed(shown: Mapping[str, Any], wanted: str = "builds") -> list[dict[str, A
 def whole_builds(
     server: Transport, purpose: str, job: Job, state: JobState, since: int = 0
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the builds of a job with results and parameters, newest first, down to the number
-    `since`.
+    """Yield the builds of a job with results and parameters, newest first.
 
-    A server that ignores `tree` lists builds without results and parameters: they are then read
-    separately on demand. A server of the written interface has results in `allBuilds` only.
+    A server that ignores `tree` lists builds without results and parameters. Each of these builds
+    is read by a request of its own, when it is yielded. If that response has no state either, the
+    state is taken from `allBuilds`, as the interface description has it [W2.4].
+
+    :param since: lowest build number to yield
     """
     builds: dict[int, dict[str, Any]] | None = None
-    for place, build in enumerate(state.builds):
+    for index, build in enumerate(state.builds):
         if build["number"] < since:
             return
         if "result" not in build or "actions" not in build:
@@ -129,11 +134,11 @@ def whole_builds(
             if response.status == 404:
                 continue
             found = typed({**build, **object_of(response), "number": build["number"]})
-            if not has_ended(found):
+            if not shows_state(found):
                 builds = _summaries(server, purpose, job) if builds is None else builds
                 found = {**builds.get(build["number"], {}), **found}
-            state.builds[place] = found
-        yield state.builds[place]
+            state.builds[index] = found
+        yield state.builds[index]
 
 
 def _summaries(server: Transport, purpose: str, job: Job) -> dict[int, dict[str, Any]]:
@@ -144,8 +149,9 @@ def _summaries(server: Transport, purpose: str, job: Job) -> dict[int, dict[str,
 def queued_items(
     server: Transport, purpose: str, job: Job, state: JobState
 ) -> list[Mapping[str, Any]]:
-    """Return the queue items of a job. The job shows only one item; the queue of the server shows
-    all of them, but may be hidden from the account.
+    """Return the queue items of a job from the server's queue.
+
+    If the account cannot see the queue, return the single item that the job's response contains.
     """
     if not state.in_queue:
         return []
@@ -158,9 +164,10 @@ def queued_items(
 def queue(
     server: Transport, purpose: str, fields: str, patience: float | None = None
 ) -> list[dict[str, Any]] | None:
-    """Return all items in the queue of the server; `None` if the server does not show its queue.
+    """Return all items of the server's queue; `None` if the account cannot see the queue.
 
-    :param patience: maximum seconds
+    :param fields: fields of an item for the `tree` query
+    :param patience: timeout in seconds, including retries
     """
     response = server.read(
         purpose,
@@ -176,7 +183,7 @@ def queue(
 
 
 def number_of(value: object) -> int | None:
-    """Return a number that may be a string; `None` for anything else."""
+    """Convert a number or numeric string to an integer. Return `None` for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -187,29 +194,31 @@ def number_of(value: object) -> int | None:
 
 
 def truth(value: object) -> bool:
-    """Return a boolean that may be a string."""
+    """Convert a boolean or a string to a boolean: only true and `"true"` (any case) are true."""
     return str(value).lower() == "true"
 
 
 def typed(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a build or queue item with typed numbers and booleans."""
+    """Return a build or queue item with its numeric and boolean strings converted."""
     found = dict(shown)
     found.update({name: number_of(found[name]) for name in _NUMBERS if name in found})
-    found.update({name: truth(found[name]) for name in _SWITCHES if name in found})
+    found.update({name: truth(found[name]) for name in _BOOLEANS if name in found})
     return found
 
 
 def no_build(server: Transport, purpose: str, job: Job, segment: str) -> ToolchainError:
-    """Return the error for a 404 of a build: it names the missing job or build."""
+    """Return the `not_found` error after a 404. Read the job to see whether job or build is
+    missing.
+    """
     response = server.read(
         purpose, f"{job.path}/api/json", query={"tree": _NEWEST}, expect=(200, 404)
     )
     if response.status == 404:
-        reason = f"there is no job '{job.name}', or the account cannot see it"
+        reason = f"the job '{job.name}' does not exist, or the account cannot see it"
     else:
         shown = part(object_of(response).get("lastBuild")).get("number")
-        newest = "it has none" if shown is None else f"its newest build is {shown}"
-        reason = f"the job '{job.name}' has no build {segment}: {newest}"
+        newest = "it has no builds" if shown is None else f"its newest build is {shown}"
+        reason = f"the job '{job.name}' has no build {segment}; {newest}"
     return ToolchainError(
         "not_found",
         f"{purpose}: the server returned 404: {reason}",
@@ -222,11 +231,11 @@ def no_build(server: Transport, purpose: str, job: Job, segment: str) -> Toolcha
 def read_build(
     server: Transport, purpose: str, job: Job, segment: str
 ) -> tuple[dict[str, Any], Response]:
-    """Return a build with the inputs that it waits for, and the response that shows it.
+    """Return a build with its pending inputs, and the response.
 
-    :param segment: its number, or a permalink
+    :param segment: build number or permalink, such as `lastBuild`
 
-    Raises `not_found`, which names the missing job or build.
+    Raises `not_found` if the job or the build is missing.
     """
     query = {"tree": FOLLOWED_FIELDS}
     response = server.read(
@@ -238,53 +247,56 @@ def read_build(
     number = number_of(found.get("number", segment))
     if number is None:
         raise response.error("protocol", "the server does not report the number of the build")
-    if not has_ended(found):
+    if not shows_state(found):
         listed = server.read(purpose, f"{job.path}/api/json", query={"tree": SUMMARIES})
         found = {**summary(listed, number), **found}
     return {**typed(found), "number": number}, response
 
 
-def has_ended(build: Mapping[str, Any]) -> bool:
-    """Return whether the fields of a build show if it has ended."""
+def shows_state(build: Mapping[str, Any]) -> bool:
+    """Return whether the response for a build contains its state, running or ended."""
     return "building" in build or "result" in build
 
 
 def summary(response: Response, number: int) -> dict[str, Any]:
-    """Return a build from a response to `SUMMARIES`, for a server whose builds do not show whether
-    they have ended [W2.4]. Raises `protocol` if that does not show it either.
+    """Return the build with `number` from a response to the query `SUMMARIES` [W2.4].
+
+    Raises `protocol` if the response does not contain the state of the build.
     """
     for build in listed(object_of(response), "allBuilds"):
-        if build["number"] == number and has_ended(build):
+        if build["number"] == number and shows_state(build):
             return build
     raise response.error(
         "protocol",
-        f"the server reports neither a result for build #{number} nor whether it is running, so"
-        " the build cannot be followed",
+        f"cannot follow build #{number}: the server reports neither its result nor whether it is"
+        " running",
     )
 
 
 def is_over(build: Mapping[str, Any]) -> bool:
-    """Return whether a build has ended. Server fact [ci-9]: between `building` and `inProgress` the
-    result is set, but the build still works; older servers have no `inProgress`.
+    """Return whether a build has ended with a result.
+
+    Server fact [ci-9]: after `building` turns false, the result is set but the build still works
+    until `inProgress` turns false. Older servers have no `inProgress`.
     """
-    return not _at_work(build) and build.get("result") is not None
+    return not _is_working(build) and build.get("result") is not None
 
 
 def is_running(build: Mapping[str, Any]) -> bool:
-    return _at_work(build) or ("result" in build and build["result"] is None)
+    return _is_working(build) or ("result" in build and build["result"] is None)
 
 
 def is_idle(build: Mapping[str, Any]) -> bool:
-    """Return whether the server shows that a build is not working, with or without a result."""
-    return "building" in build and not _at_work(build)
+    """Return whether a build has stopped working, even if it has no result yet."""
+    return "building" in build and not _is_working(build)
 
 
-def _at_work(build: Mapping[str, Any]) -> bool:
+def _is_working(build: Mapping[str, Any]) -> bool:
     return bool(build.get("building")) or bool(build.get("inProgress"))
 
 
 def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
-    """Return the return value `build`: duration in seconds, timestamp in ISO 8601 UTC."""
+    """Return the module's return value `build`: duration in seconds, timestamp in ISO 8601 UTC."""
     number, duration = build.get("number"), build.get("duration")
     over = build.get("result") is not None
     return {
@@ -299,7 +311,7 @@ def shown(build: Mapping[str, Any], job: Job, base_url: str) -> dict[str, Any]:
 
 
 def not_begun(item: int | None, values: Mapping[str, str]) -> dict[str, Any]:
-    """Return the return value `build` for a build without a number."""
+    """Return the module's return value `build` for a build that has not started."""
     return {
         "number": None,
         "url": None,
