@@ -104,7 +104,7 @@ def test_missing_results_are_reported_immediately() -> None:
     with pytest.raises(ToolchainError) as caught:
         play(Written(results=False))
     assert caught.value.kind == "protocol"
-    assert "neither a result for build #1 nor whether it is running" in caught.value.message
+    assert "cannot follow build #1: the server reports neither its result" in caught.value.message
     assert caught.value.result["build"]["number"] == 1
 
 
@@ -115,7 +115,7 @@ def test_waiting_for_a_build_that_never_starts_is_bounded() -> None:
             with pytest.raises(ToolchainError) as caught:
                 played.run()
             assert caught.value.kind == "protocol"
-            assert "not sent again" in caught.value.message
+            assert "not repeated" in caught.value.message
             assert played.clock.time == pytest.approx(spent)
 
 

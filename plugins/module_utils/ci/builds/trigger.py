@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start a build once, and find it again if the response was lost.
+"""Start a build exactly once, and find the started build if the response was lost.
 
-Server facts [ci-6]: 201 with the address of a queue item; 303 if the build was merged into a
-waiting item with the same parameters; 302 to the job if nothing was queued. The address has the
-server's own root URL, so only its number is used.
+Server facts [ci-6]: the server responds with 201 and the URL of a queue item; with 303 if the build
+was merged into a waiting item with the same parameters; with 302 to the job if nothing was queued.
+The URL begins with the root URL that the server is configured with, so only the number in it is
+used.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ from .followed_build import patience
 from .records import JobState, queued_items, read_job, whole_builds
 
 _ITEM = re.compile(r"(?:^|/)queue/item/([0-9]{1,18})/?$")
-#: Number of newest builds to search for the started build.
+#: Number of newest builds among which the started build is searched.
 _LOOKBACK = 50
-#: Number of searches and maximum seconds for a build whose response was lost: longer than a quiet
-#: period if the server does not show its queue. Number of searches if the response reports that
-#: there is no build.
+#: Maximum number of searches for a build whose trigger response was lost. Without a visible queue
+#: the searches must last longer than a quiet period.
 _MAX_CHECKS = 5
 _MAX_CHECKS_WITHOUT_QUEUE = 8
+#: Maximum number of searches after a response which reports that nothing was queued.
 _MAX_CHECKS_IF_REJECTED = 2
-_LOOKING = 30.0
-#: Error kinds after which the server has finished: one search is enough.
-_ANSWERED = frozenset({"rate_limited", "protocol", "auth", "rejected"})
+#: Maximum duration of a search.
+_MAX_SECONDS = 30.0
+#: Error kinds of a complete response: the server has finished the request, one search is enough.
+_FINAL_KINDS = frozenset({"rate_limited", "protocol", "auth", "rejected"})
 _WRONG_PARAMETERS = re.compile(
     r"not parameteri[sz]ed|no such parameter|illegal (choice|number of parameter values)",
     re.IGNORECASE,
@@ -49,10 +51,13 @@ _WRONG_PARAMETERS = re.compile(
 
 @dataclass(frozen=True)
 class TriggeredBuild:
-    """A started build, by its queue item or number. It has neither if the server accepted the
-    request without naming it.
+    """A started build, identified by its queue item or its number.
 
-    :param folded: the item existed before, with equal parameters
+    Both are `None` if the server accepted the request but returned no queue item.
+
+    :param item: queue id
+    :param number: build number
+    :param folded: whether the server merged the build into an existing item with equal parameters
     :param build: state of a build that existed before
     """
 
@@ -63,7 +68,7 @@ class TriggeredBuild:
 
 
 class BuildClaims:
-    """Assignment of builds to requests of a task: equal builds differ only in their numbers."""
+    """Assigns builds to the triggers of a task, which may start builds with equal parameters."""
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, int], object] = {}
@@ -71,17 +76,17 @@ class BuildClaims:
         self._lock = threading.Lock()
 
     def announce(self, job: Job, wanted: parameters.WantedParameters) -> None:
-        """Announce a trigger, before any trigger of the task is sent."""
+        """Register a trigger. Call this for all triggers of the task before any of them is sent."""
         self._announced.append((job.path, wanted.form))
 
     def is_alone(self, job: Job, wanted: parameters.WantedParameters) -> bool:
-        """Return whether such a build can only belong to a single trigger of the task."""
+        """Return whether no other trigger of the task has the same job and parameters."""
         return self._announced.count((job.path, wanted.form)) <= 1
 
     def take(self, job: Job, found: TriggeredBuild, owner: object) -> bool:
-        """Claim a build for its owner; return false if another owner has claimed it."""
-        places = (("", found.item), (job.path, found.number))
-        known = [(place, number) for place, number in places if number is not None]
+        """Claim a build for `owner`. Return false if another owner has claimed the build."""
+        keys = (("", found.item), (job.path, found.number))
+        known = [(scope, number) for scope, number in keys if number is not None]
         with self._lock:
             if any(self._owners.get(key, owner) is not owner for key in known):
                 return False
@@ -90,7 +95,7 @@ class BuildClaims:
 
 
 def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
-    """Return the form, with files that are read while they are sent."""
+    """Return the request arguments for the form. Files are streamed from disk."""
     if not wanted.files:
         return {"form": wanted.form}
     form = MultipartForm(wanted.form, wanted.files)
@@ -102,11 +107,11 @@ def _body(wanted: parameters.WantedParameters) -> dict[str, Any]:
 
 
 class Trigger:
-    """A build of `job` with the wanted parameters.
+    """Starts a build of a job with the given parameters.
 
-    :param state: the job as it was read before
-    :param user: the logged-in user: a build with another user as its cause is not ours
-    :param claims: builds that belong to other triggers of the task
+    :param state: state of the job before the start
+    :param user: logged-in user; a build with another user as its cause does not match
+    :param claims: assignment of builds to the triggers of the task
     """
 
     def __init__(
@@ -127,21 +132,21 @@ class Trigger:
     def send(
         self, delay: int | None, polling: Callable[[float], PollInterval], *, wait: float | None
     ) -> TriggeredBuild | Callable[[], TriggeredBuild]:
-        """Start the build. Return it if the response names it, otherwise a function that searches
-        for it. Call that function when no other trigger of the task is running.
+        """Start the build, and return it if the response contains its queue item. Otherwise return
+        a function that searches for it. Call that after all triggers of the task are sent.
 
-        :param delay: quiet period in seconds, `None` for the job's own
-        :param polling: makes the polling interval of a search, given its maximum duration
-        :param wait: maximum seconds until the build is known, which a server need not name; `None`:
-            it need not be known
+        :param delay: quiet period in seconds; `None` means that of the job
+        :param polling: creates the polling interval of a search from its maximum seconds
+        :param wait: maximum seconds to search for the build if the response does not contain its
+            queue item; `None` means that the build may remain unknown
         """
         try:
             response = self._post(delay)
         except ToolchainError as error:
-            refused = self._refusal(error)
-            if error.outcome_unknown and not (error.verified_undone and error.kind in _ANSWERED):
-                looks = _MAX_CHECKS if self._state.queue_known else _MAX_CHECKS_WITHOUT_QUEUE
-                return partial(self._found_or, refused, lambda: polling(_LOOKING), looks)
+            refused = self._nothing_started(error)
+            if error.outcome_unknown and not (error.verified_undone and error.kind in _FINAL_KINDS):
+                limit = _MAX_CHECKS if self._state.queue_known else _MAX_CHECKS_WITHOUT_QUEUE
+                return partial(self._search, refused, lambda: polling(_MAX_SECONDS), limit)
             raise refused from None
         if self._seen is not None:
             return self._seen
@@ -153,25 +158,27 @@ class Trigger:
                 self._claims.take(self._job, found, self)
             return found
         if response.status == 302:
-            refused = self._refused(response, location)
-            self._claims = BuildClaims()  # the item may belong to another trigger
-            return partial(
-                self._found_or, refused, lambda: polling(_LOOKING), _MAX_CHECKS_IF_REJECTED
-            )
+            refused = self._nothing_queued(response, location)
+            # an identical item of another trigger counts as our build
+            self._claims = BuildClaims()
+            limit = _MAX_CHECKS_IF_REJECTED
+            return partial(self._search, refused, lambda: polling(_MAX_SECONDS), limit)
         if wait is None:
             return lambda: self._verify()[0] or TriggeredBuild(None)
-        unnamed = response.error("protocol", "the server did not name the queue item of the build")
-        longest = min(wait, _LOOKING + (delay or 0))
-        return partial(self._found_or, unnamed, lambda: polling(longest))
+        unnamed = response.error("protocol", "the response does not contain the queue item")
+        longest = min(wait, _MAX_SECONDS + (delay or 0))
+        return partial(self._search, unnamed, lambda: polling(longest))
 
     def number(self) -> int | None:
-        """Return the current number of our build in the job, whatever its queue item is."""
+        """Return the number of the started build, found among the job's builds, or `None`."""
         found = self._verify()[0]
         return None if found is None else found.number
 
     def _post(self, delay: int | None) -> Response:
-        """Send the trigger. Server fact [ci-6]: `build` rejects a job with parameters,
-        `buildWithParameters` one without; the latter fills in defaults.
+        """Send the trigger.
+
+        Server fact [ci-6]: `build` rejects a job with parameters, and `buildWithParameters` rejects
+        a job without. `buildWithParameters` fills in default values.
         """
         definitions = self._state.definitions
         wanted = self._wanted
@@ -183,13 +190,14 @@ class Trigger:
             query={} if delay is None else {"delay": f"{delay}sec"},
             expect=(200, 201, 202, 204, 302, 303),
             validate=self._validate,
-            verify=self._is_there,
+            verify=self._exists,
             **_body(wanted),
         )
 
     def _validate(self, response: Response) -> None:
-        """Raise for an invalid parameter value. Server fact [ci-7]: it is a 500, and nothing was
-        started.
+        """Raise an error for an invalid parameter value.
+
+        Server fact [ci-7]: the server responds with 500 and starts nothing.
         """
         if "Location" not in response.headers:
             refuse_page(response)
@@ -198,9 +206,11 @@ class Trigger:
             error.outcome_unknown = False
             raise error
 
-    def _is_there(self) -> bool | None:
-        """Return whether our own build exists; `None` if another trigger of the task starts an
-        equal build, or the server does not show its queue.
+    def _exists(self) -> bool | None:
+        """Return whether this trigger has started its build.
+
+        Returns `None` if that is unknown: another trigger of the task starts an equal build, or the
+        server does not show its queue.
         """
         if not self._claims.is_alone(self._job, self._wanted):
             return None
@@ -209,56 +219,62 @@ class Trigger:
             return True
         return False if answered and self._state.queue_known else None
 
-    def _refused(self, response: Response, location: str) -> ToolchainError:
+    def _nothing_queued(self, response: Response, location: str) -> ToolchainError:
         if leads_to_login(response, location):
-            raise self._refusal(self._server.failure(response))
-        return self._refusal(
+            raise self._nothing_started(self._server.failure(response))
+        return self._nothing_started(
             response.error(
                 "rejected",
-                f"the server queued nothing (it returned 302 to {clean_url(location)}): an"
-                " extension of the server rejects builds of this job, or an identical build is"
-                " already waiting",
+                f"the server queued nothing and redirected to {clean_url(location)}. An identical"
+                " build is already waiting, or a plugin of the server rejects builds of this job",
             )
         )
 
-    def _found_or(
-        self, error: ToolchainError, begun: Callable[[], PollInterval], looks: float = float("inf")
+    def _search(
+        self,
+        error: ToolchainError,
+        start_polling: Callable[[], PollInterval],
+        limit: float = float("inf"),
     ) -> TriggeredBuild:
-        """Search our own build in the queue and among the new builds; never send again.
+        """Search for the started build in the queue and among the new builds. Raise `error` if it
+        is not found. The trigger is never sent again.
 
-        :param begun: starts the clock
-        :param looks: maximum number of searches within the time
+        :param start_polling: returns the polling interval, which starts the time limit
+        :param limit: maximum number of searches within the time limit
         """
-        polling = begun()
+        polling = start_polling()
         while True:
             found, answered = self._verify(patience(polling))
             if found is not None:
                 return found
-            looks -= int(answered)
+            limit -= int(answered)
             try:
-                if looks <= 0:
+                if limit <= 0:
                     break
                 polling.pause(self._purpose)
             except PollTimeout:
                 break
-        raise error.with_hint("no matching build was found, and the request is not sent again")
+        raise error.with_hint("no matching build was found; the request was not repeated")
 
     def _verify(self, seconds: float | None = None) -> tuple[TriggeredBuild | None, bool]:
-        """Return our own build, and whether the server responded within this time."""
+        """Search once. Return the started build or `None`, and whether the server responded.
+
+        :param seconds: timeout of the request
+        """
         try:
             state = read_job(self._server, self._purpose, self._job, _LOOKBACK, seconds)
-            return self._own(state), True
+            return self._find_claimable(state), True
         except ToolchainError:
             return None, False
 
-    def _own(self, state: JobState) -> TriggeredBuild | None:
-        """Return the first build that belongs to this trigger and to no other."""
+    def _find_claimable(self, state: JobState) -> TriggeredBuild | None:
+        """Return the first matching build or item that no other trigger has claimed."""
         candidates = chain(self._new_builds(state), self._new_items(state))
         take = self._claims.take
         return next((found for found in candidates if take(self._job, found, self)), None)
 
     def _new_builds(self, state: JobState) -> Iterator[TriggeredBuild]:
-        """Yield the builds, oldest first, that are new since the job was read."""
+        """Yield matching builds that were started after the first read of the job, oldest first."""
         before = self._state.newest_queue_id
         new = whole_builds(self._server, self._purpose, self._job, state, self._state.next_number)
         for build in reversed(list(new)):
@@ -282,10 +298,11 @@ class Trigger:
         mine = self._user is None or not users or self._user.casefold() in users
         return mine and parameters.equal(self._wanted, shown)
 
-    def _refusal(self, error: ToolchainError) -> ToolchainError:
-        """Return the error of a trigger that certainly started nothing.
+    def _nothing_started(self, error: ToolchainError) -> ToolchainError:
+        """Complete the error of a trigger that started nothing.
 
-        Server fact [ci-7]: an invalid parameter value is a 500, on newer servers without a message.
+        Server fact [ci-7]: the server responds to an invalid parameter value with 500. Newer
+        servers send no message with it.
         """
         error.result["changed"] = False
         if _WRONG_PARAMETERS.search(error.detail or ""):
@@ -295,4 +312,4 @@ class Trigger:
         repeated = ", ".join(self._wanted.repeated)
         if repeated:
             return error.with_hint(f"{repeated} may accept only one value: set list_style to comma")
-        return error.with_hint("a possible cause is a value that a parameter does not accept")
+        return error.with_hint("check the values of the parameters")
