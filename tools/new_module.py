@@ -19,18 +19,11 @@ from string import Template
 
 import yaml
 
+from tools.descriptors import DESCRIPTORS
 from tools.tree import ROOT
 
 #: Placeholder for the parts of a new module that the author must write.
 MARK = "FILL_IN"
-#: First word of a module to its service, if it is not the service itself.
-_OWNERS = {
-    "artifact": "repo",
-    "build": "repo",
-    "docker": "repo",
-    "release": "repo",
-    "jql": "tracker",
-}
 _TEMPLATES = ROOT / "tools" / "new_module_templates"
 
 
@@ -40,7 +33,9 @@ def files(module: str, package: str = "") -> dict[Path, str]:
     :param package: folder below module_utils; empty for the folder of the service
     """
     first, _underscore, rest = module.partition("_")
-    service = _OWNERS.get(first, first)
+    # as other modules of the same first word, such as artifact_copy
+    services = {name.partition("_")[0]: one.service for name, one in DESCRIPTORS.items()}
+    service = services.get(first) or first
     package = package or service
     galaxy = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))
     values = {
