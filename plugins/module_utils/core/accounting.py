@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass
 class Accounting:
-    """The requests of a task, or of a part of it.
+    """Request counts of a task, or of a part of a task.
 
     :param acknowledged: writes with a successful response
-    :param total: the accounting of the task, for a part of it
+    :param total: counts of the whole task if these are the counts of a part; `add` updates both
     """
 
     requests: int = 0
@@ -27,10 +27,10 @@ class Accounting:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, **counts: float) -> None:
-        found = self.__dict__
+        counters = self.__dict__
         with self._lock:
             for name, count in counts.items():
-                found[name] += count
+                counters[name] += count
         if self.total is not None:
             self.total.add(**counts)
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the host that an address leads to, as the HTTP library reads it, however else it may be
-read.
-"""
+"""Parse and encode URLs (here: addresses), and determine the host that a request connects to."""
 
 from __future__ import annotations
 
@@ -24,14 +22,14 @@ Origin: TypeAlias = "tuple[str, str, int | None]"
 NOWHERE: Origin = ("", "", None)
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# No address has a backslash, a blank, a control character or a mark of writing direction: parsers
-# disagree about the end of a host with such characters.
+# Characters that no address may contain, because parsers disagree where a host with such a
+# character ends: backslash, space, control characters and invisible characters.
 _UNFIT = re.compile(r"[\\\s\x00-\x20\x7f-\xa0\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]")
-#: Path segments that servers and proxies resolve, or leave out.
+#: Path segments that servers and proxies remove when they normalize a path.
 LEADING_ELSEWHERE = frozenset({".", "..", ""})
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")  # nothing to encode
 _BASE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
-# A base address in its usual form, which all parsers read alike.
+# A base address in its usual form, which all parsers read in the same way.
 _USUAL_BASE = re.compile(r"(https?)://([A-Za-z0-9_-][A-Za-z0-9._-]*)(?::([1-9][0-9]{0,4}))?")
 _HIGHEST_PORT = 65535
 
@@ -52,12 +50,16 @@ _LOGIN_PAGE = re.compile(
 
 
 class UnfitRequest(ValueError):
-    """An address, a header or the address of a proxy with which nothing can be sent."""
+    """An address, header or proxy address with which no request can be sent."""
 
 
 def path(*segments: str, slash: bool = False) -> str:
-    """Percent-encode path segments, and join them. A segment `.` or `..` is rejected: servers and
-    proxies resolve it.
+    """Percent-encode path segments and join them with `/`.
+
+    Raises `invalid` for an empty segment, `.` and `..`, because servers and proxies would resolve
+    them.
+
+    :param slash: end the path with a slash
     """
     if not LEADING_ELSEWHERE.isdisjoint(segments):
         raise invalid(f"'{'/'.join(segments)}' is not a path: it has an empty, '.' or '..' segment")
@@ -68,29 +70,29 @@ def path(*segments: str, slash: bool = False) -> str:
 
 
 def require_segment(option: str, value: str | None) -> None:
-    """Raise `invalid` for an option that cannot be a segment of a path."""
+    """Raise `invalid` if the value of an option is empty, `.` or `..`."""
     if value in LEADING_ELSEWHERE:
         raise invalid(f"{option} is '{value}', which is not a name: set it to a name or id")
 
 
 def encode(query: Query) -> str:
-    """Percent-encode a query or a form (blank as `%20`); booleans are lower case."""
+    """Return a query or a form in percent-encoding. Spaces become `%20`, booleans lower case."""
     pairs: list[tuple[str, str]] = []
     for name, value in query.items() if isinstance(query, Mapping) else query:
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            if one is not None:
-                pairs.append((name, str(one).lower() if isinstance(one, bool) else str(one)))
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            if item is not None:
+                pairs.append((name, str(item).lower() if isinstance(item, bool) else str(item)))
     return urlencode(pairs, quote_via=quote, safe="")
 
 
-def is_login_page(url: str, asked: str = "") -> bool:
-    """Return whether an address is that of a login page, by the names that servers and
-    single-sign-on proxies use.
+def is_login_page(url: str, requested: str = "") -> bool:
+    """Return whether the last path segment of an address is a usual name of login pages.
 
-    :param asked: the address that led there: a page of the requested name is not a login page
+    :param requested: the address that redirected to `url`; a page with the same last segment is
+        the requested page, not a login page
     """
     name = _last_segment(url)
-    return _LOGIN_PAGE.fullmatch(name) is not None and name != _last_segment(asked)
+    return _LOGIN_PAGE.fullmatch(name) is not None and name != _last_segment(requested)
 
 
 def _last_segment(url: str) -> str:
@@ -98,47 +100,50 @@ def _last_segment(url: str) -> str:
 
 
 def is_fit(address: str) -> bool:
-    """Return whether a string could be an address."""
+    """Return whether a string has only characters that an address may contain."""
     return _UNFIT.search(address) is None
 
 
 def require_address(address: str, where: str) -> None:
-    """Raise `invalid` unless `address` can be read. The message contains its place (`of the ci
-    service`), but no password.
+    """Raise `invalid` unless `address` can be parsed. The message contains no password.
+
+    :param where: the owner of the address for the message, such as `of the ci service`
     """
-    shown = f"the address {printable(clean_url(address, whole=True))} {where}"
+    subject = f"the address {printable(clean_url(address, whole=True))} {where}"
     start, end = misplaced_user_info(address, whole=True)
     if end > start:
         raise invalid(
-            f"{shown} cannot be parsed: it must begin with http:// or https://, and the part"
-            " before the last @ must be user:password; percent-encode the password (/ is %2F, # is"
-            " %23, ? is %3F, a blank %20, @ %40)"
+            f"{subject} cannot be parsed: it must begin with http:// or https://, and the part"
+            " before the last @ must be user:password. Percent-encode the password (/ is %2F, # is"
+            " %23, ? is %3F, a space is %20, @ is %40)"
         )
     if not is_fit(address):
         raise invalid(
-            f"{shown} cannot be parsed: it contains a blank, a backslash or a control character;"
-            " percent-encode it (a blank is %20)"
+            f"{subject} cannot be parsed: percent-encode each space (%20), backslash (%5C) and"
+            " control character"
         )
     if _BASE.match(address) is None:
-        raise invalid(f"{shown} must begin with http:// or https:// and name a host")
+        raise invalid(f"{subject} must begin with http:// or https:// and a host name")
     if origin(address) == NOWHERE:
-        raise invalid(f"{shown} cannot be parsed: correct its host or port")
+        raise invalid(f"{subject} cannot be parsed: correct its host or port")
 
 
 def origin(address: str) -> Origin:
-    """Return scheme, host and port that a request to `address` connects to, with the default port
-    made explicit; :data:`NOWHERE` if the address is invalid.
+    """Return the scheme, host and port that a request to `address` connects to.
+
+    The port is the default port if the address has none. Returns :data:`NOWHERE` if the address is
+    invalid or ambiguous.
     """
     base = _BASE.match(address) if is_fit(address) else None
-    return NOWHERE if base is None else _connected(base.group())
+    return NOWHERE if base is None else _origin_of_base(base.group())
 
 
 @lru_cache(maxsize=256)
-def _connected(base: str) -> Origin:
-    """Return the origin of an address that has nothing but scheme, user info, host and port.
+def _origin_of_base(base: str) -> Origin:
+    """Return the origin of an address without path and query.
 
-    The library prepares an unusual address: it encodes the host, and drops a port 0. Then its
-    parser and that of the standard library have to agree.
+    `requests` normalizes an unusual address: it encodes the host and drops port 0. If urllib3 and
+    the standard library then find different origins, the address is ambiguous.
     """
     usual = _USUAL_BASE.fullmatch(base)
     if usual is not None and int(usual[3] or 0) <= _HIGHEST_PORT:
@@ -147,7 +152,7 @@ def _connected(base: str) -> Origin:
     from urllib3.util import parse_url
 
     try:
-        urlsplit(base)  # code that looks up a proxy or user info parses the unprepared address
+        urlsplit(base)  # raises now, because the code for proxies parses the original address
         address = prepared(f"{base}/").url or ""
         parts, theirs = urlsplit(address), parse_url(address)
         host, port = parts.hostname or "", parts.port
@@ -165,9 +170,7 @@ def _bare(host: str | None) -> str:
 
 
 def target(url: str, location: str) -> str:
-    """Return the address that a `Location` header in a response from `url` names; an invalid header
-    is returned unchanged.
-    """
+    """Resolve the `Location` header of a response from `url`. An invalid header stays unchanged."""
     if not is_fit(location):
         return location
     try:
@@ -177,8 +180,11 @@ def target(url: str, location: str) -> str:
 
 
 def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
-    """Return whether a redirect must not be followed: to an invalid address, from https to http,
-    or, unless `foreign_hosts`, to another origin.
+    """Return whether a redirect must not be followed.
+
+    This is the case if `there` is an invalid address, uses http after https, or has another origin.
+
+    :param foreign_hosts: allow other origins
     """
     old, new = origin(here), origin(there)
     downgrade = old[0] == "https" and new[0] != "https"
@@ -186,8 +192,10 @@ def leads_elsewhere(here: str, there: str, *, foreign_hosts: bool) -> bool:
 
 
 def prepared_url(address: str) -> str:
-    """Return an address in the form that is sent. The library prepares only unusual addresses: its
-    checks take as long as a small request.
+    """Return an address in the form that is sent.
+
+    Only unusual addresses pass through `requests`, because its checks take as long as a small
+    request.
     """
     base = _USUAL_BASE.match(address)
     if base is not None and _USUAL_TARGET.fullmatch(address, base.end()):
@@ -196,19 +204,19 @@ def prepared_url(address: str) -> str:
 
 
 def prepared(address: str) -> PreparedRequest:
-    """Let `requests` prepare an address; `UnfitRequest` if it rejects it."""
+    """Let `requests` prepare an address. Raises `UnfitRequest` if `requests` rejects it."""
     from requests import PreparedRequest, RequestException
 
-    found = PreparedRequest()
+    request = PreparedRequest()
     try:
-        found.prepare_url(address, None)
+        request.prepare_url(address, None)
     except RequestException as error:
         raise UnfitRequest(str(error)) from None
-    return found
+    return request
 
 
 def path_of(address: str) -> str:
-    """Return the path of an address, still encoded; empty for an invalid address."""
+    """Return the percent-encoded path of an address, or "" if the address is invalid."""
     try:
         return urlsplit(address).path if is_fit(address) else ""
     except ValueError:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bounded concurrency: run many requests of a task in parallel, with a keep-alive connection for
-every worker.
-"""
+"""Run the calls of a task in parallel threads, with a bounded number of workers."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
-#: Limit for a mistyped number of workers or connections: no server handles more at the same time.
+#: Upper bound of workers and connections, in case the user mistypes a number.
 MAX_CONCURRENCY = 256
 
 Item = TypeVar("Item")
@@ -18,8 +16,9 @@ Done = TypeVar("Done")
 
 
 class BackgroundThread:
-    """A background thread that runs one call at a time. The first call starts the thread; leaving
-    the context manager waits for the last call.
+    """A background thread that runs one call at a time.
+
+    The first call starts the thread. The end of the `with` block waits for the last call.
     """
 
     def __init__(self) -> None:
@@ -51,11 +50,10 @@ def _workers(parallel: int) -> int:
 
 
 def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) -> Iterator[Done]:
-    """Yield the results of `work` for the items, in the order of the items, at most `parallel` at
-    once.
+    """Run at most `parallel` calls of `work` at once, and yield the results in order.
 
-    Items are taken lazily (at most twice `parallel` ahead). The first error ends the iteration:
-    running calls are awaited, waiting calls are cancelled, and the error is raised to the caller.
+    Items are consumed lazily, at most `2 * parallel` ahead. After the first error, waiting calls
+    are cancelled, running calls are awaited, and the error is raised.
     """
     with ThreadPoolExecutor(max_workers=_workers(parallel)) as pool:
         pending: list[Future[Done]] = []
@@ -76,19 +74,20 @@ def bounded(parallel: int, work: Callable[[Item], Done], items: Iterable[Item]) 
 def first_alone(
     parallel: int, work: Callable[[Item], Done], items: Sequence[Item]
 ) -> Iterator[Done]:
-    """Like :func:`bounded`, but finish the first item before the others start. The others can use
-    its result: a session, or a rejected login.
+    """Like :func:`bounded`, but finish the first call before the others start.
+
+    The other calls then share the session of the first, or do not start if its login was rejected.
     """
     yield from map(work, items[:1])
     yield from bounded(parallel, work, items[1:])
 
 
 def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -> list[Done]:
-    """Return the results of `work` for all items, in their order, at most `parallel` at once.
+    """Run at most `parallel` calls of `work` at once, and return the results in order.
 
-    For many items that take almost no time: workers take the next item directly, while
-    :func:`bounded` passes every result through a future. The first error, in the order of the
-    items, ends the run in the same way.
+    Faster than :func:`bounded` for many short calls: the workers take items from a shared queue,
+    without a future for each item. After an error no more calls start. Of several errors, that of
+    the first item is raised.
     """
     if not items:
         return []
@@ -96,14 +95,14 @@ def spread(parallel: int, work: Callable[[Item], Done], items: Sequence[Item]) -
     workers = min(_workers(parallel), len(items))
     with ThreadPoolExecutor(workers) as pool:
         try:
-            wait([pool.submit(queue.empty) for _number in range(workers)])
+            wait([pool.submit(queue.drain) for _number in range(workers)])
         finally:
             queue.waiting.clear()
     return queue.results()
 
 
 class _Queue(Generic[Item, Done]):
-    """Items that the workers take directly, and their results."""
+    """A queue of items that several workers share, and the results."""
 
     def __init__(self, work: Callable[[Item], Done], items: Sequence[Item]) -> None:
         self._work, self._count = work, len(items)
@@ -111,8 +110,8 @@ class _Queue(Generic[Item, Done]):
         self._done: dict[int, Done] = {}
         self._failed: dict[int, BaseException] = {}
 
-    def empty(self) -> None:
-        """Work until no item is left, or a call has failed."""
+    def drain(self) -> None:
+        """Process items until the queue is empty or a call has failed."""
         while self.waiting:
             try:
                 index, item = self.waiting.popleft()
@@ -120,7 +119,7 @@ class _Queue(Generic[Item, Done]):
                 return
             try:
                 self._done[index] = self._work(item)
-            except BaseException as error:  # noqa: BLE001 - raised where the caller stands
+            except BaseException as error:  # noqa: BLE001 - `results` raises it
                 self._failed[index] = error
                 self.waiting.clear()
 

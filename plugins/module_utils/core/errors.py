@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Errors with a kind, and the error messages of servers as short strings."""
+"""The error class of the collection, and the extraction of error messages from responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Kind = Literal[
     "invalid",
 ]
 
-#: Maximum length of a server's error message in ours ([C1.3]: about 1 KB).
+#: Maximum characters of the server's error message in an error ([C1.3]: about 1 KB).
 DETAIL_LIMIT = 900
 
 _KIND_OF_STATUS: dict[int, Kind] = {
@@ -42,15 +42,15 @@ _KIND_OF_STATUS: dict[int, Kind] = {
 }
 #: Maximum characters of a message: :data:`DETAIL_LIMIT`, operation and object, and a hint.
 MESSAGE_LIMIT = 1400
-#: Maximum characters of a query in the address of an error.
+#: Maximum characters of the query in `error.url`; a longer query is omitted.
 _LONGEST_QUERY = 200
 #: Maximum characters of an address in a message.
 ADDRESS_LIMIT = 300
-# The elements of a page that contain the reason. All patterns here take linear time: none searches
-# past a character with which it could start again.
+# Tags of the HTML elements that usually contain the error message. All patterns below take linear
+# time, because no match contains a character at which another match could start.
 _HTML_MARK = re.compile(r"<(/?)(title|h1|h2|h3|p|pre)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# Escape sequences of terminals: with parameters, with a terminated string, or of a single letter.
+# Terminal escape sequences: with parameters, with a terminated string, or with a single letter.
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*(?:\x07|\x1b\\|\x9c)"
@@ -59,18 +59,19 @@ _ESCAPE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Characters that change the direction of writing, and invisible characters.
 _DIRECTION = re.compile(r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-# Lone surrogates, which cannot be encoded.
-_HALF = re.compile("[\ud800-\udfff]")
-# All characters to escape; a carriage return before a line feed is harmless.
-_STEERING = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)" + f"|{_DIRECTION.pattern}|{_HALF.pattern}"
+# Lone surrogates, which cannot be encoded in UTF-8.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Characters that `escape_controls` escapes; a carriage return before a line feed is harmless.
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
+    f"|{_DIRECTION.pattern}|{_SURROGATE.pattern}"
 )
 _MESSAGE_MEMBERS = ("message", "errorMessage", "error_description", "reason", "title", "detail")
 _LIST_MEMBERS = ("errors", "messages", "errorMessages", "error massages")
 
 
 class ToolchainError(Exception):
-    """An error that the runner turns into the failure of the task.
+    """An error that fails the task; the runner formats it.
 
     :param kind: a :data:`Kind` [C1.3]
     :param message: a sentence that names the operation, the object and the remedy
@@ -101,12 +102,13 @@ class ToolchainError(Exception):
         self.detail = detail
         self.outcome_unknown = outcome_unknown
         self.result: dict[str, Any] = dict(result or {})
-        #: Seconds after which to send the request again; `None`: the server names no time.
+        #: Seconds to wait before a retry, as requested by the server, or `None`.
         self.retry_after: float | None = None
-        #: Name of the program that responded instead of the service, "" if it is unknown; `None`:
-        #: the service responded.
+        #: Name of the proxy or other program that responded instead of the service. "" means that
+        #: the name is unknown, `None` that the service responded.
         self.other_server: str | None = None
-        #: The request had been sent before; a verification read showed that it has no effect.
+        #: `resent`: the failed request was a retry. `verified_undone`: a verification read showed
+        #: that the earlier request had no effect.
         self.resent = self.verified_undone = False
 
     def __str__(self) -> str:
@@ -129,13 +131,13 @@ class ToolchainError(Exception):
 
 
 def _without_long_query(url: str) -> str:
-    """Return the address without a query that only repeats the fields that a module reads."""
+    """Return the address without its query if that is long: it only lists the requested fields."""
     address, _mark, query = url.partition("?")
     return url if len(query) <= _LONGEST_QUERY else address
 
 
 def append_clause(message: str, clause: str) -> str:
-    """Return a message with another clause; a server's message may end with a full stop."""
+    """Append a clause to a message, and remove the full stop with which the message may end."""
     stem = message if message.endswith("..") else message.removesuffix(".")
     return f"{stem}; {clause}"
 
@@ -146,7 +148,7 @@ def invalid(message: str) -> ToolchainError:
 
 
 def kind_of_status(status: int) -> Kind:
-    """Return the kind of an HTTP status for which the service defines nothing else."""
+    """Return the error kind of an HTTP status, unless the service gives it another meaning."""
     if status >= 500:
         return "server"
     if status >= 400:
@@ -155,41 +157,44 @@ def kind_of_status(status: int) -> Kind:
 
 
 def printable(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """Return a string without control characters and secrets, with at most `limit` characters.
+    """Return a string for output: secrets masked, control characters removed, truncated.
 
-    Line breaks and tabs stay. No other code may cut a string that a user sees: half of a secret
-    would stay. Control characters may stand inside a secret, so it is masked before and after.
+    Line breaks and tabs stay. All code must truncate output with this function, because half of a
+    secret would not be recognised and masked.
+
+    :param limit: maximum number of characters
     """
     return _cut(_bare(text), limit)
 
 
 def single_line(text: str) -> str:
-    """Return `printable` on a single line: names may contain line breaks."""
+    """Like :func:`printable`, but replace line breaks by spaces."""
     return printable(text).replace("\n", " ")
 
 
 def shorten(text: str, limit: int = DETAIL_LIMIT) -> str:
-    """Return `printable` on a single line, with single blanks."""
+    """Like :func:`printable`, but replace each sequence of white space by one space."""
     return _cut(" ".join(_bare(text).split()), limit)
 
 
 def escape_controls(value: Any) -> Any:
-    """Return a value with its control characters escaped.
+    """Escape the control characters in a value for a diff.
 
-    For diffs: removing the characters would hide a difference.
+    They are not removed, because that would hide a difference.
     """
     if isinstance(value, str):
-        return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+        return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
     if isinstance(value, Mapping):
-        return {escape_controls(name): escape_controls(one) for name, one in value.items()}
+        return {escape_controls(name): escape_controls(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [escape_controls(one) for one in value]
+        return [escape_controls(item) for item in value]
     return value
 
 
 def _bare(text: str) -> str:
+    # masked before and after, because removed characters may be in or between parts of a secret
     text = _DIRECTION.sub("", _ESCAPE.sub("", hidden.mask(text)))
-    return hidden.mask(_HALF.sub("\ufffd", _CONTROL.sub(" ", text)))
+    return hidden.mask(_SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)))
 
 
 def _cut(text: str, limit: int) -> str:
@@ -202,7 +207,7 @@ def looks_like_html(text: str) -> bool:
 
 
 def error_text(body: str) -> str:
-    """Return the error message in the body of a response: JSON, HTML, plain text or nothing.
+    """Return the error message in the body of a response, which may be JSON, HTML or plain text.
 
     Known JSON: `errors[]` and `messages[]` of the repository manager and of container registries,
     `errors[].title` and `.detail` of newer interfaces, `errorMessages` and `errors{}` of the
@@ -210,7 +215,7 @@ def error_text(body: str) -> str:
     server. Any other body is returned unchanged.
     """
     if looks_like_html(body):
-        # masked first: a secret that contains a tag or two blanks is not recognisable afterwards
+        # masked first: a secret that contains a tag or two spaces is not recognisable afterwards
         return shorten(_text_of_html(hidden.mask(body)))
     try:
         found = list(dict.fromkeys(filter(None, _messages_of_json(json_text.loads(body)))))
@@ -228,7 +233,7 @@ def _text_of_html(body: str) -> str:
 
 
 def _html_parts(body: str) -> Iterator[str]:
-    """Yield the content of the elements that contain the reason."""
+    """Yield the content of the HTML elements that usually contain the error message."""
     tags = list(_HTML_MARK.finditer(body))
     last_end = {tag[2].lower(): tag.start() for tag in tags if tag[1]}
     name, begin = "", 0

@@ -188,7 +188,7 @@ def test_unreadable_password_is_not_shown_in_the_error(address: str) -> None:
     with pytest.raises(ToolchainError) as caught:
         require_address(address, "of the ci service")
     assert caught.value.kind == "invalid"
-    assert "percent-encode the password" in caught.value.message
+    assert "Percent-encode the password" in caught.value.message
     assert "***@host" in caught.value.message
     assert not [part for part in ("u:", "PW", "P W", "P@W") if part in caught.value.message]
 
@@ -196,9 +196,9 @@ def test_unreadable_password_is_not_shown_in_the_error(address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("http://ho st/", "a blank, a backslash or a control character"),
-        ("http://host\\x", "a blank, a backslash or a control character"),
-        ("http://ho\x1b[31mst", "a blank, a backslash or a control character"),
+        ("http://ho st/", "percent-encode each space"),
+        ("http://host\\x", "percent-encode each space"),
+        ("http://ho\x1b[31mst", "percent-encode each space"),
         ("host/x", "must begin with http:// or https://"),
         ("http://", "must begin with http:// or https://"),
         ("http://host:99999", "correct its host or port"),
