@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Paths of files that a server names: always below a folder of the user [C8]."""
+"""Safe local paths for files with names from a server: always below a folder of the user [C8]."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SHOWN = 200
 
 
 def places(folder: str, names: Iterable[str], *, flat: bool = False) -> dict[str, str]:
-    """Return the paths below `folder` of the files that the server names.
+    """Return the local path below `folder` for each file name from the server.
 
     Raises `rejected` for a name that leads out of the folder, directly or through a link, or that
-    no file can have; `invalid` for two names of the same file.
+    is not a valid file name. Raises `invalid` if two names have the same path.
 
     :param names: relative paths with `/`
-    :param flat: use only the last segment as the name of the file
+    :param flat: use only the last segment of each name
     """
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
@@ -30,7 +30,8 @@ def places(folder: str, names: Iterable[str], *, flat: bool = False) -> dict[str
         path = os.path.join(folder, *(segments[-1:] if flat else segments))
         if taken.setdefault(path, name) != name:
             raise invalid(
-                f"flat: '{_shown(taken[path])}' and '{_shown(name)}' would be the same file {path}"
+                f"with flat, '{_shortened(taken[path])}' and '{_shortened(name)}' would be the"
+                f" same file {path}: set flat to false"
             )
         if os.path.dirname(path) not in seen:
             _require_below(home, path, name)
@@ -57,30 +58,30 @@ def _segments(name: str) -> list[str]:
 
 
 def _require_below(home: str, path: str, name: str) -> None:
-    """Reject a file whose parent folder is a link out of the folder."""
+    """Raise `rejected` if a symbolic link in `path` leads out of the folder `home`."""
     parent = os.path.realpath(os.path.dirname(path))
     if parent != home and not parent.startswith(f"{home.rstrip('/')}/"):
         raise _rejected(name, f"a symbolic link in {path} leads out of {home}")
 
 
 def _reject_nested(found: Mapping[str, str]) -> None:
-    """Reject a file that is also the folder of another file."""
+    """Raise `rejected` if a file would also be the parent folder of another file."""
     paths = {path: name for name, path in found.items()}
     seen = {"", "/", "."}
     for name, path in found.items():
         above = os.path.dirname(path)
         while above not in seen:
             if above in paths:
-                raise _rejected(name, f"'{_shown(paths[above])}' is a file, not a folder")
+                raise _rejected(name, f"'{_shortened(paths[above])}' is a file, not a folder")
             seen.add(above)
             above = os.path.dirname(above)
 
 
 def _rejected(name: str, reason: str) -> ToolchainError:
     return ToolchainError(
-        "rejected", f"refusing to write the file that the server calls '{_shown(name)}': {reason}"
+        "rejected", f"the file name '{_shortened(name)}' from the server is not safe: {reason}"
     )
 
 
-def _shown(name: str) -> str:
+def _shortened(name: str) -> str:
     return shorten(name.encode("utf-8", "backslashreplace").decode(), _SHOWN)

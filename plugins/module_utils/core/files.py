@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Atomic writes, and files that a user names."""
+"""Write files atomically, and read files that a user specifies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO
 
 from .errors import ToolchainError, invalid
 
-# O_NOFOLLOW: a link under the temporary name is not followed.
+# O_NOFOLLOW: if a link with the temporary name exists, it is not followed.
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -22,18 +22,19 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 def atomic_write(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a temporary file that replaces `path` if the block succeeds, and is deleted otherwise.
 
-    It is in the folder of `path`, so that both are on the same file system, and it keeps the owner
-    of the replaced file if that is permitted. Raises `failed` for an error of the file system.
+    The temporary file is in the folder of `path`, because a rename cannot cross file systems. It
+    gets the owner of the replaced file if permitted. Raises `failed` for an error of the file
+    system.
 
-    :param mode: permissions from the start, regardless of the umask; `None`: those of the replaced
-        file, or those that the umask leaves
+    :param mode: permissions, regardless of the umask. `None` means those of the replaced file, or
+        those that the umask allows for a new file
     """
     temporary = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.part")
     try:
         file = os.fdopen(os.open(temporary, _NEW_FILE, 0o666 if mode is None else 0o600), "wb")
         try:
             with file:
-                _take_after(path, file.fileno(), mode)
+                _copy_owner_and_mode(path, file.fileno(), mode)
                 yield file
             os.replace(temporary, path)
         except BaseException:
@@ -41,12 +42,12 @@ def atomic_write(path: str, mode: int | None = None) -> Iterator[IO[bytes]]:
                 os.unlink(temporary)
             raise
     except OSError as error:
-        if error.errno is None:  # an error of the HTTP library has the same base class
+        if error.errno is None:  # an error of `requests`, which is a subclass of OSError
             raise
-        raise ToolchainError("failed", f"writing {path}: {error.strerror or error}") from None
+        raise ToolchainError("failed", f"cannot write {path}: {error.strerror or error}") from None
 
 
-def _take_after(path: str, descriptor: int, mode: int | None) -> None:
+def _copy_owner_and_mode(path: str, descriptor: int, mode: int | None) -> None:
     before = None
     with suppress(FileNotFoundError):
         before = os.lstat(path)
@@ -59,9 +60,9 @@ def _take_after(path: str, descriptor: int, mode: int | None) -> None:
 
 
 def require_replaceable(path: str, found: os.stat_result) -> None:
-    """Raise `invalid` if a file must not replace `path`, such as a folder or `/dev/null`.
+    """Raise `invalid` unless `path` is a regular file or a link, which a new file may replace.
 
-    :param found: status of the path itself, links not followed
+    :param found: result of `os.lstat(path)`
     """
     if stat.S_ISDIR(found.st_mode):
         raise invalid(f"{path} is a folder, but must be a file")
@@ -70,9 +71,10 @@ def require_replaceable(path: str, found: os.stat_result) -> None:
 
 
 def open_regular(path: str, flags: int) -> int:
-    """Open a regular file, as `opener` of `open`.
+    """Open a regular file. Use this function as the `opener` of `open`.
 
-    Raises OSError for anything else: reading a pipe may block, and a device may have no end.
+    Raises OSError for other types of files: a read from a pipe may block, and that of a device may
+    never end.
     """
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     mode = os.fstat(descriptor).st_mode
@@ -85,19 +87,22 @@ def open_regular(path: str, flags: int) -> int:
 
 
 def read_text(path: str, label: str) -> str:
-    """Return the content of a UTF-8 file that the user names.
+    """Return the content of a UTF-8 file. Raises `invalid` if it cannot be read or decoded.
 
-    :param label: name of the file in the error `invalid`, such as "the script"
+    :param label: description of the file for the message, such as "the script"
     """
     try:
-        # like a file in text mode: `\r\n` and `\r` become `\n`
+        # universal newlines, as in text mode
         return re.sub("\r\n?", "\n", read_bytes(path, label).decode("utf-8"))
     except UnicodeDecodeError:
         raise invalid(f"{label} {os.path.abspath(path)} is not UTF-8 text") from None
 
 
 def read_bytes(path: str, label: str) -> bytes:
-    """Return the content of a file that the user names; see :func:`read_text`."""
+    """Return the content of a file as bytes. Raises `invalid` if it cannot be read.
+
+    :param label: see :func:`read_text`
+    """
     try:
         with open(path, "rb", opener=open_regular) as file:
             return file.read()
@@ -121,6 +126,6 @@ def make_folders(path: str) -> list[str]:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
         raise ToolchainError(
-            "failed", f"creating the folder {path}: {error.strerror or error}"
+            "failed", f"cannot create the folder {path}: {error.strerror or error}"
         ) from None
     return missing

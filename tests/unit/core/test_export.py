@@ -97,7 +97,7 @@ def test_foreign_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "new.xml").write_text("<mine/>", encoding="utf-8")
     (tmp_path / "old.xml").write_text("<mine/>", encoding="utf-8")
     texts = {"ci.yml": "a: 2\n", "new.xml": "<a/>"}
-    with pytest.raises(ToolchainError, match=r"ci\.yml, new\.xml; overwrite") as caught:
+    with pytest.raises(ToolchainError, match=r"ci\.yml, new\.xml\. Set overwrite") as caught:
         export(tmp_path, texts)
     assert caught.value.kind == "conflict"
     assert (tmp_path / "ci.yml").read_text("utf-8") == "mine: 1\n"
@@ -116,7 +116,7 @@ def test_file_list_with_foreign_names_removes_nothing(tmp_path: Path) -> None:
     listed = json.dumps({"files": {"../out": [hashlib.sha256(b"x").hexdigest()]}})
     (folder / ".export-ci.json").write_text(listed, encoding="utf-8")
     (tmp_path / "out").write_text("x", encoding="utf-8")
-    with pytest.raises(ToolchainError, match="refusing to write"):
+    with pytest.raises(ToolchainError, match="from the server is not safe"):
         export(folder, {"ci.yml": "a: 1\n"})
     assert (tmp_path / "out").read_text("utf-8") == "x"
 

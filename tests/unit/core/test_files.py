@@ -119,7 +119,7 @@ def test_missing_folders_are_created_and_returned(tmp_path: Path) -> None:
 
 def test_folder_below_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
-    with pytest.raises(ToolchainError, match="creating the folder") as caught:
+    with pytest.raises(ToolchainError, match="cannot create the folder") as caught:
         make_folders(str(tmp_path / "a" / "b"))
     assert caught.value.kind == "failed"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The login methods, as small classes. Only this module unwraps secrets [W5]."""
+"""Login methods: classes that add the credential to a request [W5]."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .options import Connection, OAuth
 
 
 class Streamed(Protocol):
-    """A body that is read while it is sent."""
+    """A request body that is read while it is sent."""
 
     def __len__(self) -> int:
         """Return the length in bytes."""
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the blocks in order."""
+        """Yield the chunks in order."""
 
 
 Content: TypeAlias = "bytes | Streamed"
@@ -32,7 +32,7 @@ Content: TypeAlias = "bytes | Streamed"
 
 @dataclass
 class Outgoing:
-    """A request before it is sent. The sender sets its length."""
+    """A request before it is sent, still without `Content-Length`."""
 
     method: str
     url: str
@@ -41,20 +41,21 @@ class Outgoing:
 
 
 class Login(Protocol):
-    """Adds the credential to a request before it is sent; no challenge is awaited."""
+    """A login method. The credential is sent preemptively, without waiting for a challenge."""
 
     def __call__(self, request: Outgoing) -> None:
-        """Add the credential."""
+        """Add the credential to the request."""
 
 
 class Anonymous:
     def __call__(self, request: Outgoing) -> None:
-        """Add nothing: there is no credential."""
+        """Leave the request unchanged."""
 
 
 class Header:
-    """Headers that carry the secret: bearer token, API key. An API key is sent in several headers
-    if it is not yet known which of these headers the server reads.
+    """Login with a bearer token or an API key in headers.
+
+    The API key is sent in several headers until it is known which of them the server reads.
     """
 
     def __init__(self, *names: str, secret: Secret, prefix: str = "") -> None:
@@ -66,7 +67,7 @@ class Header:
 
 
 class Basic:
-    """HTTP basic in UTF-8, sent with the first request."""
+    """HTTP basic authentication, with user and password in UTF-8."""
 
     def __init__(self, username: str, password: Secret) -> None:
         self._username, self._password = username, password
@@ -76,7 +77,7 @@ class Basic:
 
 
 class FormToken:
-    """`user` and `ltoken` as form parameters [W4.5]."""
+    """Login with the form parameters `user` and `ltoken` [W4.5]."""
 
     def __init__(self, username: str, ltoken: Secret | None) -> None:
         self._username, self._ltoken = username, ltoken
@@ -92,9 +93,9 @@ class FormToken:
 
 
 def oauth1(oauth: OAuth) -> Login:
-    """Return a login with OAuth 1.0a signatures and an RSA key.
+    """Return a login that signs requests with OAuth 1.0a and an RSA key.
 
-    The libraries are optional; errors name a missing library. A key that cannot sign is rejected.
+    Raises `invalid` if an optional library is missing, or for a key other than an RSA private key.
     """
     try:
         import requests_oauthlib
@@ -125,7 +126,7 @@ def oauth1(oauth: OAuth) -> Login:
 
 
 def _sign(signer: Any, request: Outgoing) -> None:
-    """Sign a request in the form that the OAuth library expects."""
+    """Sign a request with the OAuth library, which expects a `PreparedRequest`."""
     from requests import RequestException
 
     ready = prepared(request.url)
@@ -145,7 +146,10 @@ def _text(part: str | bytes) -> str:
 
 
 def login_of(connection: Connection, *api_key_headers: str) -> Login:
-    """Return the login method of a connection."""
+    """Return the login method for the credentials of a connection.
+
+    :param api_key_headers: names of the headers for an API key
+    """
     if connection.service == "analysis":
         return FormToken(connection.username or "", connection.ltoken)
     if connection.token is not None:
@@ -160,7 +164,7 @@ def login_of(connection: Connection, *api_key_headers: str) -> Login:
 
 
 def hide(connection: Connection) -> None:
-    """Mask the secrets of a connection in all output, also as encoded for HTTP basic."""
+    """Mask the secrets of a connection in all output, also in their basic authentication form."""
     hidden.add(*(secret.reveal() for secret in connection.secrets))
     if connection.username is not None and connection.password is not None:
         hidden.add(_basic(connection.username, connection.password))
@@ -171,20 +175,20 @@ def _basic(username: str, password: Secret) -> str:
 
 
 def _is_header(name: str, value: str) -> bool:
-    """Return whether a header of this name can carry the value."""
+    """Return whether name and value form a valid header."""
     return bool(re.fullmatch(r"[A-Za-z0-9._-]+", name) and re.fullmatch(r"[!-~]+", value))
 
 
 class Crumb:
-    """The CSRF crumb of the CI server, requested with the same credentials and session cookie as
-    the write.
+    """The CSRF crumb of the CI server, requested with the credentials and cookies of the write.
 
-    :param fetch: reads a path below the base address; returns status and body, raises for no status
-    :param memory: cache of the keep-alive session, so that a loop requests the crumb once
+    The crumb issuer returns 404 if CSRF protection is switched off. If the server nevertheless
+    rejects a write without a crumb, the XML API of the issuer is tried. It accepts only the two
+    XPath expressions in `_XML` [W4.4, W5, repo-0].
 
-    Sources: [W4.4, W5, repo-0]: the issuer returns 404 if CSRF protection is switched off; its XML
-    form accepts exactly two expressions. If a server returns 404 and then rejects a write without a
-    crumb, the XML form is also requested.
+    :param fetch: sends a GET request with a path below the base address and a query; returns the
+        status and the body, and raises no error for any status
+    :param memory: cache of the keep-alive session, which lets a loop request the crumb only once
     """
 
     _XML = ('concat(//crumbRequestField,":",//crumb)', "concat(//crumbRequestField,'=',//crumb)")
@@ -196,16 +200,17 @@ class Crumb:
         self._needed = False
 
     def headers(self) -> dict[str, str]:
-        """Return the header that a write needs; empty if the server requires none."""
+        """Return the header that a write needs, or an empty dict if the server requires none."""
         if "crumb" not in self._memory:
-            self._memory["crumb"] = self._ask()
+            self._memory["crumb"] = self._request()
         crumb: Mapping[str, str] = self._memory["crumb"]
         return dict(crumb)
 
     def forget(self) -> None:
+        """Discard the crumb that the server rejected, and remember whether it was empty."""
         self._needed = self._memory.pop("crumb", None) == {}
 
-    def _ask(self) -> dict[str, str]:
+    def _request(self) -> dict[str, str]:
         status, body = self._fetch("crumbIssuer/api/json", {})
         switched_off = status == 404
         if switched_off and not self._needed:

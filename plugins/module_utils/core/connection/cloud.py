@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Addresses of issue tracker and wiki in the cloud: sites and gateway [tracker-40]."""
+"""Addresses of the tracker and the wiki in the cloud: sites and API gateway [tracker-40]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import invalid
 if TYPE_CHECKING:
     from .options import Connection
 
-#: Option of a connection that reads the id from the site.
+#: Value of the option `cloud_id` that makes the client read the id from the site.
 AUTO = "auto"
 GATEWAY = "https://api.atlassian.com"
 _GATEWAY_HOST = "api.atlassian.com"
@@ -28,9 +28,8 @@ _ABOVE_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?")
 
 
 def is_cloud(connection: Connection) -> bool:
-    """Return whether address or options of a connection show that its server is in the cloud."""
-    named = connection.settings.get("cloud_id") is not None
-    return named or is_cloud_host(connection.url)
+    """Return whether the server is in the cloud, according to its address and `cloud_id`."""
+    return connection.settings.get("cloud_id") is not None or is_cloud_host(connection.url)
 
 
 def is_cloud_host(url: str) -> bool:
@@ -39,7 +38,7 @@ def is_cloud_host(url: str) -> bool:
 
 
 def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
-    """Raise `invalid` for an id that cannot be one, and for an address above that of the wiki."""
+    """Raise `invalid` for an invalid `cloud_id`, or for a cloud wiki address without `/wiki`."""
     cloud_id = settings.get("cloud_id")
     if cloud_id is not None:
         if _CLOUD_ID.fullmatch(str(cloud_id)) is None:
@@ -56,13 +55,13 @@ def check(service: str, url: str, settings: Mapping[str, Any]) -> None:
 
 
 def site_of(connection: Connection) -> str:
-    """Return the origin of the configured address as text."""
+    """Return the configured address without its path."""
     parts = urlsplit(connection.url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def at_gateway(connection: Connection, cloud_id: str) -> Connection:
-    """Return the connection to the gateway. The addresses for people stay those of the site."""
+    """Return the connection for requests to the gateway. Links for people stay on the site."""
     gateway = str(connection.settings.get("cloud_gateway") or GATEWAY).rstrip("/")
     product, below = _PRODUCTS[connection.service], _WIKI if connection.service == "wiki" else ""
     url = f"{gateway}/ex/{product}/{quote(cloud_id, safe='')}{below}"

@@ -51,9 +51,7 @@ _PATH_OPTIONS = ("credentials_file", "ltoken_file", "ca_path", "client_cert", "c
 
 @dataclass(frozen=True)
 class OAuth:
-    """An OAuth 1.0a access token that was granted before; `signature_method` is `RSA-SHA1` by
-    default.
-    """
+    """An OAuth 1.0a access token that has been authorized already, and the key for signatures."""
 
     consumer_key: str
     private_key: Secret
@@ -74,10 +72,10 @@ class Connection:
     api_key: Secret | None = None
     ltoken: Secret | None = None
     oauth: OAuth | None = None
-    #: The credentials that are sent, and their source, for messages.
+    #: Description of the credentials and their source, for messages.
     login: str = field(default="", compare=False)
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    #: Base address for people if requests go to a gateway.
+    #: Base address of links for people if requests go to a gateway.
     site: str = ""
 
     @property
@@ -102,15 +100,17 @@ def variable_name(service: str, option: str) -> str:
 
 
 def credential_options(service: str) -> tuple[str, ...]:
-    """Return the options for credentials; their environment variables count only if the task sets
-    no such option.
+    """Return the names of the credential options.
+
+    Their environment variables are ignored if the task sets any of these options.
     """
     return _CREDENTIALS[service]
 
 
-def _variable(name: str) -> str:
-    """Return an environment variable as a fallback of Ansible. An empty variable counts as unset: a
-    credential of AWX leaves optional fields empty.
+def _environment_fallback(name: str) -> str:
+    """Return the value of an environment variable, as a `fallback` function of Ansible.
+
+    An empty variable counts as unset, because AWX credentials set unused fields to "".
     """
     value = os.environ.get(name)
     if not value:
@@ -122,7 +122,10 @@ def argument_spec(service: str) -> dict[str, dict[str, Any]]:
     """Return the connection options of a service as an argument spec."""
     spec: dict[str, dict[str, Any]] = {}
     for name, option in settings_options(service).items():
-        spec[name] = {**option, "fallback": (_variable, [environment_name(service, name)])}
+        spec[name] = {
+            **option,
+            "fallback": (_environment_fallback, [environment_name(service, name)]),
+        }
     for name in credential_options(service):
         spec[name] = {"type": "path" if name in _PATH_OPTIONS else "str"}
         if name in _SECRET_OPTIONS:
@@ -140,10 +143,13 @@ def argument_spec(service: str) -> dict[str, dict[str, Any]]:
 def resolve(
     service: str, get: Callable[[str], Any], environ: Mapping[str, str] | None = None
 ) -> Connection:
-    """Build the connection from options (`get`) and environment.
+    """Build the connection from options and environment.
 
-    Raises `invalid`: no address, an invalid address, two kinds of credentials, half a credential,
-    or a credentials file that is missing or has no entry for the host.
+    Raises `invalid` if the address is missing or invalid, if credentials are incomplete or of
+    several kinds, or if the credentials file has no entry for the host.
+
+    :param get: returns the value of an option, or `None`
+    :param environ: environment variables, by default those of the process
     """
     env = os.environ if environ is None else environ
     address, user, secret = _address(service, get("url"))
@@ -167,12 +173,15 @@ def resolve(
     _check_bases(settings)
     cloud.check(service, address, settings)
     login = _login(service, address, named)
-    described = _described(login, named, source)
+    described = _describe_login(login, named, source)
     return Connection(service=service, url=address, settings=settings, login=described, **login)
 
 
-def _described(login: Mapping[str, Any], named: Mapping[str, Any], source: str) -> str:
-    """Return the credentials that are sent, and their source; empty without credentials."""
+def _describe_login(login: Mapping[str, Any], named: Mapping[str, Any], source: str) -> str:
+    """Describe the credentials and their source, such as "the token, from the environment".
+
+    Returns "" without credentials.
+    """
     kinds = {"token": "the token", "api_key": "the API key", "oauth": "an OAuth access token"}
     kinds |= {"password": "the password", "ltoken": "the ltoken"}
     credential = next((words for kind, words in kinds.items() if login.get(kind) is not None), "")
@@ -187,7 +196,7 @@ def _described(login: Mapping[str, Any], named: Mapping[str, Any], source: str) 
 
 
 def _check_bases(settings: Mapping[str, Any]) -> None:
-    """Raise `invalid` for another base address that cannot be one."""
+    """Raise `invalid` if `platform_url` or `cloud_gateway` is not a base address."""
     for name in ("platform_url", "cloud_gateway"):
         if settings.get(name) is None:
             continue
@@ -198,8 +207,9 @@ def _check_bases(settings: Mapping[str, Any]) -> None:
 
 
 def is_credential(service: str, named: Collection[str]) -> bool:
-    """Return whether the task sets a credential; for the analysis server, a user alone only selects
-    a line of the token file.
+    """Return whether the named options contain a credential.
+
+    A user name alone is no credential for the analysis server: it selects a line of the token file.
     """
     return bool(
         set(named) - ({"username"} if service == "analysis" else set()) - {"oauth_signature_method"}
@@ -207,7 +217,9 @@ def is_credential(service: str, named: Collection[str]) -> bool:
 
 
 def _address(service: str, url: Any) -> tuple[str, str | None, str | None]:
-    """Return the base address without user info and trailing slash, and the decoded user info."""
+    """Return the base address without user info and trailing slash, and its decoded user and
+    password.
+    """
     if not url:
         raise invalid(
             f"the address of the {service} service is missing: set the option url, the variable"
@@ -241,8 +253,9 @@ def _add_user_info(service: str, named: dict[str, Any], user: str, secret: str |
 
 
 def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the login fields of a connection; raise unless they are complete and of
-    the same kind.
+    """Return the login fields of a connection.
+
+    Raises `invalid` unless the options are a complete credential of a single kind.
     """
     kinds = _kinds(named)
     if len(kinds) > 1:
@@ -267,12 +280,13 @@ def _login(service: str, url: str, named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _header_secret(service: str, kind: str, text: str) -> Secret:
-    """Return a secret for a header, checked here: the HTTP library would show a value that it
-    rejects.
+    """Return the value of an option as a secret for a header.
+
+    Raises `invalid` for an invalid value. Otherwise the HTTP library would print it in its error.
     """
     if re.fullmatch(r"[!-~]+", text) is None:
         raise invalid(
-            f"the {kind} for the {service} service is empty, or contains a blank, a line break or"
+            f"the {kind} for the {service} service is empty, or contains a space, a line break or"
             " a non-ASCII character"
         )
     return Secret(text)
@@ -316,7 +330,7 @@ def _oauth(service: str, named: Mapping[str, Any]) -> OAuth:
         str(named["oauth_consumer_key"]),
         Secret(key),
         Secret(str(named["oauth_access_token"])),
-        # RSA signatures, the only method here, do not use the token secret
+        # optional, because RSA signatures do not use the token secret
         Secret(str(named.get("oauth_access_token_secret") or "")),
         str(named.get("oauth_signature_method") or "RSA-SHA1"),
     )

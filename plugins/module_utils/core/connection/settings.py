@@ -53,7 +53,7 @@ def settings_options(service: str) -> dict[str, dict[str, Any]]:
 
 
 def check_settings(service: str, settings: Mapping[str, Any]) -> None:
-    """Raise `invalid` for a file that cannot be read, or a number out of its range."""
+    """Raise `invalid` for an unreadable certificate or key file, or a number out of range."""
     _check_files(service, settings)
     _check_numbers(service, settings)
 

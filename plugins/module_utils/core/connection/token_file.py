@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the login of the code analysis server that its `kwauth` command writes or prints: the token
-file with `host;port;user;token` lines, or JSON [analysis-3].
+"""Read the login of the code analysis server from the output of its `kwauth` command: a token file
+with `host;port;user;token` lines, or JSON [analysis-3].
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import invalid
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PRINT = "kwauth --print-auth-info"
-# Releases from 2024.3 on write the file only if they are told to.
+# Releases from 2024.3 on write the file only on request.
 _HELP = (
     "log in with kwauth; releases from 2024.3 on do not write this file: set token_json to the"
     f" output of '{_PRINT}', or set username and ltoken"
@@ -26,9 +26,11 @@ _HELP = (
 def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[str, str | None]:
     """Return user and token for the server at `url`.
 
-    A file that was named must have a line for the server. The default file (`KLOCWORK_LTOKEN`, else
-    `~/.klocwork/ltoken`) may lack the line if `user` is given: a server without access control
-    accepts any user without a token.
+    The token is `None` if the default file has no line for the server and `user` is given, because
+    a server without access control accepts any user without a token.
+
+    :param path: token file, which must have a line for the server; `None` means the default file:
+        `KLOCWORK_LTOKEN`, else `~/.klocwork/ltoken`
     """
     named = path or os.environ.get("KLOCWORK_LTOKEN") or "~/.klocwork/ltoken"
     file = Path(os.path.abspath(os.path.expanduser(named)))
@@ -43,7 +45,8 @@ def login_of_token_file(url: str, user: str | None, path: str | None) -> tuple[s
 def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
     """Return user and ltoken from the output of `kwauth --print-auth-info`.
 
-    The vendor does not publish the names of its members [analysis-3], so both known ones count.
+    The names of the JSON members are not documented, so both names that are known for each value
+    are accepted [analysis-3].
     """
     try:
         found = json_text.loads(output)
@@ -64,8 +67,8 @@ def login_of_auth_info(output: str, user: str | None) -> tuple[str, str]:
 
 
 def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]], str]:
-    """Return the logins of a file for a server, and an error message unless there is exactly one
-    login.
+    """Return the logins of a token file for a server, as pairs of user and token, and the error
+    message for the case that there is not exactly one login.
     """
     parts = urlsplit(url)
     host, port = parts.hostname or "", str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80))
@@ -85,8 +88,9 @@ def _logins(file: Path, url: str, user: str | None) -> tuple[set[tuple[str, str]
 
 
 def _decoded(data: bytes) -> str:
-    """Return the content of a token file, which the tool writes in the character set of its
-    machine. Hosts and tokens are ASCII; user names may contain other characters.
+    """Decode a token file, which `kwauth` writes in the character set of its machine.
+
+    Latin-1 is the fallback: only user names may contain characters outside ASCII.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The folder of an export, in which only files of earlier exports are replaced or removed.
+"""Write an export to a folder; replace and remove only the files of earlier exports.
 
 A hidden file lists the exported files of a service with their digests. A file that a person created
 or changed is replaced only with the option `overwrite`.
@@ -24,7 +24,12 @@ _MAX_NAMED = 10
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file before and after the export; `None` if it does not exist. `path` is relative."""
+    """The content of a file before and after the export.
+
+    :param path: path relative to the folder
+    :param before: `None` if the file does not exist
+    :param after: `None` if the file will not exist
+    """
 
     path: str
     before: FileContent | None
@@ -40,9 +45,9 @@ class FileChange:
 
 
 class ExportFolder:
-    """The files of a service.
+    """The folder with the exported files of a service.
 
-    :param overwrite: replace files that were changed since the last export
+    :param overwrite: also replace files that were not exported or have changed since
     """
 
     def __init__(
@@ -57,20 +62,23 @@ class ExportFolder:
         self._changes: list[FileChange] = []
 
     def compare(self, desired: Mapping[str, str | FileContent]) -> list[FileChange]:
-        """Return the changes that lead to the files in `desired`, by relative path.
+        """Compare the folder with the desired files, and return the changes.
 
-        Raises `conflict` if a change would replace a file that the export did not write.
+        Raises `conflict` if a change would replace a file that was not exported or has changed
+        since, unless `overwrite` is set.
+
+        :param desired: content by relative path
         """
         self._desired = {
-            path: one if isinstance(one, FileContent) else FileContent.of(one.encode("utf-8"))
-            for path, one in desired.items()
+            path: value if isinstance(value, FileContent) else FileContent.of(value.encode("utf-8"))
+            for path, value in desired.items()
         }
         self._known = self._read_list()
         paths = [*self._desired, *(path for path in self._known if path not in self._desired)]
         at = places(self._folder, [self._list, *paths])
         now = {path: FileContent.at(at[path]) for path in paths}
         foreign = [path for path in paths if self._is_foreign(path, now[path])]
-        self._refuse([path for path in foreign if path in self._desired])
+        self._reject_foreign([path for path in foreign if path in self._desired])
         for path in foreign:
             if path not in self._desired:
                 self._warn(f"{path} was kept: it has changed since its export")
@@ -83,21 +91,23 @@ class ExportFolder:
 
     @property
     def changed(self) -> bool:
-        """Return whether a file or the list of files must be written."""
+        """Return whether `write` would change a file or the list of exported files."""
         return self._digests != self._known or any(
             change.action != "unchanged" for change in self._changes
         )
 
     @property
     def _digests(self) -> dict[str, set[str]]:
-        """Return the digests for the list of files."""
-        return {path: {one.digest} for path, one in self._desired.items()}
+        """Return the digests of the desired files by path."""
+        return {path: {content.digest} for path, content in self._desired.items()}
 
     def write(self) -> None:
         """Write the changes. An interrupted export can be repeated."""
         at = places(self._folder, [self._list, *(change.path for change in self._changes)])
         desired = self._digests
         make_folders(self._folder)
+        # first with old and new digests: whichever of them a file has after an interruption, the
+        # next export recognises the file
         both = {path: {*desired.get(path, ()), *self._known.get(path, ())} for path in at}
         self._write_list(at[self._list], {path: both[path] for path in both if both[path]})
         for change in self._changes:
@@ -117,7 +127,7 @@ class ExportFolder:
             return False
         return now.digest not in self._known.get(path, ())
 
-    def _refuse(self, foreign: list[str]) -> None:
+    def _reject_foreign(self, foreign: list[str]) -> None:
         if not foreign or self._overwrite:
             return
         more = f" and {len(foreign) - _MAX_NAMED} more" if len(foreign) > _MAX_NAMED else ""
@@ -125,26 +135,26 @@ class ExportFolder:
         raise ToolchainError(
             "conflict",
             f"{os.path.abspath(self._folder)} has files that the export did not write, or that"
-            f" have changed since: {names}{more}; overwrite: true replaces them",
+            f" have changed since: {names}{more}. Set overwrite to true to replace them",
         )
 
     def _read_list(self) -> dict[str, set[str]]:
-        """Return the digests of earlier exports; none if the list cannot be parsed."""
+        """Return the digests of earlier exports by path; none if the list cannot be parsed."""
         content = FileContent.at(os.path.join(self._folder, self._list), whole=True)
         try:
             files = json.loads((content and content.text) or b"{}")["files"]
-            return {str(path): {str(each) for each in files[path]} for path in files}
+            return {str(path): {str(digest) for digest in files[path]} for path in files}
         except (ValueError, KeyError, TypeError):
             return {}
 
     def _write_list(self, path: str, files: Mapping[str, set[str]]) -> None:
-        shown = {name: sorted(files[name]) for name in sorted(files)}
+        ordered = {name: sorted(files[name]) for name in sorted(files)}
         with atomic_write(path) as file:
-            file.write(f"{json.dumps({'format': _FORMAT, 'files': shown}, indent=1)}\n".encode())
+            file.write(f"{json.dumps({'format': _FORMAT, 'files': ordered}, indent=1)}\n".encode())
 
 
 def _remove(path: str, home: str) -> None:
-    """Remove a file and the folders above that become empty, except `home`."""
+    """Remove a file and its parent folders that become empty, except `home`."""
     os.unlink(path)
     folder, top = os.path.dirname(path), os.path.abspath(home)
     with suppress(OSError):  # a folder with other files is kept

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Contents of files: text in memory, other content in an anonymous temporary file, of which nothing
-is left if the task crashes.
+"""Contents of exported files: YAML and XML in memory, other content in an anonymous temporary file,
+which disappears even if the task crashes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,18 @@ from typing import IO
 from ..errors import ToolchainError
 
 _BLOCK = 1024 * 1024
-#: Files that are kept in memory and shown in a diff.
+#: Suffixes of the files that are held in memory and shown in a diff.
 _TEXTS = (".yml", ".xml")
 
 
 @dataclass(frozen=True)
 class FileContent:
-    """The content of a file; every call of `blocks` yields all bytes."""
+    """The content of a file.
+
+    :param digest: SHA-256 in hexadecimal digits
+    :param blocks: returns an iterator over all bytes
+    :param text: the same content if it is in memory
+    """
 
     digest: str
     size: int
@@ -34,9 +39,9 @@ class FileContent:
 
     @classmethod
     def at(cls, path: str, *, whole: bool = False) -> FileContent | None:
-        """Return the content of a file, `None` if it does not exist.
+        """Return the content of the file at `path`, or `None` if the file does not exist.
 
-        :param whole: keep the content in memory, as always for text
+        :param whole: hold the content in memory even if it is not YAML or XML
         """
         digest, size = hashlib.sha256(), 0
         try:
@@ -48,7 +53,8 @@ class FileContent:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise ToolchainError("failed", f"reading {path}: {error.strerror or error}") from None
+            message = f"cannot read {path}: {error.strerror or error}"
+            raise ToolchainError("failed", message) from None
         return cls(digest.hexdigest(), size, lambda: _blocks_at(path))
 
     @property
@@ -60,7 +66,7 @@ class FileContent:
 
 
 class KeptFiles:
-    """The content of many files in an anonymous temporary file."""
+    """A store for the content of many files in one anonymous temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the task lives)
@@ -68,7 +74,7 @@ class KeptFiles:
         self._end = 0
 
     def keep(self, source: IO[bytes]) -> FileContent:
-        """Copy the content of an open file, which may be reused afterwards."""
+        """Store the content of an open file. The caller may reuse the file afterwards."""
         digest = hashlib.sha256()
         with self._lock:
             begin = self._end
@@ -80,7 +86,7 @@ class KeptFiles:
                     self._end += self._file.write(block)
                 self._file.flush()
             except OSError as error:
-                message = f"writing a temporary file: {error.strerror or error}"
+                message = f"cannot write a temporary file: {error.strerror or error}"
                 raise ToolchainError("failed", message) from None
             size = self._end - begin
         return FileContent(digest.hexdigest(), size, lambda: self._blocks(begin, size))

@@ -6,9 +6,9 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 
-#: Maximum length of a name; 50 characters of four bytes stay below the usual limit of 255 bytes.
+#: Maximum characters of a name: even with four bytes each, they fit the usual limit of 255 bytes.
 _LONGEST = 50
-#: Maximum length of a path; below it, names consist of the digest only.
+#: In folders with a path of this length or more, names with a digest consist of the digest only.
 _LONGEST_PATH = 1000
 _KEPT = "-_"
 #: Names with a meaning for other programs and for the module `wiki_tree`.
@@ -19,16 +19,16 @@ _RESERVED = frozenset(
 
 
 class FileNames:
-    """Create names that differ without regard to case.
+    """Create file names that are unique even on a file system that ignores case.
 
-    A blank becomes a dash. Other characters are replaced, and a digest keeps the name unique.
+    Spaces become dashes. Other special characters are replaced, and a digest makes the name unique.
     """
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def name(self, folder: str, title: str) -> str:
-        """Return a path in `folder`, without suffix, for the object `title`."""
+        """Return a unique path in `folder`, without suffix, for the object with this title."""
         stem = _plain(title)
         changed = stem != title.replace(" ", "-")
         if changed or stem.casefold() in _RESERVED or self._is_taken(folder, stem):
@@ -47,7 +47,7 @@ class FileNames:
 def _plain(title: str) -> str:
     """Return a name without separators, dots and invisible characters."""
     normal = unicodedata.normalize("NFC", title)
-    text = "".join(each if each.isalnum() or each in _KEPT else "-" for each in normal)
+    text = "".join(char if char.isalnum() or char in _KEPT else "-" for char in normal)
     return text[:_LONGEST].strip("-") or "unnamed"
 
 

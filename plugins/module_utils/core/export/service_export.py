@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Export the state of a server as the files of a desired state, for all services.
+"""Base class of the modules that export the state of a server as files of the desired state.
 
-All reads precede the first write, so that a failed read leaves the folder unchanged.
+An export reads everything before it writes, so a failed read leaves the folder unchanged.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .file_content import FileContent
 
 _WIDTH = 1_000_000
 _SHOWN = 300
-#: Kind of the passwords that no server shows, in `left_out`.
+#: Value of `kind` in `left_out` for passwords, which no server returns.
 PASSWORD = "password"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """Options of all exports."""
+    """Options that all exports have."""
 
     dest: PathText
     overwrite: bool = False
@@ -36,12 +36,12 @@ class ExportOptions:
 
 @dataclass
 class ServiceState:
-    """The state of a server.
+    """The exported state of a server.
 
-    :param values: content of the file of the service
-    :param files: content of other files, by relative path
+    :param values: content of the YAML file of the service
+    :param files: content of further files, by relative path
     :param left_out: objects that cannot be exported, with `kind`, `name` and `reason`
-    :param untold: sentences about the parts of the service that no server returns
+    :param untold: sentences about settings that the API of the service never returns
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -54,20 +54,20 @@ class ServiceState:
         self.left_out.append(row)
 
     def text(self) -> str:
-        """Return the content of the file of the service."""
+        """Return the YAML file of the service, with the left-out objects as comments."""
         left_out = (
             f"{record['kind']} {record['name']}: {record['reason']}" for record in self.left_out
         )
         head = [
             "Written by an export.",
             *self.untold,
-            *(f"Left out: {each}" for each in left_out),
+            *(f"Left out: {description}" for description in left_out),
         ]
         return _yaml("".join(f"# {_one_line(line)}\n" for line in head), self.values)
 
 
 class ServiceExport(ABC):
-    """The export of a service, which implements `read`."""
+    """Export of a service. Subclasses implement `read`."""
 
     service: str
 
@@ -98,15 +98,15 @@ class ServiceExport(ABC):
         done = [change for change in changes if change.action != "unchanged"]
 
         def make_diff() -> tuple[str, str]:
-            return _shown(done, after=False), _shown(done, after=True)
+            return _diff_text(done, after=False), _diff_text(done, after=True)
 
         action: Action = "update" if self._folder.changed else "none"
         return Plan(None, None, action, result=result, make_diff=make_diff)
 
     def _warn(self, state: ServiceState, changes: list[FileChange]) -> None:
-        """Warn about missing objects; about passwords only when the file is new."""
+        """Warn about objects that were not exported; about passwords only if the file is new."""
         file = f"{self.service}.yml"
-        passwords = sum(each["kind"] == PASSWORD for each in state.left_out)
+        passwords = sum(record["kind"] == PASSWORD for record in state.left_out)
         objects = len(state.left_out) - passwords
         if objects:
             self._task.warn(
@@ -122,21 +122,21 @@ class ServiceExport(ABC):
         return {}
 
 
-def _shown(changes: list[FileChange], *, after: bool) -> str:
+def _diff_text(changes: list[FileChange], *, after: bool) -> str:
     sides = ((change.path, change.after if after else change.before) for change in changes)
     return "".join(f"{path}\n{content.shown}" for path, content in sides if content)
 
 
 def _one_line(text: str) -> str:
-    """Return a string for a comment, which no character in it can end."""
+    """Return a string without the characters that would end a YAML comment."""
     line = " ".join(text.split())
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in line)
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
 
 
 def _yaml(head: str, values: Mapping[str, Any]) -> str:
-    """Return values as YAML.
+    """Return values as YAML below the comments `head`.
 
-    Raises `protocol` if parsing the YAML gives other values, as for lone surrogates.
+    Raises `protocol` if the YAML cannot be parsed to the same values, as for lone surrogates.
     """
     text = ""
     try:
@@ -145,7 +145,7 @@ def _yaml(head: str, values: Mapping[str, Any]) -> str:
         )
         same = yaml_load(text) == values
         text.encode("utf-8")
-    except Exception:  # noqa: BLE001 - the library's own classes may not be there
+    except Exception:  # noqa: BLE001 - PyYAML's exception classes are not imported
         same = False
     if not same:
         raise ToolchainError("protocol", "the server returned strings that YAML cannot represent")
