@@ -88,7 +88,7 @@ def test_expired_certificate_is_reported(authority: trustme.CA, ca_path: str) ->
     with Stub(tls=server_context(certificate)) as stub:
         error = refused(stub, ca_path=ca_path)
     assert error.kind == "network"
-    assert "(certificate has expired): it must be renewed" in str(error)
+    assert "(certificate has expired): renew the certificate" in str(error)
 
 
 def test_certificate_of_another_host_is_reported(authority: trustme.CA, ca_path: str) -> None:

@@ -160,7 +160,7 @@ def test_unpaired_surrogate_is_replaced() -> None:
         (
             "<html><title>Hello</title></html>",
             "protocol",
-            "HTML where JSON was expected: check url",
+            "HTML instead of JSON: check url",
         ),
         ('<html><form><input type="password"></form></html>', "auth", "login page"),
         ("OK", "protocol", "other text"),

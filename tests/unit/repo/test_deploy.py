@@ -561,7 +561,7 @@ def test_listing_of_unusual_shape_is_parsed(
 
 def test_truncated_listing_is_an_error(server: Server) -> None:
     server.on["GET /api/storage/r/t?list"] = Reply(body='{"files": [{"uri": "/a"}, {"uri": "/b"}')
-    with pytest.raises(ToolchainError, match="JSON was expected"):
+    with pytest.raises(ToolchainError, match="instead of JSON"):
         listing.listing(server.client(), "r", "t")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read bodies that are too large for memory in chunks, and retry until they are complete."""
+"""Read response bodies that are too large for memory, and retry after interruptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Taken = TypeVar("Taken")
 
 _BROKEN = ("network", "timeout")
-#: Requests the stored bytes: the size of a compressed body would differ from the server's metadata.
+#: Prevents compression, because the size of the body must match the server's metadata.
 AS_STORED = {"Accept-Encoding": "identity"}
 
 
@@ -32,14 +32,15 @@ def download(
     headers: Mapping[str, str] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Taken:
-    """Return the result of `take` for the body at an address. The address may be on another host,
-    or redirect to another host; credentials are not sent there.
+    """Send a GET request and pass the response to `take`. Return the result of `take`.
 
-    If the connection breaks midway, `take` starts again, as often as a request may be repeated
-    [C1.4].
+    The address may be on another host or redirect to one; credentials are not sent there. If the
+    connection breaks while the body is read, request and `take` are repeated, at most `retries`
+    times [C1.4].
 
-    :param validate: is called with every response before it counts; a response of status 200 has no
-        body then
+    :param take: reads the body
+    :param validate: raises an error for an invalid response; the `body` of a response with status
+        200 is empty
     """
     settings = transport.connection.settings
     for attempt in itertools.count():
@@ -64,6 +65,9 @@ def download(
 
 
 def head_of(purpose: str, incoming: Incoming, body: bytes = b"") -> Response:
-    """Return the response with `body`, the part of its body that was read."""
+    """Return an incoming response as a value.
+
+    :param body: the bytes that have been read from the body
+    """
     request = Request(purpose, "GET", incoming.url, True)
     return Response(incoming.status_code, incoming.headers, body, request, incoming.url)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Download files, atomically and verified: a file is complete and matches the server's metadata, or
-does not exist.
+"""Download files atomically: a local file is replaced only if the download matches the server's
+metadata.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ if TYPE_CHECKING:
 _BLOCK = 1024 * 1024
 #: Maximum size in bytes of a file that is held in memory.
 _FEW = 512 * 1024
-#: Number of bytes in which an HTML page is detected.
+#: Number of bytes at the start of a file in which an HTML page is detected.
 _HEAD = 4096
 
 
 @dataclass(frozen=True)
 class RemoteContent:
-    """Metadata of a file on a server; `None` for an unknown value.
+    """Metadata of a file on a server.
 
-    :param digest: hexadecimal, of the `algorithm` (`md5`, `sha1`, `sha256`)
-    :param may_be_page: without a digest, an HTML page is accepted as the file
+    :param size: in bytes, `None` if unknown
+    :param algorithm: of the digest: `md5`, `sha1` or `sha256`
+    :param digest: in hexadecimal digits, `None` if unknown
+    :param may_be_page: accept an HTML page even if there is no digest to verify it
     """
 
     size: int | None = None
@@ -46,8 +48,9 @@ class RemoteContent:
         return hashlib.new(self.algorithm, usedforsecurity=False)
 
     def is_at(self, path: str) -> bool:
-        """Return whether a local file matches the metadata; raise `invalid` if it
-        cannot be read.
+        """Return whether a local file matches the metadata.
+
+        Raises `invalid` if the file cannot be read.
         """
         try:
             found = os.lstat(path)
@@ -71,7 +74,7 @@ class RemoteContent:
 
 @dataclass(frozen=True)
 class Fetched:
-    """A downloaded file: its size in bytes, and its SHA-256 digest."""
+    """Size in bytes and SHA-256 digest of a downloaded file."""
 
     size: int
     sha256: str
@@ -87,14 +90,17 @@ def download_file(
     validate: Callable[[Response], None] = lambda response: None,
     mode: int | None = None,
 ) -> Fetched:
-    """Download an address into a file and create missing folders; raise `protocol` if the bytes do
-    not match the server's metadata. See :func:`download`.
+    """Download a file to `path`, and create missing folders. See :func:`download`.
+
+    Raises `protocol` if the content does not match the server's metadata.
+
+    :param mode: permissions, see :func:`atomic_write`
     """
     make_folders(os.path.dirname(path) or ".")
 
     def take(response: Response, blocks: Iterable[bytes]) -> Fetched:
         with atomic_write(path, mode) as file:
-            return _compared(response, blocks, file.write, content)
+            return _write_and_compare(response, blocks, file.write, content)
 
     return _Source(transport, purpose, address, content, validate).taken(take)
 
@@ -108,19 +114,19 @@ def download_into(
     content: RemoteContent,
     validate: Callable[[Response], None],
 ) -> Fetched:
-    """Download an address into an open file, replacing its content. See :func:`download`."""
+    """Replace the content of an open file by that at an address. See :func:`download_file`."""
 
     def write(block: bytes) -> None:
         try:
             file.write(block)
         except OSError as error:
-            message = f"writing a temporary file: {error.strerror or error}"
+            message = f"cannot write a temporary file: {error.strerror or error}"
             raise ToolchainError("failed", message) from None
 
     def take(response: Response, blocks: Iterable[bytes]) -> Fetched:
         file.seek(0)
         file.truncate()
-        return _compared(response, blocks, write, content)
+        return _write_and_compare(response, blocks, write, content)
 
     return _Source(transport, purpose, address, content, validate).taken(take)
 
@@ -128,20 +134,20 @@ def download_into(
 def fetch_digests(
     transport: Transport, purpose: str, address: str, *, content: RemoteContent
 ) -> Fetched:
-    """Return size and digest of a remote file whose digest the server does not provide. The bytes
-    are not stored.
-    """
+    """Download a file without storing it, if the server does not provide the digest."""
 
     def drop(block: bytes) -> None:
         """Discard a block: only the digest is needed."""
 
     source = _Source(transport, purpose, address, content)
-    return source.taken(lambda response, blocks: _compared(response, blocks, drop, content))
+    return source.taken(
+        lambda response, blocks: _write_and_compare(response, blocks, drop, content)
+    )
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The address of a remote file."""
+    """The address of a remote file, with the parameters of its download."""
 
     transport: Transport
     purpose: str
@@ -150,8 +156,9 @@ class _Source:
     validate: Callable[[Response], None] = lambda response: None
 
     def taken(self, take: Callable[[Response, Iterable[bytes]], Fetched]) -> Fetched:
-        """Return the result of `take` for the bytes. A small file is held in memory, which costs
-        less than a stream.
+        """Return the result of `take` for the response and its body.
+
+        A small file is read into memory, which is faster than a stream.
         """
         purpose, size = self.purpose, self.content.size
         if size is not None and size <= _FEW:
@@ -166,13 +173,13 @@ class _Source:
         return download(self.transport, purpose, self.address, streamed, validate=self.validate)
 
 
-def _compared(
+def _write_and_compare(
     response: Response,
     blocks: Iterable[bytes],
     write: Callable[[bytes], object],
     content: RemoteContent,
 ) -> Fetched:
-    """Write the blocks; raise `protocol` if size or digest differ from the server's metadata."""
+    """Write the blocks. Raises `protocol` if size or digest differ from the metadata."""
     sha256, size, head = hashlib.sha256(), 0, b""
     expected = sha256 if content.algorithm == "sha256" else content.new_hash()
 
@@ -186,8 +193,8 @@ def _compared(
             head = head or block[:_HEAD]
             size += len(block)
             if content.size is not None and size > content.size:
-                break  # stop: a file without an end could fill the disk
-            if size == len(block):  # often the only block
+                break  # an endless body would fill the disk
+            if size == len(block):  # often the only block: a thread would cost more
                 digest_of(block)
             else:
                 background.do(digest_of, block)
@@ -204,7 +211,7 @@ def _compared(
 
 
 def _differs(response: Response, head: bytes, received: str, expected: str) -> ToolchainError:
-    if _is_page(head):  # a page of a login or of a proxy
+    if _is_page(head):  # probably a login page or an error page of a proxy
         return unexpected_body(_with_body(response, head), "the file")
     message = (
         f"the server sent a file with {received} instead of {expected}: the file was discarded"

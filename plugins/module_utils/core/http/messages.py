@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests and responses as values, and helpers for addresses, queries and headers."""
+"""Requests and responses as values, and helpers for their headers and bodies."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: Maximum length of a server's `Server` header in messages.
 _SERVER_LIMIT = 60
 _FIRST_WAIT = 0.5  # seconds
-#: Kinds of errors after which the server may have acted, or may still act.
+#: Kinds of error responses that do not show whether the server has carried out a write.
 _UNCERTAIN_KINDS = frozenset({"server", "rate_limited"})
-#: Headers that identify a service, whatever its response is.
+#: Headers that identify the services, in error responses too.
 _SERVICE_HEADERS = (
     "X-Jenkins",
     "X-JFrog-Version",
@@ -35,7 +35,8 @@ _SERVICE_HEADERS = (
 class Request:
     """A request.
 
-    `purpose` names operation and object for the error message, such as `reading the role 'x'`.
+    :param purpose: operation and object for messages, such as `reading the role 'x'`
+    :param reads: the request does not change the server
     """
 
     purpose: str
@@ -44,27 +45,29 @@ class Request:
     reads: bool
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    #: Opens the body again for every attempt, if it is too large for memory; `size` is its length
-    #: in bytes.
+    #: Opens a body that is too large for memory, for each attempt. `size` is its length in bytes.
     open_body: Callable[[], IO[bytes]] | None = None
     size: int = 0
-    #: The response body is read in chunks.
+    #: The caller reads the response body in chunks.
     streamed: bool = False
-    #: Redirects and addresses on other hosts are followed, without credentials.
+    #: Allows addresses and redirects on other hosts, without credentials.
     foreign_hosts: bool = False
-    #: Never sent again, whatever the response: for a server that is polled while it is down.
+    #: Disables retries, for example to poll a server that restarts.
     once: bool = False
-    #: Deadline by the monotonic clock, retries included; `None`: only the settings limit the time.
+    #: Deadline for all attempts, in seconds of the monotonic clock; `None` means no deadline.
     deadline: float | None = None
 
     def left(self) -> float:
-        """Return the seconds until the deadline, infinity if there is none."""
+        """Return the seconds until the deadline, or infinity without a deadline."""
         return float("inf") if self.deadline is None else self.deadline - time.monotonic()
 
 
 @dataclass(frozen=True)
 class Response:
-    """A response with its whole body. `url` is the address of the response, after redirects."""
+    """A response with its complete body.
+
+    :param url: address of the response, after redirects
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -78,12 +81,13 @@ class Response:
 
     @property
     def date(self) -> datetime | None:
-        """Return the server's clock at the time of the response; `None` if it is unknown."""
+        """Return the time of the response by the server's clock, or `None` if it is unknown."""
         return http_date(self.headers.get("Date"))
 
     def json(self) -> Any:
-        """Return the decoded body; raise `protocol` if the body is not JSON, `auth` for a login
-        form.
+        """Return the body as decoded JSON.
+
+        Raises `auth` if the body is a login form, and `protocol` if it is not JSON.
         """
         try:
             return json_text.loads(self.body)
@@ -94,18 +98,19 @@ class Response:
             raise unexpected_body(self, "JSON") from None
 
     def with_unknown_outcome(self, error: ToolchainError) -> ToolchainError:
-        """Mark the outcome of a write as unknown in an error, and return the error."""
+        """Set `outcome_unknown` of an error if the request is a write, and return the error."""
         error.outcome_unknown = not self.request.reads
         return error
 
     def _is_of_a_service(self) -> bool:
-        """Return whether the response comes from a supported service, not from any other server."""
+        """Return whether headers or a JSON body show that the response is from a service."""
         known = any(name in self.headers for name in _SERVICE_HEADERS)
         return known or isinstance(json_or_none(self.body), Mapping)
 
     def error(self, kind: errors.Kind, message: str, detail: str | None = None) -> ToolchainError:
-        """Return the error of this `kind` for the response. After an error of the server the
-        outcome of a write is unknown.
+        """Return the error for the response, with the request's purpose before the message.
+
+        `outcome_unknown` is set if the status does not show whether a write was carried out.
         """
         error = ToolchainError(
             kind,
@@ -120,15 +125,16 @@ class Response:
         )
         if self.status == 404 and not self._is_of_a_service():
             error.other_server = errors.shorten(self.headers.get("Server", ""), _SERVER_LIMIT)
-        asked = retry_after(self.headers.get("Retry-After"))
-        if self.status == 429 or (self.status == 503 and asked is not None):
-            error.retry_after = asked or 0.0
+        delay = retry_after(self.headers.get("Retry-After"))
+        if self.status == 429 or (self.status == 503 and delay is not None):
+            error.retry_after = delay or 0.0
         return error
 
 
 def unexpected_body(response: Response, wanted: str) -> ToolchainError:
-    """Return the error for a response that is not a `wanted` body. The outcome of a write is
-    unknown then.
+    """Return the error for a response with a body of another type than expected.
+
+    :param wanted: the expected body for the message, such as "JSON"
     """
     return response.with_unknown_outcome(_unexpected_body(response, wanted))
 
@@ -139,7 +145,7 @@ def _unexpected_body(response: Response, wanted: str) -> ToolchainError:
     if not text.strip():
         return response.error(
             "protocol",
-            f"the server returned {response.status} with an empty body where {wanted} was expected",
+            f"the server returned {response.status} with an empty body instead of {wanted}",
         )
     if errors.looks_like_html(text) and 'type="password"' in text.lower():
         return response.error(
@@ -147,16 +153,16 @@ def _unexpected_body(response: Response, wanted: str) -> ToolchainError:
             f"the server returned {response.status} with a login page: check the credentials",
             detail,
         )
-    seen = "HTML" if errors.looks_like_html(text) else "other text"
+    received = "HTML" if errors.looks_like_html(text) else "other text"
     return response.error(
         "protocol",
-        f"the server returned {response.status} with {seen} where {wanted} was expected: check url",
+        f"the server returned {response.status} with {received} instead of {wanted}: check url",
         detail,
     )
 
 
 def json_or_none(body: str | bytes) -> Any:
-    """Return the parsed body; `None` if the body is not JSON, or is nested too deeply."""
+    """Return the parsed body, or `None` if it is not JSON or is nested too deeply."""
     try:
         return json_text.loads(body)
     except ValueError:
@@ -164,7 +170,7 @@ def json_or_none(body: str | bytes) -> Any:
 
 
 def retry_after(value: str | None) -> float | None:
-    """Return the seconds in a `Retry-After` header, a number or an HTTP date; `None` if invalid."""
+    """Return the delay in a `Retry-After` header in seconds, or `None` if it is invalid."""
     if value is None:
         return None
     if value.strip().isdecimal():
@@ -174,7 +180,7 @@ def retry_after(value: str | None) -> float | None:
 
 
 def http_date(value: str | None) -> datetime | None:
-    """Return the time in a header such as `Date`, in UTC; `None` if invalid."""
+    """Parse the value of a header such as `Date`. Return `None` if it is invalid."""
     try:
         found = parsedate_to_datetime(value or "")
     except (TypeError, ValueError):
@@ -183,8 +189,10 @@ def http_date(value: str | None) -> datetime | None:
 
 
 def back_off(attempt: int, longest: float) -> float:
-    """Return the seconds to wait after an attempt (numbered from 0): exponential with jitter, so
-    that many clients do not come back at the same moment.
+    """Return the seconds to wait before a retry: exponential backoff with jitter.
+
+    :param attempt: number of the attempt that failed, from 0
+    :param longest: maximum number of seconds
     """
     wait: float = min(longest, _FIRST_WAIT * 2.0**attempt)
     return wait * (0.5 + random.random() / 2)

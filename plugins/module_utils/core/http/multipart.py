@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Request bodies that are read from files, alone or in a form (RFC 7578)."""
+"""Request bodies that are read from files: plain, or in a multipart form (RFC 7578)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ToolchainError, invalid
 if TYPE_CHECKING:
     from ..accounting import Accounting
 
-#: Bytes of a body that are read from a file and sent in one step.
+#: Number of bytes that are read from a file and sent at a time.
 _BLOCK = 1024 * 1024
 #: Files up to this size are read into memory before they are sent.
 SMALL = 64 * 1024
@@ -24,7 +24,13 @@ SMALL = 64 * 1024
 
 @dataclass(frozen=True)
 class FilePart:
-    """The first `length` bytes of the file `src` as the field `name`, under a `filename`."""
+    """A file field of a form.
+
+    :param name: name of the field
+    :param filename: name of the file for the server
+    :param src: path of the local file
+    :param length: number of bytes to send from the start of the file
+    """
 
     name: str
     filename: str
@@ -34,10 +40,12 @@ class FilePart:
 
 @dataclass(frozen=True)
 class MultipartForm:
-    """`fields`, which may repeat a name, then `files`.
+    """A multipart form with fields and files.
 
-    Names are sent unchanged, in UTF-8. Characters that servers read in different ways (quotation
-    marks, backslashes, line breaks) are rejected.
+    Names are sent in UTF-8 without escapes. A name with a quotation mark, a backslash or a control
+    character is rejected, because servers decode such names in different ways.
+
+    :param fields: pairs of name and value; names may repeat
     """
 
     fields: Iterable[tuple[str, str]]
@@ -54,7 +62,7 @@ class MultipartForm:
         return sum(len(part) if isinstance(part, bytes) else part.length for part in self._parts())
 
     def open(self) -> IO[bytes]:
-        """Return the body as a file at its start. A file contributes at most its given length."""
+        """Return the body as a readable file."""
         return io.BufferedReader(_Chained(self._parts()))
 
     def _parts(self) -> Iterator[bytes | FilePart]:
@@ -82,7 +90,7 @@ def _plain(name: str) -> str:
 
 
 class _Chained(io.RawIOBase):
-    """Bytes and parts of files in sequence; only one file is open at a time."""
+    """Concatenates bytes and files; only one file is open at a time."""
 
     def __init__(self, parts: Iterator[bytes | FilePart]) -> None:
         self._parts = parts
@@ -118,20 +126,20 @@ class _Chained(io.RawIOBase):
 
 
 def small_body(purpose: str, open_body: Callable[[], IO[bytes]], size: int) -> bytes:
-    """Return the body of an upload that is too small for a stream."""
+    """Read a small body into memory. Raises `failed` if the file is shorter than `size` bytes."""
     blocks, missing = list[bytes](), size
     with _reading(purpose), open_body() as file:
         while missing and (block := file.read(missing)):
             blocks.append(block)
             missing -= len(block)
     if missing:
-        raise _shorter(purpose)
+        raise _truncated(purpose)
     return b"".join(blocks)
 
 
 @contextmanager
 def _reading(purpose: str) -> Iterator[None]:
-    """Report errors of the file as such: they are not errors of the connection."""
+    """Convert an OSError of the file, which would look like a network error, to `failed`."""
     try:
         yield
     except OSError as error:
@@ -139,12 +147,12 @@ def _reading(purpose: str) -> Iterator[None]:
         raise ToolchainError("failed", f"{purpose}: the file cannot be read: {reason}") from None
 
 
-def _shorter(purpose: str) -> ToolchainError:
-    return ToolchainError("failed", f"{purpose}: the file was truncated while it was being sent")
+def _truncated(purpose: str) -> ToolchainError:
+    return ToolchainError("failed", f"{purpose}: the file was truncated while it was sent")
 
 
 class Upload:
-    """A body of known length that is read from a file while it is sent."""
+    """A request body of known length that is read from a file while it is sent."""
 
     def __init__(
         self, purpose: str, open_body: Callable[[], IO[bytes]], size: int, accounting: Accounting
@@ -162,7 +170,7 @@ class Upload:
             with _reading(self._purpose):
                 block = self._file.read(min(missing, _BLOCK))
             if not block:
-                raise _shorter(self._purpose)
+                raise _truncated(self._purpose)
             missing -= len(block)
             self._accounting.add(bytes_sent=len(block))
             yield block

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Classify errors of connections: their messages, and whether the request may be repeated."""
+"""Classify connection errors: their kind, their message, and whether to retry the request."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..secret import clean_url
 from .bodies import MalformedResponse, SlowBody, TooLarge, Undecodable
 from .messages import Request
 
-# Codes of OpenSSL (X509_V_ERR_...): expired, another host name, another IP address.
+# By OpenSSL code (X509_V_ERR_...): certificate expired, wrong host name, wrong IP address.
 _CERTIFICATE_REMEDIES = {
-    10: "it must be renewed",
+    10: "renew the certificate",
     62: "check the host of url",
     64: "check the host of url",
 }
-# Alerts of a server that requires a client certificate, or a different certificate.
+# TLS alerts of a server that requires a client certificate or rejects the given certificate.
 _CERTIFICATE_ALERT = re.compile(
     r"ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA"
     r"|ACCESS_DENIED|NO_CERTIFICATE)"
@@ -30,22 +30,28 @@ _CLIENT_CERTIFICATE = "a client certificate (client_cert, client_key)"
 # Prefix of the standard library's message if a proxy rejects CONNECT.
 _NO_TUNNEL = "Tunnel connection failed"
 _CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
-# Maximum length of a library's message, which may repeat input from a server or a proxy.
+# Maximum length of a library's message, which may contain input from a server or a proxy.
 _MESSAGE_LIMIT = 300
-# The connection was closed: not an error of TLS.
+# A closed connection is reported as lost, not as a TLS error.
 _CLOSED_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A failed request. `may_repeat`: a read, or a write that surely did not reach the server."""
+    """A failed request.
+
+    :param may_repeat: the request is a read, or a write that certainly did not reach the server
+    """
 
     error: ToolchainError
     may_repeat: bool
 
 
 def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
-    """Classify an error that the HTTP library raised."""
+    """Classify an error of the HTTP library.
+
+    :param timeout: in seconds, for the message
+    """
     causes = list(_causes(error))
     unsent = _never_sent(causes) or _is_invalid(error)
     kind, reason, final = _reason(error, causes, timeout)
@@ -53,7 +59,7 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
     url = clean_url(request.url)
     found = ToolchainError(
         kind,
-        # without the query, which is longer than the rest
+        # without the query, which is often long
         f"{request.purpose}: {reason} ({shorten(url.partition('?')[0], ADDRESS_LIMIT)})",
         method=request.method,
         url=url,
@@ -64,9 +70,7 @@ def failure_of(error: Exception, request: Request, timeout: float) -> Failure:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the chain of causes of an error, in whatever attribute a layer stores the
-    next cause.
-    """
+    """Yield an error and its causes, which the libraries store in several attributes."""
     seen: set[int] = set()
     todo: list[BaseException] = [error]
     while todo:
@@ -93,24 +97,18 @@ def _never_sent(causes: list[BaseException]) -> bool:
 
 
 def _is_wrong_host(cause: BaseException) -> bool:
-    """Return whether urllib3 before 2, which compares the host, found a certificate of another
-    host.
-    """
+    """Return whether urllib3 1, which compares host names itself, found a wrong host name."""
     return isinstance(cause, ValueError) and type(cause).__name__ == "CertificateError"
 
 
 def _wants_certificate(cause: BaseException) -> bool:
-    """Return whether the server ended the handshake because it requires a valid client
-    certificate.
-    """
+    """Return whether the server ended the TLS handshake for lack of a valid client certificate."""
     reason = getattr(cause, "reason", None) if isinstance(cause, ssl.SSLError) else None
     return isinstance(reason, str) and _CERTIFICATE_ALERT.search(reason) is not None
 
 
 def _tunnel_error(cause: BaseException) -> str | None:
-    """Return the message of a proxy that does not connect to the server; `None` for any other
-    error.
-    """
+    """Return the message of a proxy that rejected CONNECT, or `None` for other errors."""
     text = str(cause) if isinstance(cause, OSError) else ""
     return shorten(text, _MESSAGE_LIMIT) if text.startswith(_NO_TUNNEL) else None
 
@@ -118,7 +116,7 @@ def _tunnel_error(cause: BaseException) -> str | None:
 def _reason(
     error: Exception, causes: list[BaseException], timeout: float
 ) -> tuple[Kind, str, bool]:
-    """Return the kind, the message, and whether a retry is useless."""
+    """Return the kind and the message of an error, and whether retries are useless."""
     from urllib3.exceptions import ProxyError
 
     reason = _tls_reason(causes)
@@ -166,7 +164,7 @@ def _body_reason(error: Exception, causes: list[BaseException]) -> tuple[Kind, s
 
 
 def _connection_reason(causes: list[BaseException]) -> str | None:
-    """Return why there is no connection at all."""
+    """Return the message if no connection could be established, else `None`."""
     for cause in causes:
         if isinstance(cause, socket.gaierror):
             return "cannot resolve the host name: check url"
@@ -176,7 +174,7 @@ def _connection_reason(causes: list[BaseException]) -> str | None:
 
 
 def _tls_reason(causes: list[BaseException]) -> str | None:
-    """Return the message of the root cause of a TLS error: certificate or protocol."""
+    """Return the message for a TLS error, or `None` for other errors."""
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             remedy = _CERTIFICATE_REMEDIES.get(cause.verify_code, "set ca_path")
@@ -187,7 +185,7 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
         if _wants_certificate(cause):
             message = _message_of(cause)
             return (
-                f"the server ended the TLS handshake ({message}): it may require"
+                f"the server ended the TLS handshake ({message}): the server may require"
                 f" {_CLIENT_CERTIFICATE}"
             )
     if any(isinstance(cause, _CLOSED_TLS) for cause in causes):
@@ -204,7 +202,7 @@ def _tls_reason(causes: list[BaseException]) -> str | None:
 
 
 def _is_invalid(error: Exception) -> bool:
-    """Return whether the request was invalid: its address, a header, or the address of a proxy."""
+    """Return whether the address, a header or the proxy of the request is invalid."""
     from requests.exceptions import InvalidHeader, InvalidSchema, InvalidURL
 
     return isinstance(error, (InvalidHeader, InvalidSchema, InvalidURL, UnfitRequest))

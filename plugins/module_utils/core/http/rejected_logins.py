@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detect logins that issue tracker and wiki ignore: a success status does not prove a login.
+"""Detect failed logins of tracker and wiki, which the status alone does not show.
 
-Server facts [repo-0]: with wrong credentials both may return 200 as for an anonymous user, or 200
-with an empty body; only headers show the failure. After too many wrong logins every login is
-rejected with 403 until a CAPTCHA has been solved in a browser.
+If credentials are wrong, both servers may handle the request as anonymous and return 200; only
+headers show the failed login. After too many failed logins they reject every login with 403 until
+the user has solved a CAPTCHA in a browser [repo-0].
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..connection.options import Connection
 from ..errors import Kind, kind_of_status, shorten
 from .messages import Response
 
-#: Headers and messages of a gateway about a missing scope.
+#: Header, its value, and the message with which the API gateway reports a missing scope.
 _SCOPE_HEADER = "X-Failure-Category"
 _SCOPE_CATEGORY = "FAILURE_CLIENT_SCOPE_CHECK"
 _SCOPE_MESSAGE = "scope does not match"
@@ -26,15 +26,16 @@ _USERS = ("X-AUSERNAME", "X-AACCOUNTID")
 
 #: Matches the message of a 403 about the permissions of an account that is logged in.
 _PERMISSION = re.compile(r"permi(?:ssion|tted)|privilege|not allowed|unauthori[sz]ed to", re.I)
-_KEYS_ENDED = (
-    "servers no longer accept API keys, or only if configured to do so: use a token instead"
-)
+_KEYS_ENDED = "newer servers accept API keys only if configured to do so: use a token instead"
 
 
 def kind_of_rejection(response: Response, connection: Connection, detail: str) -> tuple[Kind, str]:
-    """Return the kind of a failed response, and a remedy for an API key that is not accepted.
+    """Return the kind of an error response, and a remedy if an API key was rejected, else "".
 
-    Server fact [repo-3]: 403 for such a key, as for a missing permission.
+    Servers that no longer accept API keys return 401 or 403 for them. A 403 that mentions a
+    permission is not about the key [repo-3].
+
+    :param detail: the server's error message
     """
     kind = kind_of_status(response.status)
     at_home = origin(response.url) == origin(connection.url)
@@ -45,18 +46,17 @@ def kind_of_rejection(response: Response, connection: Connection, detail: str) -
 
 
 def require_login(response: Response, connection: Connection) -> None:
-    """Raise `auth` if the server did not accept the credentials that were sent.
+    """Raise `auth` if the server did not accept the credentials, even if the status is 200.
 
-    A response from another host, as after a redirect to a file store, was requested without
-    credentials.
+    Responses from another host, such as a file store, are not checked: no credentials were sent.
     """
     at_home = origin(response.url) == origin(connection.url)
     denied = response.headers.get(_DENIED)
     if response.status in (401, 403) and denied is not None:
         raise response.error(
             "auth",
-            f"the server returned {response.status} and rejects every login of this account"
-            f" ({shorten(denied)}): log in once with a browser, then try again",
+            f"the server returned {response.status} and rejects all logins of this account"
+            f" ({shorten(denied)}): log in with a browser, then try again",
             denied,
         )
     sent = connection.has_credentials and at_home
@@ -70,10 +70,11 @@ def require_login(response: Response, connection: Connection) -> None:
 
 
 def require_scope(response: Response, scopes: str) -> None:
-    """Raise `permission` if the token lacks a scope: the server returns 401, although the login is
-    right [tracker-40].
+    """Raise `permission` if the token lacks a scope.
 
-    :param scopes: the scopes that the request needs
+    The gateway returns 401 for a missing scope, as for an invalid token [tracker-40].
+
+    :param scopes: scopes that the request requires, for the message
     """
     if response.status not in (401, 403):
         return
@@ -89,7 +90,7 @@ def require_scope(response: Response, scopes: str) -> None:
 
 
 def _anonymous_header(response: Response) -> str | None:
-    """Return the header which shows that nobody is logged in."""
+    """Return the header that shows an anonymous user, as `name: value`, or `None`."""
     reasons = {word.strip().upper() for word in response.headers.get(_REASON, "").split(",")}
     if "OK" not in reasons and reasons & _REJECTED:
         return shorten(f"{_REASON}: {response.headers[_REASON]}")
