@@ -126,7 +126,7 @@ def test_missing_input_is_an_error_unless_missing_ok() -> None:
     [
         (True, None, None),
         (False, None, "nothing was changed"),
-        (True, "ABORTED", "whether it was done is not known"),
+        (True, "ABORTED", "it is unknown whether the write was done"),
     ],
 )
 def test_lost_response_is_resolved_by_the_build(

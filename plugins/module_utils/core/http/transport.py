@@ -31,21 +31,20 @@ from .writes import Verify, Write
 _SAFE = frozenset({"GET", "HEAD"})
 _KEEPING_METHOD = frozenset({307, 308})
 _MAX_REDIRECTS = 5
-#: Minimum timeout in seconds: with 0 a request could not be sent at all.
+#: Minimum timeout in seconds, because a request with a timeout of 0 always fails.
 _SHORTEST_TIMEOUT = 0.1
 #: Matches a 403 about the CSRF crumb. With `\b`, because Jenkins pages also have "breadcrumbs".
 _CRUMB = re.compile(r"\bcrumb\b", re.IGNORECASE)
 
 
 class Transport:
-    """All requests of one task to one service.
+    """Sends the requests of a task to a service.
 
-    :param read_only: check mode: a request that is not marked as a read raises instead of leaving
-    :param describe: extracts the error message of the server from a response
-    :param notice: is called with the headers of every response of the server
+    :param read_only: raise an error instead of sending a write (check mode)
+    :param describe: extracts the server's error message from a response
+    :param notice: called with the headers of every response of the server
     :param connections: maximum number of connections
-    :param crumbs: keep the session cookie and send the anti-forgery token of the CI server with
-        every POST
+    :param crumbs: keep the session cookie, and send a CSRF crumb with every write
     """
 
     def __init__(
@@ -74,20 +73,19 @@ class Transport:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Return the cache for this server, which lives as long as its keep-alive session; empty at
-        first.
-        """
+        """Return the cache of the keep-alive session, a dict that is empty at first."""
         return self._session.memory
 
     def forget_login(self) -> None:
-        """Drop cookies and crumb, as after a restart of the server."""
+        """Drop cookies and crumb, for example after a restart of the server."""
         self._session.cookies.clear()
         if self._crumb is not None:
             self._crumb.forget()
 
     def url(self, path: str, query: Query | None = None) -> str:
-        """Return the URL of an encoded path below the base address; an absolute URL stays
-        unchanged.
+        """Return the URL for a path and a query.
+
+        :param path: percent-encoded path below the base address, or an absolute URL
         """
         address = (
             path
@@ -107,14 +105,17 @@ class Transport:
         validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Response:
-        """Send a request that changes nothing, and return its response with its body.
+        """Send a request that changes nothing, and return the response.
+
+        Raises a `ToolchainError` for a status that is not in `expect`.
 
         :param purpose: operation and object for messages, for example `reading the role 'x'`
-        :param path: encoded, relative to the base address
-        :param parts: `query`, `json` (any), `form` (a query), `body` (bytes), `open_body` with
-            `size`, `headers`, `patience` (maximum seconds, retries included), `once` (no retries)
-        :param expect: statuses that are returned; every other status raises with its kind
-        :param validate: is called with the response first; raises errors that the status hides
+        :param path: percent-encoded, relative to the base address
+        :param validate: called before the status is checked; raises errors that the status does
+            not show
+        :param parts: `query`, `headers`, and at most one body: `json` (any value), `form` (a
+            query), `body` (bytes), or `open_body` with `size`. `patience` limits the seconds with
+            all retries, `once` disables retries
         """
         return self._send_checked(
             self._request(purpose, method, path, True, **parts), expect, validate
@@ -132,9 +133,13 @@ class Transport:
         repeatable: bool = False,
         **parts: Any,
     ) -> Response:
-        """Send a request that changes the server, once; see :meth:`read`, and for `verify` and
-        `repeatable` :class:`Write`. If only the verification read shows that it is done, the
-        response has no body.
+        """Send a request that changes the server, and return the response.
+
+        If the response was lost, and the verification read shows that the write is done, the
+        returned response has no body.
+
+        :param verify: see :class:`Write`, also for `repeatable`
+        :param parts: see :meth:`read`, also for the other parameters
         """
         request = self._request(purpose, method, path, False, **parts)
         exchange = partial(self._send_checked, request, expect, validate)
@@ -152,7 +157,7 @@ class Transport:
         verify: Verify | None = None,
         **parts: Any,
     ) -> Response:
-        """Read or write, for addresses that serve both."""
+        """Call :meth:`read` or :meth:`write`, for endpoints that serve both."""
         if reads:
             return self.read(purpose, path, method=method, **parts)
         return self.write(purpose, method, path, verify=verify, **parts)
@@ -177,8 +182,9 @@ class Transport:
         validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Iterator[Incoming]:
-        """Read a body in chunks (`iter_content`). A status other than 200 raises, `validate`
-        first.
+        """Send a GET request, and let the caller read the body in chunks.
+
+        Raises an error for a status other than 200; `validate` may raise a more specific error.
         """
         request = self._request(purpose, method, path, True, streamed=True, **parts)
         incoming = self._send_with_retries(request)
@@ -195,16 +201,16 @@ class Transport:
             incoming.close()
 
     def failure(self, response: Response) -> ToolchainError:
-        """Return the error for a response."""
+        """Return the error for an error response or a redirect."""
         location = response.headers.get("Location")
         if location is not None and response.status in REDIRECTS:
             return self._redirect_error(
                 response.request, response.status, target(response.url, location)
             )
         detail = errors.shorten(self._describe(response))
-        asked = retry_after(response.headers.get("Retry-After"))
-        if response.status in RETRIED_READS and (asked or 0.0) > self._retries.longest:
-            return self._retries.too_long(response, asked or 0.0, detail)
+        delay = retry_after(response.headers.get("Retry-After"))
+        if response.status in RETRIED_READS and (delay or 0.0) > self._retries.longest:
+            return self._retries.too_long(response, delay or 0.0, detail)
         reason = f": {detail}" if detail else " without an error message"
         kind, remedy = kind_of_rejection(response, self.connection, detail)
         message = f"the server returned {response.status}{limit_of(response)}{reason}"
@@ -224,7 +230,7 @@ class Transport:
     ) -> Request:
         if self._read_only and not reads:
             raise invalid(
-                f"{purpose}: stopped, because a request that writes must not be sent in check mode"
+                f"{purpose}: not sent, because this request would change the server in check mode"
             )
         headers = {"Accept": "*/*", "User-Agent": "delivery.toolchain"}
         if "json" in parts:
@@ -239,29 +245,30 @@ class Transport:
         return Request(purpose, method, self.url(path, query), reads, headers, **parts)
 
     def _send_with_retries(self, request: Request) -> Incoming:
-        """Send a request; repeat it within the retry rules, and once with a new crumb."""
+        """Send a request, with retries. A rejected crumb is renewed once."""
         attempt, crumb_renewed = 0, False
         while True:
             outcome = self._send_following_redirects(request)
-            if not crumb_renewed and self._crumb_refused(request, outcome):
+            if not crumb_renewed and self._crumb_rejected(request, outcome):
                 self.forget_login()
                 crumb_renewed = True
                 continue
-            asked = self._retry_delay(request, outcome)
-            wait = None if asked is None else self._retries.pause(request, attempt, asked)
-            if wait is None:
+            delay = self._retry_delay(request, outcome)
+            pause = None if delay is None else self._retries.pause(request, attempt, delay)
+            if pause is None:
                 break
             if not isinstance(outcome, Failure):
-                outcome.close()  # an unread response would keep its connection
-            self._retries.rest(wait, counted=True)
+                outcome.close()  # an unread response would occupy its connection
+            self._retries.wait(pause, counted=True)
             attempt += 1
         if isinstance(outcome, Failure):
             raise outcome.error
         return outcome
 
     def _send_following_redirects(self, request: Request) -> Incoming | Failure:
-        """Send a request; follow the redirects of a read within its origin (with `foreign_hosts`
-        beyond it).
+        """Send a request, and follow redirects if it is a read.
+
+        Redirects to another origin are followed only if the request allows foreign hosts.
         """
         started, url = time.monotonic(), request.url
         timeout = max(_SHORTEST_TIMEOUT, min(self._timeout, request.left()))
@@ -279,18 +286,18 @@ class Transport:
             self.accounting.add(seconds=time.monotonic() - started)
         raise ToolchainError(
             "protocol",
-            f"{request.purpose}: the server returned {incoming.status_code} and redirects in a"
-            " loop",
+            f"{request.purpose}: the server returned {incoming.status_code} and redirected"
+            f" {_MAX_REDIRECTS} times: check url",
             status=incoming.status_code,
             method=request.method,
             url=clean_url(url),
         )
 
     def _next_hop(self, request: Request, status: int, url: str, there: str) -> str:
-        """Return the target of a redirect; raise if it must not be followed."""
+        """Return the target of a redirect. Raises an error if it must not be followed."""
         keeps_body = request.body is None or status in _KEEPING_METHOD
-        far = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
-        if is_login_page(there, url) or not keeps_body or far:
+        forbidden = leads_elsewhere(url, there, foreign_hosts=request.foreign_hosts)
+        if is_login_page(there, url) or not keeps_body or forbidden:
             raise self._redirect_error(request, status, there)
         return there
 
@@ -314,7 +321,8 @@ class Transport:
                 timeout=timeout,
             )
         finally:
-            sent = 0 if isinstance(body, Upload) else len(outgoing.body or b"")  # with the login
+            # an `Upload` counts its bytes itself; `outgoing.body` may contain the login
+            sent = 0 if isinstance(body, Upload) else len(outgoing.body or b"")
             self.accounting.add(requests=1, writes=int(not request.reads), bytes_sent=sent)
             if isinstance(body, Upload):
                 body.close()
@@ -332,8 +340,9 @@ class Transport:
         return Upload(request.purpose, request.open_body, request.size, self.accounting)
 
     def _retry_delay(self, request: Request, outcome: Incoming | Failure) -> float | None:
-        """Return the seconds before the next attempt, `None` if there must be none. A write that
-        got a response is not repeated here: :class:`Write` decides.
+        """Return the minimum seconds before a retry, or `None` if the request must not be retried.
+
+        A write that got a response is not retried here, but in :class:`Write`.
         """
         if isinstance(outcome, Failure):
             return 0.0 if outcome.may_repeat else None
@@ -354,7 +363,7 @@ class Transport:
             "auth" if login else "protocol", message, status=status, method=request.method, url=url
         )
 
-    def _crumb_refused(self, request: Request, outcome: Incoming | Failure) -> bool:
+    def _crumb_rejected(self, request: Request, outcome: Incoming | Failure) -> bool:
         if self._crumb is None or isinstance(outcome, Failure) or request.method in _SAFE:
             return False
         if outcome.status_code != 403 or "X-Required-Permission" in outcome.headers:
@@ -368,11 +377,11 @@ class Transport:
             query=query,
             expect=(200, 403, 404) if "xml" in path else (200, 400, 404, 405, 406),
         )
-        text = response.text  # a login form is as wrong here as in place of JSON
+        text = response.text  # `json()` raises `auth` for a login form
         decode = text.lstrip().startswith("{") or 'type="password"' in text.lower()
         return response.status, response.json() if response.status == 200 and decode else text
 
 
 def _read_response(request: Request, incoming: Incoming) -> Response:
-    """Return the response with its body."""
+    """Read the body of an incoming response, and return the response as a value."""
     return Response(incoming.status_code, incoming.headers, incoming.content, request, incoming.url)

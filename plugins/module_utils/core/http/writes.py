@@ -11,23 +11,22 @@ from ..errors import ToolchainError
 from .messages import Request, Response
 from .retries import Retries
 
-#: Checks the server: `True` the write is done, `False` it is not, `None` unknown.
+#: Verification read: returns whether the write is done, or `None` if that is unknown.
 Verify: TypeAlias = Callable[[], "bool | None"]
 
-OUTCOME_UNKNOWN = "whether it was done is not known"
-#: Statuses after which the server may still be working: a proxy, or this client, gave up earlier.
+OUTCOME_UNKNOWN = "it is unknown whether the write was done"
+#: Statuses of a proxy that stopped waiting; the server may still be processing the write.
 _LATE_STATUS = frozenset({502, 504})
 _LATE_KINDS = frozenset({"network", "timeout"})
 
 
 @dataclass(frozen=True)
 class Write:
-    """A request that changes the server, with a check of its effect.
+    """A request that changes the server, with a verification read for lost responses.
 
-    :param send: sends the request once; returns the response, or raises its error
-    :param verify: reads whether the write is done; without it the outcome of a lost response is
-        unknown
-    :param repeatable: a second write has no further effect
+    :param send: sends the request once; returns the response or raises an error
+    :param verify: verification read; `None` means that the outcome stays unknown
+    :param repeatable: the write is idempotent
     """
 
     request: Request
@@ -37,11 +36,11 @@ class Write:
     retries: Retries
 
     def carried_out(self) -> Response:
-        """Return the response. It has no body if only the verification read shows that the write is
-        done.
+        """Send the request and return the response.
 
-        The request is sent again only after 429, or 503 with `Retry-After`. The server must surely
-        not have acted, or the write must be repeatable.
+        If the response was lost and the verification read shows that the write is done, the
+        returned response is empty. The request is repeated only after 429, or 503 with
+        `Retry-After`, and only if it is repeatable or had no effect.
         """
         attempt = 0
         while True:
@@ -61,22 +60,20 @@ class Write:
             attempt += 1
 
     def _is_gone(self, error: ToolchainError) -> bool:
-        """Return whether an earlier attempt deleted the object that is not found now."""
+        """Return whether a repeated DELETE got 404, because an earlier attempt succeeded."""
         return error.resent and self.request.method == "DELETE" and error.status == 404
 
     def _is_done_by_another(self, error: ToolchainError) -> bool:
-        """Return whether a creation conflicts with an equal creation, as by the next host of a
-        play.
-        """
+        """Return whether another client, such as another host of the play, created the object."""
         created = self.request.method == "POST" and error.kind == "conflict"
         return created and self._verify_once() is True
 
     def _verify(self, error: ToolchainError) -> bool | None:
-        """Run the verification read; repeat it for a while if the server may still be working."""
+        """Run the verification read. Repeat it if the server may still be processing the write."""
         late = error.kind in _LATE_KINDS or error.status in _LATE_STATUS
         done = self._verify_once()
         for attempt in range(self.retries.most if late else 0):
-            if done is not False or not self._rest(attempt):
+            if done is not False or not self._wait(attempt):
                 break
             done = self._verify_once()
         return done
@@ -92,17 +89,17 @@ class Write:
     def _may_repeat(self, error: ToolchainError, done: bool | None, attempt: int) -> bool:
         if error.retry_after is None or not (done is False or self.repeatable):
             return False
-        return self._rest(attempt, error.retry_after, counted=True)
+        return self._wait(attempt, error.retry_after, counted=True)
 
-    def _rest(self, attempt: int, asked: float | None = None, *, counted: bool = False) -> bool:
-        """Make the pause after an attempt; return false if no attempt is left."""
-        pause = self.retries.pause(self.request, attempt, asked)
+    def _wait(self, attempt: int, requested: float | None = None, *, counted: bool = False) -> bool:
+        """Sleep before the next attempt. Return `False` if no attempt is left."""
+        pause = self.retries.pause(self.request, attempt, requested)
         if pause is not None:
-            self.retries.rest(pause, counted=counted)
+            self.retries.wait(pause, counted=counted)
         return pause is not None
 
     def _with_hint(self, error: ToolchainError, done: bool | None) -> ToolchainError:
-        """Return the error with a hint about the effect of the write."""
+        """Add to the error message whether the write had an effect."""
         if done is None:
             return error.with_hint(OUTCOME_UNKNOWN)
         error.verified_undone = True
@@ -111,5 +108,5 @@ class Write:
 
 
 def _confirmed(request: Request) -> Response:
-    """Return an empty response for a write that the verification read has confirmed."""
+    """Return an empty response for a write that was confirmed by a verification read."""
     return Response(204, {}, b"", request, request.url)
