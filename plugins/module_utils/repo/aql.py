@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Query the item search: query strings, rows, and the server's notice of truncated results.
+"""Search for items with AQL, the query language of the repository manager [W4.1].
 
-Written interface [W4.1]. Server facts [repo-17]: non-administrators must include repo, path and
-name. `range.notification` reports truncated results. `range.limit` is present if the query or the
-server has a limit. `range.total` is not the number of matches.
+Server facts [repo-17]: queries of non-administrators must include the fields repo, path and name.
+`range.notification` reports truncated results. `range.limit` is present if the query or the server
+has a limit. `range.total` is not the number of matches.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from . import json_rows
 from .client import RepoClient, objects
 
 _PATH = "api/search/aql"
-#: Number of digests in a query: with 100 it would have more characters than a server accepts.
+#: Maximum number of digests in a query: a query with 100 would exceed `_MAX_CHARACTERS`.
 DIGESTS_AT_ONCE = 70
 #: Maximum length of a query on newer servers [repo-14].
 _MAX_CHARACTERS = 6000
 _LIMIT = re.compile(r"\.\s*limit\s*\(")
-#: Statuses by which a server rejects queries, this query, or reports a timeout.
+#: Statuses of servers that do not support queries, reject this query, or report a timeout.
 _REFUSALS = frozenset({400, 403, 404, 405, 408})
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
 
@@ -36,7 +36,7 @@ class QueryResult:
     """Result of a query.
 
     :param trimmed: the server's notice if the result is truncated, else ""
-    :param moment: the server's clock when it responded; `None` if it sends no date
+    :param moment: time of the response by the server's clock; `None` without a `Date` header
     """
 
     rows: list[dict[str, Any]]
@@ -45,13 +45,16 @@ class QueryResult:
 
 
 def ask(client: RepoClient, purpose: str, text: str) -> QueryResult:
-    """Send a query. Raises `rejected` with the server's error message if the query is malformed."""
+    """Send a query and return its result.
+
+    Raises `rejected` with the server's error message if the query is malformed.
+    """
     parts = {"body": text.encode(), "headers": {"Content-Type": "text/plain"}}
     try:
         response = json_rows.read(client, purpose, _PATH, "results", method="POST", **parts)
     except ToolchainError as error:
         if error.status == 405:
-            # below another address this is the path of an item, which accepts no POST
+            # with a wrong base address, the server takes the path for an item and rejects POST
             error.kind = "not_found"
             error.with_hint("there is no repository manager at this address: check url")
         elif error.status == 400 and len(text) > _MAX_CHARACTERS:
@@ -68,8 +71,9 @@ def ask(client: RepoClient, purpose: str, text: str) -> QueryResult:
 def ask_if_supported(
     client: RepoClient, purpose: str, criteria: Mapping[str, Any], fields: Sequence[str]
 ) -> list[dict[str, Any]] | None:
-    """Return all items that match; `None` if the server rejects the query or truncates
-    its result.
+    """Return the matching items, with the given fields.
+
+    Returns `None` if the server rejects the query or truncates its result.
     """
     try:
         found = ask(client, purpose, items(criteria, fields))
@@ -90,7 +94,7 @@ def _trimmed(span: Mapping[str, Any], text: str, rows: int) -> str:
 
 
 def items(criteria: Mapping[str, Any], fields: Sequence[str]) -> str:
-    """Return an item query for these fields and for the mandatory ones."""
+    """Return an item query that includes the given fields, and also repo, path and name."""
     wanted = dict.fromkeys(("repo", "path", "name", *fields))
     return f"items.find({_json(criteria)}).include({', '.join(map(_json, wanted))})"
 
@@ -100,7 +104,7 @@ def _json(value: Any) -> str:
 
 
 def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the properties of a row, which lists `key` and `value` once per value."""
+    """Return the property values of a row by name; a row has one `key` and `value` per value."""
     found: dict[str, list[str]] = {}
     for entry in objects(row.get("properties")):
         found.setdefault(str(entry.get("key")), []).append(str(entry.get("value", "")))
@@ -108,7 +112,7 @@ def properties_in(row: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def age(time: timedelta) -> str:
-    """Return an age in the units of the query language: weeks, days and minutes, but no hours."""
+    """Format an age for a query, such as `3w`: AQL has weeks, days and minutes, but no hours."""
     if time % (7 * _DAY) == timedelta():
         return f"{time // (7 * _DAY)}w"
     if time % _DAY == timedelta():

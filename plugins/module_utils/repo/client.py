@@ -16,18 +16,20 @@ from ..core.paths.globs import has_wildcards
 from .dialect import JFROG, Dialect, dialect_of, generic, is_jfrog
 from .error_text import describe, errors_in, messages_of
 
-#: Keys of the session's memory, and the address that only one dialect has [repo-5].
-_SPEAKS_JFROG, _VERSION = "speaks jfrog", "api/system/version"
-#: Statuses of a server that does not know an address.
-_UNKNOWN = (400, 404, 405, 501)
-#: Characters that no repository key has.
-_NO_KEY = re.compile(r"[/*?\s]")
+#: Key of the transport's memory: whether the server identified itself as Artifactory.
+_SPEAKS_JFROG = "speaks jfrog"
+#: Endpoint that only the dialect `jfrog` has [repo-5].
+_VERSION = "api/system/version"
+#: Statuses with which servers reject a request to an endpoint that they lack.
+_NO_ENDPOINT = (400, 404, 405, 501)
+#: Matches a character that a repository key cannot contain.
+_NOT_IN_KEYS = re.compile(r"[/*?\s]")
 INSIDE_ARCHIVE = (
     "which addresses a file inside an archive: an item deployed to this path could not be"
     " downloaded"
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-#: Start of an HTML fragment. No plain response of the server starts like this.
+#: Matches the start of an HTML fragment. Text responses of the server never start with a tag.
 _PART_OF_PAGE = re.compile(
     r"[\ufeff\s]*<(?:!--|(?:a|b|br|center|div|form|h\d|img|link|meta|p|script|span|style|table"
     r"|title)\b)",
@@ -41,33 +43,34 @@ class RepoClient:
     def __init__(self, task: Task, *, connections: int = 4) -> None:
         settings = task.connection.settings
         self._named, self._generic = dialect_of(settings), generic(settings["vendor"])
-        self._finding = threading.Lock()
+        self._detection_lock = threading.Lock()
         self.connections, self.warn = connections, task.warn
         self.predictions = task.predictions
-        #: Whether requests for properties or checksums are worthwhile: the written interface lists
-        #: neither.
+        #: Set to `False` after a response without properties or checksums, to save further
+        #: requests for them: the generic dialect has neither.
         self.reports_properties = True
         self.reports_checksums = True
         self.transport = task.transport(
             describe=describe,
-            notice=self._notice,
-            api_key_headers={one.api_key_header for one in self._possible()},
+            notice=self._detect_from_headers,
+            api_key_headers={dialect.api_key_header for dialect in self._possible_dialects()},
             connections=connections,
         )
 
     @property
     def dialect(self) -> Dialect:
-        """Return the dialect of the server. With `auto` it is detected from earlier responses,
-        otherwise by a request [C1.6].
+        """Return the dialect of the server [C1.6].
+
+        The dialect `auto` is detected from earlier responses, or with a request.
         """
         if self._named is not None:
             return self._named
         return JFROG if self._speaks_jfrog() else self._generic
 
     def rehearses_promotions(self) -> bool:
-        """Return whether a promotion with `dryRun` certainly promotes nothing: the dialect supports
-        it, and the server identified itself as a server of that dialect, whatever the option
-        `dialect` is.
+        """Return whether the server is certain to honour `dryRun` in a promotion.
+
+        The option `dialect` is no proof: the server must also identify itself as Artifactory.
         """
         if not self.dialect.rehearses_promotions:
             return False
@@ -77,9 +80,9 @@ class RepoClient:
             return False
 
     def builds_key(self, project: str | None) -> str:
-        """Return the repository of the build records of a project, or of those outside projects.
+        """Return the key of the repository that stores a project's build records.
 
-        Server fact [repo-32]: the project `default` means none.
+        `None` and `default` mean builds outside projects [repo-32].
         """
         self.require_projects(project)
         if project in (None, "default"):
@@ -87,8 +90,10 @@ class RepoClient:
         return f"{project}-build-info"
 
     def require_projects(self, project: str | None) -> None:
-        """Raise `rejected` for a project on a server without projects, which would ignore it and
-        use objects outside. To save a request, call this after the first response.
+        """Raise `rejected` if a project is given, but the server does not support projects.
+
+        Such a server ignores the parameter and uses objects outside projects. Detecting the dialect
+        after the first response saves a request, so call this method only then.
         """
         if project is not None and not self.dialect.has_projects:
             raise ToolchainError(
@@ -98,44 +103,47 @@ class RepoClient:
             )
 
     def _speaks_jfrog(self) -> bool:
-        """Return whether the server identified itself; if no response did so yet, ask once."""
-        with self._finding:
+        """Return whether the server is Artifactory; send one request if no response showed it."""
+        with self._detection_lock:
             if _SPEAKS_JFROG not in self.transport.memory:
-                self.transport.memory[_SPEAKS_JFROG] = self._ask()
+                self.transport.memory[_SPEAKS_JFROG] = self._has_version_endpoint()
             return bool(self.transport.memory[_SPEAKS_JFROG])
 
-    def _possible(self) -> tuple[Dialect, ...]:
-        """Return the dialects that the server may speak, before any request was sent."""
+    def _possible_dialects(self) -> tuple[Dialect, ...]:
+        """Return the dialects that the option `dialect` allows."""
         return (JFROG, self._generic) if self._named is None else (self._named,)
 
-    def _notice(self, headers: Mapping[str, str]) -> None:
+    def _detect_from_headers(self, headers: Mapping[str, str]) -> None:
         if is_jfrog(headers):
             self.transport.memory[_SPEAKS_JFROG] = True
 
-    def _ask(self) -> bool:
-        """Request an address that the written interface does not have. A server without its own
-        headers may be behind a proxy that removes them.
+    def _has_version_endpoint(self) -> bool:
+        """Return whether the server has the version endpoint, which only Artifactory has.
+
+        The headers are not enough, because a proxy may have removed them.
         """
         try:
             response = self.transport.read(
-                "detecting the dialect of the server", _VERSION, expect=(200, *_UNKNOWN)
+                "detecting the dialect of the server", _VERSION, expect=(200, *_NO_ENDPOINT)
             )
             return response.status == 200 and "version" in object_of(response, "its version")
         except ToolchainError as error:
             if _SPEAKS_JFROG in self.transport.memory:
                 return True
-            raise error.with_hint("the option dialect saves this request") from None
+            raise error.with_hint("set the option dialect to avoid this request") from None
 
     def write(self, purpose: str, method: str, path: str, **parts: Any) -> Response:
-        """Send a write; see :meth:`Transport.send`. A response with an HTML page or with errors is
-        a failure whatever its status.
+        """Send a write with :meth:`Transport.write`.
+
+        Also raises if a successful response contains an HTML page or reports errors.
         """
         return self.transport.write(purpose, method, path, validate=refuse_reported, **parts)
 
 
 def refuse_page(response: Response) -> None:
-    """Raise `protocol` if a successful response is an HTML page or a fragment, `auth` for a login
-    form.
+    """Raise an error if the body of a successful response is HTML.
+
+    The kind is `auth` for a login form, otherwise `protocol`.
     """
     if response.status >= 300:
         return
@@ -145,9 +153,9 @@ def refuse_page(response: Response) -> None:
 
 
 def refuse_reported(response: Response) -> None:
-    """Raise for an HTML page, and for errors in a response of any status.
+    """Raise an error if a response is an HTML page, or if its body reports errors.
 
-    Server fact [repo-28]: a 401 with messages is about permissions, not about the login.
+    Server fact [repo-28]: a 401 with `messages` is about a missing permission, not about the login.
     """
     refuse_page(response)
     if response.status == 401 and messages_of(response.text):
@@ -162,7 +170,11 @@ def refuse_reported(response: Response) -> None:
 
 
 def object_of(response: Response, wanted: str) -> Mapping[str, Any]:
-    """Return the JSON object of a response. Raises `protocol` for anything else."""
+    """Return the JSON object in the body of a response.
+
+    :param wanted: description of the object for the error message
+    :raises ToolchainError: `protocol` if the body is not a JSON object
+    """
     decoded = response.json()
     if not isinstance(decoded, Mapping):
         raise unexpected_body(response, wanted)
@@ -170,13 +182,14 @@ def object_of(response: Response, wanted: str) -> Mapping[str, Any]:
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
-    """Return the objects of a JSON list; empty if the value is not a list."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    """Return the items of a JSON list that are objects; empty if the value is not a list."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def objects_of(response: Response, member: str, wanted: str) -> list[Mapping[str, Any]]:
-    """Return the objects of a list in a response; empty if it is `null`. Raises `protocol` if it is
-    missing or not a list.
+    """Return the objects in the list `member` of a JSON response; empty if it is `null`.
+
+    Raises `protocol` if the member is missing or not a list.
     """
     decoded = object_of(response, wanted)
     if member not in decoded:
@@ -185,8 +198,9 @@ def objects_of(response: Response, member: str, wanted: str) -> list[Mapping[str
 
 
 def listed_objects(response: Response, listed: Any, wanted: str) -> list[Mapping[str, Any]]:
-    """Return the objects of a list; empty if it is `null`. Raises `protocol` if it is
-    not a list.
+    """Return the objects of a JSON list; empty if it is `null`.
+
+    Raises `protocol` for any other value.
     """
     if not isinstance(listed, (list, type(None))):
         raise unexpected_body(response, wanted)
@@ -194,9 +208,9 @@ def listed_objects(response: Response, listed: Any, wanted: str) -> list[Mapping
 
 
 def segments(path: str) -> list[str]:
-    """Split a path in a repository, without its leading and trailing slashes.
+    """Return the segments of a path in a repository, ignoring leading and trailing slashes.
 
-    Raises `invalid` for `..`, `.` and empty segments, which servers resolve differently.
+    Raises `invalid` for `..`, `.` and empty segments, because servers resolve them differently.
     """
     trimmed = path.strip("/")
     found = trimmed.split("/") if trimmed else []
@@ -206,32 +220,36 @@ def segments(path: str) -> list[str]:
 
 
 def join(*parts: str) -> str:
-    """Join parts of a path with single slashes; empty parts are left out."""
+    """Join the non-empty parts of a path with single slashes."""
     return "/".join([bare for part in parts if (bare := part.strip("/"))])
 
 
 def item_path(repo: str, path: str, *, slash: bool = False) -> str:
-    """Return the address of an item, relative to the base address."""
+    """Return the encoded URL path of an item, relative to the base address of the server.
+
+    :param slash: whether to append a slash, which addresses a folder
+    """
     return address.path(repo, *segments(path), slash=slash)
 
 
 def refuse_glob(path: str) -> None:
-    """Raise `invalid` for a path with wildcards if it must name a single item."""
+    """Raise `invalid` if a path that must name a single item contains wildcards."""
     if has_wildcards(path):
         raise invalid(
-            f"path: '{path}' contains wildcards, but must name a single item; use artifact_cleanup"
+            f"path: '{path}' contains wildcards, but must name a single item: use artifact_cleanup"
             " to delete by pattern"
         )
 
 
 def is_inside_archive(path: str) -> bool:
-    """Return whether a server reads a path as an entry inside an archive."""
+    """Return whether the server interprets a path as a file inside an archive (`a.zip!/b.txt`)."""
     return "!/" in path
 
 
 def require_new_path(option: str, path: str) -> None:
-    """Raise `invalid` for an unintended path of a new item: a server accepts wildcards, surrounding
-    blanks and control characters.
+    """Raise `invalid` if the path of a new item is probably a typo.
+
+    The server itself accepts wildcards, surrounding blanks and control characters.
     """
     if is_inside_archive(path):
         raise invalid(f"{option}: '{path}' contains '!/', {INSIDE_ARCHIVE}")
@@ -246,9 +264,9 @@ def require_new_path(option: str, path: str) -> None:
 
 
 def repository_key(name: str, value: str) -> str:
-    """Return the value of an option that names a repository. Raises `invalid` if it cannot be a
-    key.
+    """Return the value of the option `name` unchanged. Raises `invalid` if no repository can have
+    this key.
     """
-    if _NO_KEY.search(value) or value in ("", ".", ".."):
-        raise invalid(f"{name}: '{value}' is not the key of a repository")
+    if _NOT_IN_KEYS.search(value) or value in ("", ".", ".."):
+        raise invalid(f"{name}: '{value}' is not a valid repository key")
     return value

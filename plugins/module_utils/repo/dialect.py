@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Table of the two dialects of the repository manager's interface [C1.5], and their detection.
+"""The two dialects of the repository manager's HTTP interface [C1.5].
 
-No other code asks for the dialect: it asks for a property of :class:`Dialect`.
+Other code never compares dialects: it reads a capability from :class:`Dialect`.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from ..core.errors import invalid
 
 @dataclass(frozen=True)
 class Dialect:
-    """Differences between the written interface and a real server."""
+    """Capabilities and addresses by which the generic interface and Artifactory differ."""
 
     api_key_header: str
     #: Prefix of container paths: `{containers}/{repo}/v2/...`.
     containers: str
     #: Properties are set at `{properties}/{repo}/{path}`.
     properties: str
-    #: A checksum header is sent with every file, and can replace bytes that the server already has.
+    #: Files are deployed with checksum headers, and without their bytes if the server has them.
     checksum_headers: bool
-    #: An archive is sent to its own name below the folder, not to the folder with a trailing slash.
+    #: An archive is deployed to `folder/name.zip`; otherwise to `folder/`.
     archive_by_name: bool
     #: HEAD of a manifest returns its digest; otherwise only tags can be read.
     manifest_digests: bool
-    #: `Link` announces the next page of tags; otherwise a short page does not prove the end.
+    #: A list of tags without a `Link` header is the last page; otherwise that is not certain.
     tag_links: bool
-    #: Item queries support properties as criteria and as fields.
+    #: Item queries (AQL) support properties as criteria and as fields.
     query_by_property: bool
     #: A build record without `statuses` was never promoted.
     record_shows_promotions: bool
-    #: Builds whose number contains a comma are deleted by a JSON body instead of the query.
+    #: A JSON body can list the builds to delete; a query parameter cannot contain commas.
     builds_deleted_by_body: bool
     #: Build records can be published.
     publishes_builds: bool
@@ -47,15 +47,15 @@ class Dialect:
     builds_key: str
     #: Projects have their own build records and repositories.
     has_projects: bool
-    #: The trash lists single items, not only repositories.
+    #: The trash can be listed by item; otherwise only by repository.
     trash_shows_items: bool
     #: Properties can be read and removed, not only set.
     full_properties: bool
-    #: Properties of a folder apply to its content, unless the request excludes that.
+    #: Properties set on a folder apply to its content, unless `recursive=0` is sent.
     recursive_by_default: bool
     #: `failFast` is always sent with a promotion; otherwise only if it is false.
     takes_fail_fast: bool
-    #: `dryRun` certainly promotes nothing; otherwise the interface only names the field.
+    #: `dryRun` is certain to promote nothing.
     rehearses_promotions: bool
 
 
@@ -85,6 +85,7 @@ JFROG = Dialect(
 
 
 def generic(vendor: str) -> Dialect:
+    """Return the dialect of the written interface; the vendor is part of some names."""
     return Dialect(
         api_key_header=f"X-{vendor}-Art-Api",
         containers="api/container",
@@ -96,7 +97,7 @@ def generic(vendor: str) -> Dialect:
         query_by_property=False,
         record_shows_promotions=False,
         builds_deleted_by_body=False,
-        # the written interface has no such requests
+        # the written interface has no requests to publish builds or to copy and move items
         publishes_builds=False,
         relocates_items=False,
         patterns="search/pattern",
@@ -106,17 +107,17 @@ def generic(vendor: str) -> Dialect:
         trash_shows_items=False,
         full_properties=False,
         recursive_by_default=False,
-        # the written interface has no such field
+        # the written interface has no field `failFast`
         takes_fail_fast=False,
-        # the written interface names the field, but not its effect
+        # the written interface has the field `dryRun`, but does not specify its effect
         rehearses_promotions=False,
     )
 
 
 def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
-    """Return the dialect of the connection options `dialect` and `vendor`; `None` for `auto`.
+    """Return the dialect that the connection options select; `None` for `auto`.
 
-    Raises `invalid` for a vendor that cannot be part of a header name.
+    Raises `invalid` if the option `vendor` cannot be part of a header name.
     """
     vendor = settings["vendor"]
     if re.fullmatch(r"[0-9A-Za-z._-]+", vendor) is None:
@@ -129,10 +130,9 @@ def dialect_of(settings: Mapping[str, Any]) -> Dialect | None:
 
 
 def is_jfrog(headers: Mapping[str, str]) -> bool:
-    """Return whether these headers identify a server of the dialect `jfrog`. Other headers prove
-    nothing: a proxy may have removed them.
+    """Return whether response headers identify Artifactory [repo-5].
 
-    Server fact [repo-5].
+    `False` proves nothing, because a proxy may have removed the headers.
     """
     named = "X-JFrog-Version" in headers or "X-Artifactory-Id" in headers
     return named or headers.get("Server", "").lower().startswith("artifactory")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compute size and digests of a content in a single pass."""
+"""Compute the size and the digests of a file in a single pass."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import IO
 from ..core.concurrency import BackgroundThread
 
 _BLOCK = 2 * 1024 * 1024
-#: Most files are shorter, and allocating a whole block would take longer than reading them.
+#: Size of the first read: allocating 2 MiB would take longer than reading a typical file.
 _FIRST_BLOCK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """Size in bytes, and digests in lower-case hexadecimal."""
+    """Size in bytes, and digests as lower-case hexadecimal strings."""
 
     size: int
     sha256: str
@@ -24,16 +24,16 @@ class Digests:
 
 
 def digests_of_bytes(content: bytes) -> Digests:
-    """Return the digests of a content in memory."""
+    """Return size and digests of a byte string."""
     sha1 = hashlib.sha1(content, usedforsecurity=False)
     return Digests(len(content), hashlib.sha256(content).hexdigest(), sha1.hexdigest())
 
 
 def digests_of(stream: IO[bytes]) -> Digests:
-    """Read a stream to its end once, in constant memory.
+    """Read a stream to its end and return its size and digests, in constant memory.
 
-    For a long stream the two digests and the next read run concurrently: all three release the
-    interpreter lock.
+    For a large file, both digests and the next read run in parallel, because all three release the
+    GIL.
     """
     sha256, size = hashlib.sha256(), 0
     sha1 = hashlib.sha1(usedforsecurity=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Extract the error message of the repository manager from a response of any shape."""
+"""Extract the repository manager's error message from its various response formats."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from ..core.http.messages import Response, json_or_none
 # server fact [repo-4]: a server without a licence rejects half of the interface with 400 and this
 # message
 _EDITION = re.compile(r"available only in ", re.IGNORECASE)
-#: A body without any such mark reports no error; JSON may escape every letter.
-_REPORTING = ('"errors"', '"messages"', "\\u")
+#: Substrings of bodies that may report errors, to avoid parsing others. JSON may escape a key with
+#: `\u`.
+_MAY_REPORT_ERRORS = ('"errors"', '"messages"', "\\u")
 _EDITION_NAME = re.compile(r"\bpro\b", re.IGNORECASE)
 
 
 def describe(response: Response) -> str:
-    """Return the error message: `errors[]`, `messages[]` with levels, registry errors, plain text,
-    or HTML.
+    """Return the error message of a response; "" if it has none.
+
+    The message comes from `messages[]` (prefixed with their levels), from `errors[]`, or from a
+    body that is text or HTML. The request id is appended if the server sends one.
     """
     error_message = "; ".join(
         f"{message['level']}: {message['message']}" for message in messages_of(response.text)
@@ -35,7 +38,7 @@ def describe(response: Response) -> str:
 
 
 def lacks_licence(response: Response) -> bool:
-    """Return whether the server rejects a request because of its edition [repo-4]."""
+    """Return whether the server rejected a request because its licence excludes it [repo-4]."""
     return response.status == 400 and _names_edition(errors.error_text(response.text))
 
 
@@ -45,19 +48,21 @@ def _names_edition(text: str) -> bool:
 
 
 def messages_of(body: str) -> list[dict[str, str]]:
-    """Return the `messages` of a JSON body as `level` (upper case) and `message`; empty if it has
-    none.
+    """Return the `messages` of a JSON body; empty if it has none.
+
+    Every message is a dict with `level` (in upper case) and `message`.
     """
     decoded = json_or_none(body)
     return _messages(decoded) if isinstance(decoded, Mapping) else []
 
 
 def errors_in(body: str) -> str:
-    """Return the errors that a body reports, whatever its status; "" if it reports none.
+    """Return the errors that a body reports, joined by semicolons; "" if it reports none.
 
-    Server fact [repo-2]: `errors[]`, and `messages[]` of the level ERROR.
+    Server fact [repo-2]: a successful response may also contain `errors[]`, or `messages[]` of the
+    level ERROR.
     """
-    decoded = json_or_none(body) if any(part in body for part in _REPORTING) else None
+    decoded = json_or_none(body) if any(part in body for part in _MAY_REPORT_ERRORS) else None
     if not isinstance(decoded, Mapping):
         return ""
     messages = _messages(decoded)
@@ -68,7 +73,7 @@ def errors_in(body: str) -> str:
 
 
 def text_of(body: str) -> str:
-    """Return a body that is plain text or a JSON string."""
+    """Return a body as text, decoded if it is a JSON string; "" for `null`."""
     if body.strip() == "null":
         return ""
     decoded = json_or_none(body)

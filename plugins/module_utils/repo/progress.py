@@ -12,10 +12,11 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class TransferProgress:
-    """Print a line every few seconds: finished files and transferred bytes.
+    """Print the number of finished files and of transferred bytes every few seconds.
 
-    :param doing: as `deploying`
-    :param moved: as `sent`
+    :param doing: what the task does, such as `deploying`
+    :param moved: past participle for the bytes, such as `sent`
+    :param total: number of files
     """
 
     def __init__(self, task: Task, doing: str, moved: str, total: int) -> None:
@@ -23,7 +24,10 @@ class TransferProgress:
         self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
 
     def show(self, sizes: Callable[[], Collection[int]]) -> None:
-        """Print the line if it is due; `sizes` returns the sizes of the finished files."""
+        """Print a line if the interval has passed.
+
+        :param sizes: returns the sizes of the finished files, in bytes
+        """
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _SECONDS_BETWEEN_LINES

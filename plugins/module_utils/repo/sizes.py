@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse numbers that a server formats for people.
+"""Parse human-readable numbers of the storage summary [W2.1, repo-10].
 
-Written interface [W2.1]: thousands separators, units and percentages; server fact [repo-10]:
-`1,234`, `3.48 GB`, `32.22 GB (15.77%)`.
+Examples are `1,234`, `3.48 GB` and `32.22 GB (15.77%)`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _POWERS = "KMGTPE"
 
 @dataclass(frozen=True)
 class Quantity:
-    """Parsed count, size in bytes, and share in percent; `None` for a missing part."""
+    """Parsed number: a count, a size in bytes, or a percentage; missing values are `None`."""
 
     count: float | None = None
     size: int | None = None
@@ -29,7 +28,7 @@ class Quantity:
 
 
 def quantity(text: str) -> Quantity | None:
-    """Return the numbers of a string; `None` if it has another format."""
+    """Parse a formatted number; return `None` if the string has another format."""
     found = _QUANTITY.fullmatch(text)
     if found is None:
         return None

@@ -145,13 +145,16 @@ def test_contradictory_options_are_rejected(
         ({"path": "a/b.txt "}, "path: 'a/b.txt ' contains leading or trailing blanks in a segment"),
         ({"path": "a /b.txt"}, "path: 'a /b.txt' contains leading or trailing blanks in a segment"),
         ({"path": "a\n/b.txt"}, "or a control character"),
-        ({"path": "a.txt", "moved_to": ["r e"]}, "moved_to[0]: 'r e' is not the key"),
+        (
+            {"path": "a.txt", "moved_to": ["r e"]},
+            "moved_to[0]: 'r e' is not a valid repository key",
+        ),
         ({"path": "a!/b.txt"}, "which addresses a file inside an archive"),
         ({"path": "a/*.txt"}, "contains wildcards, but must name a new item"),
         ({"path": "a/b?.txt"}, "contains wildcards"),
-        ({"path": "a.txt", "repo": "r*"}, "repo: 'r*' is not the key of a repository"),
-        ({"path": "a.txt", "repo": "r "}, "repo: 'r ' is not the key of a repository"),
-        ({"path": "a.txt", "repo": "r 1"}, "is not the key of a repository"),
+        ({"path": "a.txt", "repo": "r*"}, "repo: 'r*' is not a valid repository key"),
+        ({"path": "a.txt", "repo": "r "}, "repo: 'r ' is not a valid repository key"),
+        ({"path": "a.txt", "repo": "r 1"}, "is not a valid repository key"),
     ],
 )
 def test_implausible_path_is_rejected(server: Server, given: dict[str, Any], said: str) -> None:

@@ -64,7 +64,7 @@ def test_image_name_is_parsed(text: str, repo: str | None, expected: ImageRefere
         ("app@sha256:12", "r", "has no valid digest"),
         ("app@1.0", "r", "has no valid digest"),
         ("a/../b", "r", "'..'"),
-        ("r/app", "a/b", "repo: 'a/b' is not the key of a repository"),
+        ("r/app", "a/b", "repo: 'a/b' is not a valid repository key"),
     ],
 )
 def test_invalid_image_name_is_rejected(text: str, repo: str | None, words: str) -> None:
