@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse JSON objects with a single long list row by row, so that the body is never held in memory.
+"""Parse a JSON object with one long list row by row, without holding the body in memory.
 
-Server fact [repo-6, repo-17] (query language, listings): the response is written while it is
-computed. If the server fails midway, the response is a 200 with truncated JSON.
+Server fact [repo-6, repo-17]: the server streams query results and listings while it computes them.
+If it fails midway, the response is a 200 with truncated JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .client import RepoClient
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
 
-#: Maximum length of a value: without a limit an endless string would be parsed repeatedly.
+#: Maximum number of buffered characters, which limits the length of a single value.
 _LONGEST = 16 * 1024 * 1024
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -33,19 +33,19 @@ _BROKEN = frozenset({"network", "timeout"})
 
 @dataclass
 class StreamedObject:
-    """Rows of the list of a JSON object, its other members, and the response headers."""
+    """Parsed response: the rows of its list, its other members, and its headers."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     members: dict[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def take(self, row: dict[str, Any]) -> None:
-        """Keep a row. Rows that are decoded separately do not share their key strings."""
+        """Add a row. Its keys are interned, because separately decoded rows do not share them."""
         self.rows.append({sys.intern(key): value for key, value in row.items()})
 
 
 class InvalidJson(ValueError):
-    """Raised for input that is not JSON or is truncated."""
+    """Input is not JSON, or is truncated."""
 
 
 class _JsonReader:
@@ -62,7 +62,7 @@ class _JsonReader:
         return len(self._text) <= _LONGEST
 
     def mark(self) -> str:
-        """Return the next character that is not blank; "" at the end."""
+        """Return the next character that is not whitespace, or "" at the end of the document."""
         while True:
             found = _BLANK.match(self._text, self._at)
             self._at = self._at if found is None else found.end()
@@ -83,7 +83,10 @@ class _JsonReader:
             raise InvalidJson(f"'{mark}' is missing")
 
     def value(self) -> Any:
-        """Return the next value, which is complete once another character follows."""
+        """Parse and return the next value.
+
+        A value is complete only when another character follows: `12` may be the start of `123`.
+        """
         self.mark()
         while True:
             try:
@@ -99,7 +102,7 @@ class _JsonReader:
                     found = without_halves(found)
                 self._at = end
                 return found
-            # double the amount with every read, so that a long value is not parsed repeatedly
+            # double the buffer before the next attempt, to parse a long value in linear time
             wanted = 2 * (len(self._text) - self._at)
             if not self._more():
                 raise InvalidJson("it is truncated")
@@ -107,8 +110,10 @@ class _JsonReader:
                 pass
 
     def entries(self, closing: str) -> Iterator[None]:
-        """Iterate over the entries of an opened list or object; the caller reads each entry with
-        `value`."""
+        """Iterate over an opened list or object; the caller parses the entry in each iteration.
+
+        :param closing: `]` or `}`
+        """
         if self.take(closing):
             return
         while True:
@@ -119,9 +124,9 @@ class _JsonReader:
 
 
 def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
-    """Add the members of a JSON object to `found`, and the objects of its list `member` as rows.
+    """Parse a JSON object into `found`; the objects in its list `member` become rows.
 
-    Raises :class:`InvalidJson` for anything else.
+    Raises :class:`InvalidJson` if the document is not a JSON object with this list.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = _JsonReader(decoder.decode(chunk) for chunk in pieces)
@@ -145,18 +150,18 @@ def parse(pieces: Iterable[bytes], member: str, found: StreamedObject) -> None:
 
 
 def read(client: RepoClient, purpose: str, path: str, member: str, **parts: Any) -> StreamedObject:
-    """Send a read and parse its response row by row; see :meth:`Transport.stream`.
+    """Send a read with :meth:`Transport.stream` and parse its response row by row.
 
-    An interrupted response is requested once more, if the task retries reads.
+    If the response is interrupted, the request is repeated once, unless `retries` is 0.
     """
-    again = client.transport.connection.settings["retries"] > 0
+    retries = client.transport.connection.settings["retries"] > 0
     found = StreamedObject()
     try:
         return _read(client, purpose, path, member, found, **parts)
     except ToolchainError as error:
         broken = error.kind in _BROKEN or (error.kind == "protocol" and found.rows)
-        # without headers there was no response, and the transport has retried already
-        if not (again and broken and found.headers):
+        # without headers there was no response, and the transport has already retried
+        if not (retries and broken and found.headers):
             raise
     client.transport.accounting.add(retries=1)
     return _read(client, purpose, path, member, StreamedObject(), **parts)
@@ -169,7 +174,7 @@ def _read(
     with client.transport.stream(purpose, path, **parts) as incoming:
         found.headers = incoming.headers
         try:
-            parse(_noted(incoming, head), member, found)
+            parse(_keep_first_chunk(incoming, head), member, found)
         except (InvalidJson, TooDeep) as error:
             method = parts.get("method", "GET")
             request = Request(purpose, method, client.transport.url(path), reads=True)
@@ -188,8 +193,8 @@ def _read(
     return found
 
 
-def _noted(incoming: Incoming, head: list[bytes]) -> Iterator[bytes]:
-    """Yield the chunks of a body; the first chunk is kept in `head` for error messages."""
+def _keep_first_chunk(incoming: Incoming, head: list[bytes]) -> Iterator[bytes]:
+    """Yield the chunks of a body, and append the first one to `head` for error messages."""
     for chunk in incoming.iter_content():
         if not head:
             head.append(chunk)

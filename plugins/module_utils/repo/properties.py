@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Encode, read, set and compare the properties of items.
 
-Server fact [repo-18] (the parser): entries are split at `|` and `;`, name and values at `=`, values
-at `,`, unless a backslash precedes. Entries are trimmed, and an entry with two `=` is dropped
-silently.
+Server fact [repo-18]: the server parses `name=value,value|name=value`. It splits properties at `|`
+and `;`, names from values at `=`, and values at `,`, unless a backslash precedes the separator. It
+trims each property, and silently drops a property with two `=`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ Properties = Mapping[str, list[str]]
 #: Maximum length of the encoded properties in a request: servers and proxies reject addresses of 8
 #: KiB and more.
 _LONGEST = 6000
-#: Number of items up to which each is read on its own, and of folders in a query.
-_FEW, _FOLDERS = 2, 100
+#: Maximum number of files that are read without a query.
+_FEW = 2
+#: Maximum number of folders in a query.
+_FOLDERS = 100
 _PROPERTY = ["property"]
 _SEPARATOR = re.compile(r"([,=|;])")
 _FORBIDDEN = re.compile(r"[)(}{\]\[*+^$\\/~`!@#%&<>;=,±§|\s]")
 
 
 def properties_of(option: Mapping[str, Any] | None) -> dict[str, list[str]]:
-    """Return the values of an option `properties` as lists of strings, without entries that are
-    `None`.
+    """Return the option `properties` with lists of strings as values, without `None` values.
 
-    Raises `invalid` for values that the server would reject, change or drop silently.
+    Raises `invalid` for values that the server would reject, change or silently drop.
     """
     return {
         str(name): _values(str(name), value)
@@ -59,13 +60,13 @@ def check_name(name: str) -> None:
 
 def _values(name: str, value: Any) -> list[str]:
     check_name(name)
-    # some values must be first or last to survive the server's parser: see `_rank`
-    values = sorted(dict.fromkeys(texts_of(value)), key=_rank)
+    # the server's parser changes some values unless they are first or last
+    values = sorted(dict.fromkeys(texts_of(value)), key=_safe_position)
     if not values:
         raise invalid(f"the property '{name}' has no value: set one, or remove the property")
     if len(values) > 1 and values[-2].endswith("\\"):
         raise invalid(f"the property '{name}' has two values that end with a backslash")
-    if _rank(values[-1]) == 1:
+    if _safe_position(values[-1]) == 1:
         raise invalid(
             f"the property '{name}' has a value that ends with a blank, which the server removes"
         )
@@ -73,13 +74,15 @@ def _values(name: str, value: Any) -> list[str]:
 
 
 def texts_of(value: str | list[str]) -> list[str]:
-    """Return the value of a property, a string or a list of strings, as a list."""
+    """Return the values of a property as a list."""
     return value if isinstance(value, list) else [value]
 
 
-def _rank(value: str) -> int:
-    """Return the position in an entry: a trailing empty value or blank is lost, and a final
-    backslash escapes the separator.
+def _safe_position(value: str) -> int:
+    """Return a sort key that puts a value where the server's parser preserves it.
+
+    The parser loses a trailing empty value or blank. A backslash at the end of a value escapes the
+    separator that follows.
     """
     if value == "":
         return 0
@@ -89,21 +92,22 @@ def _rank(value: str) -> int:
 
 
 def encode(properties: Properties) -> dict[str, Properties]:
-    """Return the strings for `properties=`, usually a single string, with the properties that they
-    set.
+    """Encode properties for the query parameter `properties`.
 
-    A string ends before the address becomes too long, and after a value that ends with a backslash.
+    Returns the encoded strings, each with the properties that it contains. Usually this is a single
+    string. A new string begins if the URL would become too long, or after a value that ends with a
+    backslash.
     """
-    found: dict[str, Properties] = {}
+    encoded: dict[str, Properties] = {}
     text, part = "", dict[str, list[str]]()
     for name, values in properties.items():
         entry = f"{_escape(name)}={','.join(_escape(value) for value in values)}"
         joined = f"{text}|{entry}" if part else entry
         if part and (text.endswith("\\") or len(quote(joined, safe="")) > _LONGEST):
-            found[text] = part
+            encoded[text] = part
             joined, part = entry, {}
         text, part = joined, {**part, name: values}
-    return {**found, text: part} if part else found
+    return {**encoded, text: part} if part else encoded
 
 
 def _escape(text: str) -> str:
@@ -111,17 +115,20 @@ def _escape(text: str) -> str:
 
 
 def are_set(current: Mapping[str, Any] | None, wanted: Properties) -> bool | None:
-    """Return whether `current` has the wanted values in any order; `None` if it is unknown."""
+    """Return whether `current` has the wanted values, in any order.
+
+    Returns `None` if the current properties are unknown.
+    """
     if current is None:
         return None
     return all(set(map(str, current.get(name, []))) == set(wanted[name]) for name in wanted)
 
 
 def read(client: RepoClient, repo: str, path: str) -> dict[str, list[str]] | None:
-    """Return the properties of an existing item; `None` if the server does not support this.
+    """Return the properties of an existing item; `None` if the server does not return properties.
 
-    An unsupported request is sent only once.
-    Server fact [repo-18]: an item without properties is a 404 with a message.
+    In that case no further requests for properties are sent. Server fact [repo-18]: for an item
+    without properties the server returns 404 with the message "No properties".
     """
     if not client.reports_properties:
         return None
@@ -150,8 +157,10 @@ def _of_response(response: Response) -> dict[str, list[str]] | None:
 def read_below(
     client: RepoClient, repo: str, folder: str, kind: str = "file"
 ) -> dict[str, dict[str, list[str]]] | None:
-    """Return the properties of all items of this `kind` below a folder with a single query; `None`
-    if the server does not support that.
+    """Read the properties of all items below a folder with a single query.
+
+    :param kind: `file` or `folder`
+    :returns: properties by the path of the item; `None` if the server does not support the query
     """
     if not client.dialect.query_by_property:
         return None
@@ -164,19 +173,22 @@ def read_below(
 
 
 def _by_path(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[str]]]:
-    """Return the properties of the items in rows, by path."""
+    """Return the properties of query rows, by the path of the item."""
     found: dict[str, dict[str, list[str]]] = {}
     for row in rows:
         parent = "" if row.get("path") in (".", None) else f"{row['path']}/"
         known = found.setdefault(f"{parent}{row.get('name')}", {})
-        # a server may send a row per property
+        # some servers return a row for each property instead of one for each item
         for name, values in aql.properties_in(row).items():
             known.setdefault(name, []).extend(values)
     return found
 
 
 def read_at(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, dict[str, list[str]]]:
-    """Return the properties of those of many files that queries find."""
+    """Query the properties of files by path; files that the query does not find are missing.
+
+    Returns nothing for at most two files, because single requests are cheaper then.
+    """
     found: dict[str, dict[str, list[str]]] = {}
     folders = sorted({path.rpartition("/")[0] or "." for path in paths})
     if len(paths) > _FEW and client.dialect.query_by_property:
@@ -191,7 +203,7 @@ def read_at(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, di
 
 
 def predict(client: RepoClient, repo: str, path: str, values: Properties) -> None:
-    """In check mode, remember the properties that the task would leave at an item."""
+    """Record the properties that an item would have after the task, for later check-mode tasks."""
     client.predictions.add("properties", repo, path, value=dict(values))
 
 
@@ -204,13 +216,11 @@ def write(
     recursive: bool | None = None,
     contested: Collection[str] = (),
 ) -> None:
-    """Set properties of an item and verify them; its other properties are kept.
+    """Set properties of an item and verify them; other properties keep their values [W4.1].
 
-    :param recursive: whether the content of a folder gets them too; `None` for a file
-    :param contested: properties that another task may set to another value at the same time
-    :raises ToolchainError: `rejected` if the server reported success and dropped a property
-
-    Written interface [W4.1].
+    :param recursive: whether to set them on the content of a folder too; `None` for a file
+    :param contested: names of properties that a concurrent task may set to other values
+    :raises ToolchainError: `rejected` if the server reported success but dropped a property
     """
     purpose = f"setting properties of '{repo}/{path}'"
     address = f"{client.dialect.properties}/{item_path(repo, path)}"
@@ -234,7 +244,7 @@ def _verify(client: RepoClient, repo: str, path: str, wanted: Properties) -> boo
 
 
 def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
-    """Return the query for the scope of a change. The written interface only has `1`."""
+    """Return the query parameter `recursive`; the written interface only allows the value 1."""
     if recursive:
         return {"recursive": 1}
     reported = recursive is not None and client.dialect.recursive_by_default
@@ -244,9 +254,9 @@ def _reach(client: RepoClient, recursive: bool | None) -> dict[str, int]:
 def remove(
     client: RepoClient, repo: str, path: str, names: Sequence[str], *, recursive: bool
 ) -> None:
-    """Remove properties of an item. Raises `rejected` if the server keeps a property.
+    """Remove properties of an item; only the dialect `jfrog` supports this [C1.5].
 
-    Interface contract [C1.5]: only some servers support this.
+    Raises `rejected` if the server reported success but kept a property.
     """
     purpose = f"removing properties of '{repo}/{path}'"
     query = {"properties": ",".join(names), **_reach(client, recursive)}

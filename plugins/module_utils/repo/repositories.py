@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Resolve repository keys: types, members, and the repository that receives deployments ([W2.1,
-repo-9]: repository kinds).
-"""
+"""Read repositories: types, members, and where a deployment is stored [W2.1, repo-9]."""
 
 from __future__ import annotations
 
@@ -13,19 +11,22 @@ from ..core.errors import ToolchainError, error_text
 from ..core.http.messages import Response, unexpected_body
 from .client import RepoClient, object_of, objects
 
-#: Statuses of a server that does not know a read, or that does not list repositories.
-_UNVERIFIABLE, _NO_LIST = frozenset({400, 404, 405}), frozenset({404, 405})
-#: Memory key: whether a server is a plain file store, if that is known.
+#: Statuses after which it stays unknown whether a repository exists.
+_UNVERIFIABLE = frozenset({400, 404, 405})
+#: Statuses of a server that cannot list repositories.
+_NO_LIST = frozenset({404, 405})
+#: Key of the transport's memory: whether the server is a plain file store.
 _PLAIN = "is a plain store"
 
 
 def deployment_target(client: RepoClient, key: str, *, certain: bool = False) -> str:
-    """Return the local repository behind `key`: itself, or the `defaultDeploymentRepo` of a virtual
-    repository.
+    """Return the key of the repository that stores items deployed to `key`.
 
-    Raises `not_found` if no such repository is listed, `rejected` if it accepts no deployments.
+    This is the `defaultDeploymentRepo` of a virtual repository, otherwise `key` itself.
 
-    :param certain: raise `not_found` also if the server may not be a repository manager
+    :param certain: also raise `not_found` if the server cannot list repositories (404)
+    :raises ToolchainError: `not_found` if the repository does not exist, `rejected` if it does not
+        accept deployments
     """
     response = client.transport.read(
         f"reading the repository '{key}'",
@@ -41,9 +42,9 @@ def deployment_target(client: RepoClient, key: str, *, certain: bool = False) ->
 
 
 def kind_of(found: Mapping[str, Any]) -> str:
-    """Return `LOCAL`, `REMOTE`, `VIRTUAL` or another type of the server.
+    """Return the type of a repository in upper case, such as `LOCAL`, `REMOTE` or `VIRTUAL`.
 
-    Written interface: `type`. Server fact [repo-9]: `rclass`, in lower case.
+    Server fact [repo-9]: real servers send `rclass` in lower case instead of `type`.
     """
     return str(found.get("rclass") or found.get("type") or "").upper()
 
@@ -66,11 +67,13 @@ def _target(response: Response, key: str, found: Mapping[str, Any]) -> str:
 
 
 def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bool) -> str:
-    """Resolve the key with the list of repositories.
+    """Resolve the key with the list of repositories, if the repository could not be read.
 
-    Server fact [repo-9]: the single read needs a licence, and returns 400 both for unknown keys and
-    without a licence. If the server has no list either, the key stands for itself, and the next
-    request shows whether it exists [C1.5].
+    Server fact [repo-9]: reading a single repository returns 400 for an unknown key, but also
+    without a licence. If the server cannot list repositories, return the key; the next request
+    shows whether the repository exists [C1.5].
+
+    :param refused: response to the read of the repository
     """
     try:
         response, entries = listed(client)
@@ -82,14 +85,15 @@ def _target_by_list(client: RepoClient, key: str, refused: Response, certain: bo
         return key
     for entry in entries:
         if entry.get("key") == key:
-            # the server resolves the deployment repository, which the list does not contain
+            # the list does not contain defaultDeploymentRepo; the server resolves it on deployment
             return key if kind_of(entry) == "VIRTUAL" else _target(response, key, entry)
     raise unknown(key, refused)
 
 
 def members(client: RepoClient, key: str) -> list[str]:
-    """Return the members of a virtual repository; the key itself for another type, or if it is
-    unknown.
+    """Return the keys of a virtual repository's members.
+
+    For other types, or if the repository cannot be read, return only its own key.
     """
     response = client.transport.read(
         f"reading the repository '{key}'",
@@ -106,8 +110,10 @@ def members(client: RepoClient, key: str) -> list[str]:
 def listed(
     client: RepoClient, project: str | None = None
 ) -> tuple[Response, list[Mapping[str, Any]]]:
-    """Return all repositories that the account may see, or those of a project. Raises `not_found`
-    if no repository manager responds.
+    """Read the list of repositories that the account may see; return the response and the list.
+
+    :param project: key of the project; `None` means all repositories
+    :raises ToolchainError: `not_found` if there is no repository manager at this address
     """
     response = client.transport.read(
         "reading the repositories",
@@ -126,10 +132,10 @@ def listed(
 
 
 def require(client: RepoClient, keys: Iterable[str]) -> None:
-    """Raise `not_found` for unknown repository keys, before missing content in them is reported as
-    absent.
+    """Raise `not_found` if a repository does not exist.
 
-    A server that does not list its repositories gets a warning instead.
+    Call this before you report items as absent: the key may be a typo. If the server cannot list
+    its repositories, the task only warns.
     """
     try:
         response, entries = listed(client)
@@ -137,7 +143,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
         if error.status not in (400, 403, 405):
             raise
         named = ", ".join(f"'{key}'" for key in keys)
-        client.warn(f"it is unknown whether the repository {named} exists: {error}")
+        client.warn(f"cannot check whether the repository {named} exists: {error}")
         return
     known = {str(entry.get("key")) for entry in entries}
     for key in keys:
@@ -146,7 +152,7 @@ def require(client: RepoClient, keys: Iterable[str]) -> None:
 
 
 def require_shown(client: RepoClient, key: str) -> None:
-    """Raise `not_found` if the server lists its repositories without this key."""
+    """Raise `not_found` if the list of repositories lacks a key; do nothing without a list."""
     try:
         response, entries = listed(client)
     except ToolchainError as error:
@@ -158,8 +164,9 @@ def require_shown(client: RepoClient, key: str) -> None:
 
 
 def refuse_properties(client: RepoClient) -> None:
-    """Raise `rejected` if properties are set on a plain file store, which would store an empty file
-    [C1.5].
+    """Raise `rejected` if the server is a plain file store.
+
+    Such a server would store an empty file instead of setting properties [C1.5].
     """
     known = client.transport.memory
     if _PLAIN not in known:
@@ -176,19 +183,20 @@ def refuse_properties(client: RepoClient) -> None:
 
 
 def lacking(client: RepoClient, failure: str) -> ToolchainError:
-    """Return the error for an operation that the written interface lacks. Raises `not_found` if no
-    repository manager responds.
+    """Return the error for an operation that the generic dialect does not support.
+
+    Raises `not_found` if there is no repository manager at this address.
     """
     listed(client)
     return ToolchainError(
         "rejected",
-        f"{failure}: this server supports only the generic interface, which cannot do this (check"
-        " the option dialect)",
+        f"{failure}: the generic interface does not support this operation (check the option"
+        " dialect)",
     )
 
 
 def unknown(key: str, refused: Response) -> ToolchainError:
-    """Return the error for a key that is unknown to the account."""
+    """Return the error for a repository that does not exist or is not visible to the account."""
     return refused.error(
         "not_found",
         f"there is no repository '{key}', or the account cannot see it",

@@ -573,7 +573,7 @@ def test_unlistable_repositories_are_not_verified(server: Server) -> None:
     server.on[QUERY] = rows()
     server.on[REPOSITORIES] = Reply(403, "no")
     assert not server.run(ArtifactCleanupOperation, params({"name": "x"}))[0].changed
-    assert "unknown whether the repository 'r' exists" in server.warnings[0]
+    assert "cannot check whether the repository 'r' exists" in server.warnings[0]
 
 
 def test_exclusion_without_match_gives_a_warning(deleting: Server) -> None:
