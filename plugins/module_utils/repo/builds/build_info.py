@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the builds of a name, and their records [W2.1, C2.9]."""
+"""List the builds of a name, and read their records [W2.1, C2.9]."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..client import RepoClient, objects_of
 from . import records
 from .promotions import Promotion, promotions
 
-#: Part of a 404 message that only a repository manager sends [repo-11].
+#: Substring of a 404 message that only a repository manager sends [repo-11].
 NO_BUILDS = "no build was found"
 _PARALLEL = 4
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
@@ -39,37 +39,45 @@ class BuildInfoOptions:
 
 @dataclass(frozen=True)
 class BuildRun:
-    """A build. `moment` is `None` if `started` is not a time; a number may have several builds."""
+    """A build in the list of builds; several builds may have the same number.
+
+    :param started: start time as the server sends it
+    :param moment: parsed start time; `None` if it cannot be parsed
+    """
 
     number: str
     started: str
     moment: datetime | None
 
     def as_dict(self) -> dict[str, str]:
-        """Return the start in UTC (ISO 8601, milliseconds), or as the server sends it."""
+        """Return number and start time (ISO 8601 in UTC, or unchanged if it cannot be parsed)."""
         return {"number": self.number, "started": iso(self.moment) or self.started}
 
 
 @dataclass(frozen=True)
 class BuildList:
-    """The builds of a name, newest first, and the time of the server's clock; `None` if unknown."""
+    """The builds of a name, newest first.
+
+    :param now: current time by the server's clock; `None` if the server does not send it
+    """
 
     runs: tuple[BuildRun, ...]
     now: datetime | None
 
     @property
     def numbers(self) -> list[str]:
-        """Return the numbers without duplicates, newest first."""
+        """Return the build numbers without duplicates, newest first."""
         return list(dict.fromkeys(run.number for run in self.runs))
 
 
 def read_list(
     client: RepoClient, name: str, project: str | None = None, *, missing: bool = False
 ) -> BuildList:
-    """Read all builds of a name. With `missing` a name without builds returns an empty list instead
-    of `not_found`.
+    """Read the list of builds of a name.
 
-    Server fact [repo-11]: `uri` is percent-encoded, and the order is undefined.
+    Server fact [repo-11]: the server percent-encodes the numbers and returns them in no order.
+
+    :param missing: return an empty list if there are no builds, instead of raising `not_found`
     """
     expect = (200, 404) if missing else (200,)
     purpose, path = f"reading the builds of '{name}'", f"api/build/{address.path(name)}"
@@ -80,7 +88,7 @@ def read_list(
     client.require_projects(project)
     if response.status == 404:
         if NO_BUILDS not in error_text(response.text).lower():
-            # the name has no builds, if a repository manager responds at all
+            # raises if the 404 came from another kind of server
             repositories.listed(client)
         return BuildList((), response.date)
     runs = map(_run, objects_of(response, "buildsNumbers", "a list of builds"))
@@ -89,13 +97,14 @@ def read_list(
 
 
 def require_builds(name: str, project: str | None, missing_ok: bool) -> None:
-    """Raise `not_found` for a name without builds, unless `missing_ok`: a wrong name would discard
-    nothing, however often the task runs.
+    """Raise the error for a name without builds, unless `missing_ok` is set.
+
+    Otherwise a task with a misspelt name would succeed without ever deleting a build.
     """
     if not missing_ok:
         error = ToolchainError("not_found", f"there are no builds of '{name}'")
         records.name_projects(error, project)
-        raise error.with_hint("missing_ok: true accepts this, as before the first build")
+        raise error.with_hint("set missing_ok: true if the first build may not exist yet")
 
 
 def _run(entry: Mapping[str, Any]) -> BuildRun:
@@ -105,7 +114,7 @@ def _run(entry: Mapping[str, Any]) -> BuildRun:
 
 
 class BuildInfoOperation(ReadOnly):
-    """Read the builds of a name, and the record of a build."""
+    """List the builds of a name, or read the record of one build as well."""
 
     descriptor: ClassVar = Descriptor("repo", {"list": reads("read"), "read": reads("read")})
 
@@ -126,8 +135,8 @@ class BuildInfoOperation(ReadOnly):
                 listed.runs,
             )
             rows = [
-                {**run.as_dict(), **_state(found)}
-                for run, found in zip(listed.runs, states, strict=True)
+                {**run.as_dict(), **_state(history)}
+                for run, history in zip(listed.runs, states, strict=True)
             ]
             return unchanged({"builds": rows})
         record = _record(self._client, name, number, project, listed)
@@ -146,9 +155,10 @@ class BuildInfoOperation(ReadOnly):
         return unchanged({"builds": rows, "build": record})
 
     def _promotions(self, run: BuildRun, *, selects_run: bool) -> list[Promotion] | None:
-        """Return the promotions of a build; `None` if its record is gone or not visible.
+        """Read the promotions of a build; return `None` if its record is gone or not visible.
 
-        :param selects_run: the number has several builds, which their start tells apart [repo-11]
+        :param selects_run: whether to select the build by its start time, because several builds
+            have its number [repo-11]
         """
         try:
             record = records.read_record(
@@ -165,12 +175,15 @@ class BuildInfoOperation(ReadOnly):
         return promotions(record)
 
 
-def _state(found: Sequence[Promotion] | None) -> dict[str, Any]:
-    """Return the members of a listed build about its promotions; `None` if they were not read."""
-    if found is None:
+def _state(history: Sequence[Promotion] | None) -> dict[str, Any]:
+    """Return the keys `status` and `promotions` of a listed build.
+
+    :param history: its promotions, oldest first; `None` if they were not read
+    """
+    if history is None:
         return {"status": None, "promotions": None}
-    shown = [promotion.as_dict() for promotion in found]
-    return {"status": found[-1].status if found else None, "promotions": shown}
+    rows = [promotion.as_dict() for promotion in history]
+    return {"status": history[-1].status if history else None, "promotions": rows}
 
 
 def _record(

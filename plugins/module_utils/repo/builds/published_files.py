@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Resolve the files of a build record: items of repositories, or digests [C8.3]."""
+"""Read the files of a build record from the options, and complete their digests [C8.3].
+
+An option identifies a file by repository and path, or by its name and digests.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +23,24 @@ from ..items import listing
 from ..items.file_states import common_folder
 from ..items.listing import StoredItem
 
-#: Number of hexadecimal digits by digest.
+#: Number of hexadecimal digits of each digest.
 _DIGITS = {"sha1": 40, "sha256": 64, "md5": 32}
-#: Number of files from which a listing is cheaper than a request per file.
+#: Minimum number of files for which a listing is cheaper than a request per file.
 _WORTH_A_LISTING = 4
-#: Actions of `artifact_deploy` for an item that does not exist.
+#: Values of `action`, a return value of `artifact_deploy`, for items that do not exist.
 _GONE = ("deleted", "absent")
-#: Similarity from which an unknown key counts as misspelt.
-_LIKE = 0.8
+#: Similarity (0 to 1) to a known key from which an unknown key counts as misspelt.
+_SIMILARITY = 0.8
 
 Keys = TypeVar("Keys")
 
 
 @dataclass(frozen=True)
 class PublishedFileOptions:
-    """The suboptions of `artifacts`: an item, or a name with digests.
+    """The suboptions of `artifacts`: `repo` and `path`, or `name` and digests.
 
-    `size`, `action` and `url` accept the return values of `artifact_deploy` unchanged.
+    `size`, `action` and `url` have no effect: they allow the return values of `artifact_deploy` to
+    be passed unchanged.
     """
 
     repo: str | None = None
@@ -60,9 +64,9 @@ class UsedFileOptions(PublishedFileOptions):
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file of a record; `repo` and `path` are empty if only digests are given.
+    """A file of a build record; `repo` and `path` are empty if only digests are given.
 
-    :param place: position among the options
+    :param place: location in the options, such as `artifacts[0]`
     """
 
     place: str
@@ -72,7 +76,7 @@ class PublishedFile:
     repo: str = ""
     path: str = ""
     scopes: Sequence[str] = field(default_factory=tuple)
-    #: Further members of a file in a record.
+    #: Other keys of the file, which are copied to the record unchanged.
     further: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -85,20 +89,27 @@ class PublishedFile:
 
 
 def files_of(place: str, entries: Sequence[PublishedFileOptions]) -> list[PublishedFile]:
-    """Return the files of a list of options. Raises `invalid` for an entry without a file."""
+    """Return the files of an option. Raises `invalid` for an entry that does not identify a file.
+
+    :param place: name of the option
+    """
     return [_file(f"{place}[{number}]", entry) for number, entry in enumerate(entries)]
 
 
 def known_keys(
     place: str, options: type[Keys], values: Mapping[str, Any]
 ) -> tuple[Keys, dict[str, Any]]:
-    """Return the known keys of an entry of a record, and the others. Raises `invalid` for a key
-    that looks misspelt.
+    """Check an entry that may have unknown keys; return its parsed options and the unknown keys.
+
+    Raises `invalid` for an unknown key that resembles a known key.
+
+    :param place: location of the entry in the options, such as `modules[0]`
+    :param options: dataclass of the known keys
     """
     spec = argument_spec(options)
     further = {str(name): value for name, value in values.items() if name not in spec}
     for name in further:
-        near = difflib.get_close_matches(name.lower(), spec, 1, cutoff=_LIKE)
+        near = difflib.get_close_matches(name.lower(), spec, 1, cutoff=_SIMILARITY)
         if near:
             raise invalid(f"{place}.{name} is unknown: did you mean {near[0]}?")
     known = {name: value for name, value in values.items() if name in spec}
@@ -112,8 +123,10 @@ def known_keys(
 def recorded_files(
     place: str, options: type[PublishedFileOptions], entries: Sequence[Mapping[str, Any]]
 ) -> list[PublishedFile]:
-    """Return the files of entries that may come from a record: a dependency has an `id`, and an
-    artifact a `path` without its repository, which need not exist on this server.
+    """Return the files of an option whose entries may be copied from an existing build record.
+
+    There a dependency has an `id` instead of a `name`. An artifact has a `path` without a
+    repository; such a file need not exist on this server.
     """
     found = []
     for number, entry in enumerate(entries):
@@ -159,8 +172,9 @@ def _digest(place: str, value: str) -> str:
 
 
 def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[PublishedFile]:
-    """Return the files with the digests of the server. Raises `not_found` for missing items,
-    `conflict` if the content of an item differs from the options.
+    """Return the files, completed with the digests that the server reports.
+
+    Raises `not_found` if items are missing, `conflict` if a digest differs from the options.
     """
     items: dict[str, dict[str, PublishedFile]] = {}
     for file in files:
@@ -176,7 +190,10 @@ def with_digests(client: RepoClient, files: Sequence[PublishedFile]) -> list[Pub
 
 
 def _stored(client: RepoClient, repo: str, paths: Sequence[str]) -> dict[str, StoredItem | None]:
-    """Read the items at the paths, with a single listing if that is cheaper and has digests."""
+    """Return the items of a repository by path; `None` for missing items.
+
+    Many items are read with a single listing if it contains digests.
+    """
     listed: Mapping[str, StoredItem] | None = None
     predicted = {path: listing.predicted(client, repo, path) for path in paths}
     folder = common_folder(paths)
@@ -213,7 +230,7 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
         raise ToolchainError(
             "rejected",
             f"nothing was published: the server reports no digests for '{file.item}'"
-            f" ({file.place}): it is a folder, or the dialect is wrong",
+            f" ({file.place}): the path is a folder, or the option dialect is wrong",
         )
     for name, value in file.digests.items():
         if reported.get(name, value) != value:
@@ -227,13 +244,13 @@ def _completed(file: PublishedFile, stored: StoredItem | None) -> PublishedFile:
 
 
 def as_artifact(file: PublishedFile) -> dict[str, Any]:
-    """Return the file as an artifact of a module [repo-29]."""
+    """Return the file in the format of an artifact in a build record [repo-29]."""
     place = {"path": file.path, "originalDeploymentRepo": file.repo} if file.is_item else {}
     return {**file.further, "name": file.name, **_described(file), **place}
 
 
 def as_dependency(file: PublishedFile) -> dict[str, Any]:
-    """Return the file as a dependency of a module [repo-29]."""
+    """Return the file in the format of a dependency in a build record [repo-29]."""
     scopes = {"scopes": list(file.scopes)} if file.scopes else {}
     return {**file.further, "id": file.name, **_described(file), **scopes}
 

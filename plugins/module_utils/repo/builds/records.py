@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Read build records, and compare their artifacts with a repository [W2.1, repo-11].
 
-Builds of a project have their own records: server fact [repo-32].
+Server fact [repo-32]: every project has separate build records, also for equal names and numbers.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from .. import aql
 from ..client import RepoClient, object_of, objects
 from ..items import listing
 
-#: Seconds before a missing record is read again: a promotion rewrites the record.
+#: Seconds before a missing record is read again: it is missing briefly while a promotion rewrites
+#: it.
 _REWRITE = 0.5
 
 
 def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
-    """Add projects to a `not_found` error of a build as its possible cause, and return the
-    error.
-    """
+    """Add a hint about the option `project` to a `not_found` error, and return the error."""
     if error.kind == "not_found" and project is None:
         error.with_hint("builds of a project are only found if the option project is set")
     elif error.kind == "not_found":
@@ -35,7 +34,7 @@ def name_projects(error: ToolchainError, project: str | None) -> ToolchainError:
 def predicted_record(
     client: RepoClient, name: str, number: str, project: str | None = None
 ) -> Mapping[str, Any] | None:
-    """Return the record that an earlier task in check mode would publish."""
+    """Return the record that an earlier task would publish in check mode; `None` without one."""
     record: Mapping[str, Any] | None = client.predictions.get("build", project or "", name, number)
     return record
 
@@ -43,15 +42,16 @@ def predicted_record(
 def predict_record(
     client: RepoClient, name: str, number: str, project: str | None, record: Mapping[str, Any]
 ) -> None:
-    """In check mode, remember a record that the task would publish."""
+    """Store the record that the task would publish, for later tasks in check mode."""
     client.predictions.add("build", project or "", name, number, value=record)
 
 
 def expected_record(
     client: RepoClient, name: str, number: str, project: str | None = None
 ) -> Mapping[str, Any]:
-    """Return the record that an earlier task in check mode would publish, or else that of the
-    server, like `read_record()`.
+    """Return the predicted record of check mode if there is one, otherwise read the record.
+
+    Raises the errors of `read_record()`.
     """
     predicted = predicted_record(client, name, number, project)
     return read_record(client, name, number, project) if predicted is None else predicted
@@ -65,9 +65,11 @@ def read_record(
     *,
     started: str | None = None,
 ) -> Mapping[str, Any]:
-    """Return the `buildInfo` of a build. Raises `not_found` if it is missing twice.
+    """Return the `buildInfo` of a build.
 
-    :param started: start of one of several builds of the number, as the server writes it
+    :param started: start time in the server's format, which selects one of several builds with the
+        same number
+    :raises ToolchainError: `not_found` if the record is still missing after a second read
     """
     for option, value in (("build_name", name), ("build_number", number)):
         if value in (".", ".."):
@@ -103,13 +105,15 @@ def relocated(
     copied: bool,
     project: str | None = None,
 ) -> bool | None:
-    """Return whether the files of a build are in the target, and for a move nowhere else; `None` if
-    unknown.
+    """Return whether a promotion without a status was carried out; `None` if unknown.
 
-    The marks of a file do not name its project: with a project, only recorded content counts.
+    Server fact [repo-15, repo-30]: such a promotion leaves no entry in the record. So all files
+    with the properties `build.name` and `build.number` must be in the target repository, and after
+    a move in no other repository.
 
-    Server fact [repo-15, repo-30]: a promotion without a status leaves no entry in the record;
-    files belong to a build by the properties build.name and build.number.
+    :param target: key of the target repository
+    :param project: these properties do not contain the project; so with a project, only files whose
+        SHA-1 is in the record count
     """
     if not client.dialect.query_by_property:
         return None
@@ -121,21 +125,22 @@ def relocated(
     recorded = {artifact["sha1"] for artifact in artifacts(record)}
     if project is not None:
         rows = [row for row in rows if row.get("actual_sha1") in recorded]
-    there = {row.get("actual_sha1") for row in rows if row.get("repo") == target}
+    in_target = {row.get("actual_sha1") for row in rows if row.get("repo") == target}
     elsewhere = {row.get("actual_sha1") for row in rows if row.get("repo") != target}
-    complete = bool(there) and (elsewhere | recorded) <= there
+    complete = bool(in_target) and (elsewhere | recorded) <= in_target
     return complete and (copied or not elsewhere)
 
 
 def missing_files(
     client: RepoClient, record: Mapping[str, Any], target: str, source: str | None
 ) -> list[str] | None:
-    """Return the recorded artifacts whose content is nowhere in the target, by path or name; `None`
-    if the target cannot be listed.
+    """Return the paths of the recorded artifacts that the target repository lacks.
 
-    The same content at another path counts as present.
+    Artifacts are compared by SHA-1: the same content at another path counts as present. An artifact
+    without a path is returned by name. Returns `None` if the target cannot be listed.
 
-    :param source: only artifacts that were deployed to this repository, or to an unknown repository
+    :param source: repository to which the artifacts were deployed; artifacts that were deployed to
+        another repository are ignored. `None` means all artifacts
     """
     wanted = {
         str(artifact["sha1"]).lower(): str(artifact.get("path") or artifact.get("name"))
@@ -151,11 +156,10 @@ def missing_files(
 
 
 def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> set[str] | None:
-    """Return the SHA-1 digests of the build's artifacts that a repository holds; `None` if they
-    cannot be read.
+    """Return the SHA-1 digests of a build's files in a repository; `None` if they cannot be read.
 
-    A single query is enough, since [repo-27] joins items and builds by SHA-1. If a server does not
-    know such queries, the repository is listed.
+    Server fact [repo-27]: a single query finds them, because the server joins items and builds by
+    SHA-1. If the server does not support such queries, the whole repository is listed.
     """
     if client.dialect.query_by_property:
         criteria = {
@@ -169,7 +173,8 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
             return {str(row.get("actual_sha1")).lower() for row in rows}
         if rows is None:
             return None
-    # server fact [repo-14]: a query omits items that may not be read, a listing is rejected
+    # server fact [repo-14]: without the permission to read, a query omits the items silently, but a
+    # listing is rejected
     try:
         items = listing.listing(client, target, "", deep=not client.dialect.query_by_property)
     except ToolchainError as error:
@@ -180,6 +185,10 @@ def _digests_in(client: RepoClient, record: Mapping[str, Any], target: str) -> s
 
 
 def artifacts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the recorded artifacts that have a SHA-1, by which queries find them."""
+    """Yield the artifacts of all modules of a record; those without a SHA-1 cannot be compared and
+    are left out.
+    """
     for module in objects(record.get("modules")):
-        yield from (obj for obj in objects(module.get("artifacts")) if obj.get("sha1"))
+        for artifact in objects(module.get("artifacts")):
+            if artifact.get("sha1"):
+                yield artifact

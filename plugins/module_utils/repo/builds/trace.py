@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find the build record of an item, an image or a build: a part of the lookup `trace` [C8.11]."""
+"""Find the build record of an item, an image or a build, for the lookup `trace` [C8.11]."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ from . import records
 
 _PREFIX = re.compile(r"(artifact|build|image):(.*)", re.DOTALL)
 _FORMS = {"artifact": "repo/path", "build": "build/number", "image": FORM}
-#: Files that represent a tag: a manifest, or an index of manifests for several platforms.
+#: Names of the file that represents a tag: a manifest, or the manifest list of a multi-platform
+#: image.
 _MANIFESTS = ("manifest.json", "list.manifest.json")
-#: Property with the address of the CI build, if the record's own field is missing.
+#: Property with the address of the CI build, which is used if the record has no `url`.
 _CI_ADDRESS = "buildInfo.env.BUILD_URL"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Data of the repository manager; `None` for missing or unused parts."""
+    """An item and the build that produced it; `None` if unknown."""
 
     artifact: dict[str, Any] | None
     build: dict[str, Any] | None
 
     @property
     def ci_address(self) -> str | None:
-        """Return the address of the CI build that made it."""
+        """Return the URL of the CI build; `None` if the record does not contain it."""
         record = self.build or {}
         address = record.get("url") or record.get("properties", {}).get(_CI_ADDRESS)
         return str(address) if address else None
 
 
 def origin(task: Task, term: str, project: str | None = None) -> Origin:
-    """Return the item of a term, and its build record.
+    """Return the item that a term of the lookup names, and its build record.
 
     :param term: `repo/path`, `build/number` or `repo/image:tag`; a prefix `artifact:`, `build:` or
         `image:` selects the type
-    :param project: project that has the build record
-
-    Raises `not_found` if the object does not exist, `invalid` if the term names none.
+    :param project: key of the project that the build belongs to
+    :raises ToolchainError: `not_found` if the object does not exist, `invalid` if the term is
+        malformed
     """
     client = RepoClient(task)
     kind, name = _kind(client, term)
@@ -116,7 +117,7 @@ def _image(client: RepoClient, term: str) -> dict[str, Any]:
 
 
 def _with_digest(client: RepoClient, image: ImageReference) -> list[str]:
-    """Return the paths of the manifests of an image that have its digest."""
+    """Return the paths of an image's manifests that have the digest of the reference."""
     criteria = {
         "repo": image.repo,
         "path": {"$match": f"{image.name}/*"},
@@ -146,20 +147,20 @@ def _item(client: RepoClient, repo: str, path: str) -> dict[str, Any] | None:
 def _build_of_item(
     client: RepoClient, artifact: Mapping[str, Any], project: str | None
 ) -> dict[str, Any] | None:
-    """Return the record that the item's properties name [repo-30]; `None` if it does not exist."""
+    """Return the build record that an item's properties name [repo-30]; `None` without one."""
     reported = artifact["properties"] or {}
     names, numbers = reported.get("build.name"), reported.get("build.number")
     if not names or not numbers:
         return None
     item = f"{artifact['repo']}/{artifact['path']}"
     if len(names) > 1 or len(numbers) > 1:
-        client.warn(f"'{item}' names several builds; the last one is used")
+        client.warn(f"the properties of '{item}' name several builds; the last one is used")
     try:
         return _record(client, names[-1], numbers[-1], project)
     except ToolchainError as error:
         if error.kind != "not_found":
             raise
-        where = f"in the project '{project}'" if project else "outside projects: set project"
+        scope = f"in the project '{project}'" if project else "outside projects: set project"
         label = f"the build '{names[-1]}' #{numbers[-1]}"
-        client.warn(f"'{item}' belongs to {label}, which has no record {where}")
+        client.warn(f"'{item}' belongs to {label}, which has no build record {scope}")
         return None
