@@ -266,9 +266,9 @@ def test_target_is_listed_if_server_has_no_queries(server: Server) -> None:
 @pytest.mark.parametrize(
     ("later", "said"),
     [
-        ([STAGES[0]], r"followed_by\[0\] gives the build 'app' #7 the status 'a' again"),
-        ([STAGES[1], {**STAGES[0], "target_repo": None}], r"followed_by\[1\] gives"),
-        ([STAGES[1], STAGES[1]], r"followed_by\[1\] gives .* 'b' again"),
+        ([STAGES[0]], r"followed_by\[0\] promotes the build 'app' #7 to the status 'a' again"),
+        ([STAGES[1], {**STAGES[0], "target_repo": None}], r"followed_by\[1\] promotes"),
+        ([STAGES[1], STAGES[1]], r"followed_by\[1\] promotes .* 'b' again"),
     ],
 )
 def test_ambiguous_later_promotions_are_rejected(

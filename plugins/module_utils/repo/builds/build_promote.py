@@ -59,10 +59,9 @@ class BuildPromoteOptions:
 
 
 class BuildPromoteOperation:
-    """Promote a build, unless its promotions and the files in the target are as wanted.
+    """Promote a build if its newest promotion or the files in the target repository differ.
 
-    Server fact [repo-15]: every promotion adds an entry to the record, even if it equals the one
-    before.
+    Server fact [repo-15]: every request adds a promotion to the record, even an identical one.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -93,20 +92,21 @@ class BuildPromoteOperation:
         )
         self._client = RepoClient(task)
         self._build = self._client, self._name, self._number, options.project
-        self._resolve = functools.cache(self._read_target)  # also warns once for each target
+        # the cache saves requests, and limits warnings to one per target
+        self._resolve = functools.cache(self._read_target)
 
     def plan(self) -> Plan:
         options = self._options
         current = self._read(BuildSnapshot({}, options.target_repo))
         newest = current.newest
-        if newest is not None and not options.force and self._is_passed(current):
+        if newest is not None and not options.force and self._is_superseded(current):
             return nothing_to_do(newest)
         if options.target_repo and not (newest and newest.repository == options.target_repo):
             target, error = self._resolve(options.target_repo)
             current = replace(current, target=target, target_error=error)
         missing: Sequence[str] = ()
         if not options.force and self._is_promoted(current):
-            # files that were found by their properties are in the target
+            # without a recorded promotion, the files have already been found in the target
             missing = self._missing_files(current) if self._is_recorded(current) else ()
             if not missing:
                 return nothing_to_do(newest or Promotion(None, current.target))
@@ -126,13 +126,13 @@ class BuildPromoteOperation:
         return Plan(before, after, action, result=result, data=current)
 
     def _read(self, known: BuildSnapshot) -> BuildSnapshot:
-        """Read the record; keep the known target repository."""
+        """Return the snapshot with a newly read build record."""
         return replace(known, record=records.expected_record(*self._build))
 
     def _read_target(self, target: str) -> tuple[str, ToolchainError | None]:
-        """Return the repository that receives the files for this target, and why it is not known.
+        """Return the repository that stores the promoted files, and the error if it is not found.
 
-        The server may know a repository that it does not show.
+        The repository may exist although the account cannot see it, so the task only warns.
         """
         try:
             return deployment_target(self._client, target), None
@@ -142,11 +142,11 @@ class BuildPromoteOperation:
             self._task.warn(f"cannot read the repository '{target}': {error}")
             return target, error
 
-    def _is_passed(self, current: BuildSnapshot) -> bool:
-        """Return whether the build went through this promotion and got a later one.
+    def _is_superseded(self, current: BuildSnapshot) -> bool:
+        """Return whether the build already has a promotion that follows the wanted promotion.
 
-        Either the newest promotion is in `followed_by`, or the record has the wanted promotion
-        before a newest promotion with another status.
+        Either `followed_by` lists the newest promotion, or the record contains the wanted promotion
+        and its newest promotion has another status.
         """
         *history, newest = current.history
         wanted = Promotion(self._options.status, self._options.target_repo)
@@ -154,7 +154,7 @@ class BuildPromoteOperation:
             return True
         if wanted.status in (None, newest.status):
             return False
-        earlier = [one for one in history if self._equals(one, wanted)]
+        earlier = [promotion for promotion in history if self._equals(promotion, wanted)]
         if earlier and earlier[-1].repository is not None:
             self._warn_of_missing(replace(current, target=earlier[-1].repository))
         return bool(earlier)
@@ -171,7 +171,8 @@ class BuildPromoteOperation:
     def _equals(self, recorded: Promotion, wanted: Promotion) -> bool:
         """Return whether a recorded promotion has the wanted status and repository.
 
-        Server fact [repo-15]: a virtual target is recorded as its deployment repository.
+        Server fact [repo-15]: if the target is a virtual repository, the record contains its
+        deployment repository.
         """
         if recorded.status != wanted.status:
             return False
@@ -210,9 +211,9 @@ class BuildPromoteOperation:
         return found is True
 
     def _missing_files(self, current: BuildSnapshot) -> Sequence[str]:
-        """Return the artifacts of the record whose content the target does not hold.
+        """Return the paths of the recorded artifacts whose content is not in the target repository.
 
-        A target that cannot be compared counts as complete, with a warning.
+        Warns and returns nothing if the server cannot list the target repository.
         """
         if current.target is None or not self._options.artifacts:
             return ()
@@ -236,7 +237,7 @@ class BuildPromoteOperation:
             )
 
     def _body(self) -> dict[str, Any]:
-        """Return the request body, without options that are not given [W2.1]."""
+        """Return the request body [W2.1]; options that are not set are left out."""
         options = self._options
         values = {
             "status": options.status,
@@ -260,7 +261,10 @@ class BuildPromoteOperation:
         return f"api/build/promote/{address.path(self._name, self._number)}"
 
     def preflight(self, plan: Plan) -> None:
-        """Send a dry run if the server is known to support it; otherwise rely on reads."""
+        """Send a dry run if the server is certain to support it.
+
+        Otherwise raise the error of the target repository, if it was not found.
+        """
         if self._options.gate or records.predicted_record(*self._build) is not None:
             return
         if self._client.rehearses_promotions():
@@ -269,7 +273,7 @@ class BuildPromoteOperation:
             raise plan.data.target_error
 
     def _rehearse(self, known: BuildSnapshot) -> Response:
-        """Send the promotion with `dryRun`, which is a read [W2.1].
+        """Send the promotion with `dryRun` [W2.1]. The request counts as a read.
 
         Raises `failed` if the server ignored `dryRun` and promoted the build.
         """
@@ -283,7 +287,9 @@ class BuildPromoteOperation:
             validate=refuse_page,
         )
         if not self._client.rehearses_promotions() and self._read(known).is_newer_than(known):
-            error = response.error("failed", "the server ignored the dry run and promoted it")
+            error = response.error(
+                "failed", "the server ignored the dry run and promoted the build"
+            )
             error.result["changed"] = True
             raise error
         return response
@@ -312,7 +318,7 @@ class BuildPromoteOperation:
     def _was_done(self, known: BuildSnapshot) -> bool | None:
         """Return whether the server promoted the build although its response was lost.
 
-        `None`: unknown, for instance if the record has another new promotion.
+        Returns `None` if that is unknown, for example after a promotion by another client.
         """
         current = self._read(known)
         added = current.is_newer_than(known)
@@ -323,9 +329,10 @@ class BuildPromoteOperation:
         return False if conclusive and not self._has_begun(current) else None
 
     def _has_begun(self, current: BuildSnapshot) -> bool:
-        """Return whether files may have reached the target.
+        """Return whether the server may have begun to copy or move files to the target repository.
 
-        Server fact [repo-15, repo-28]: items are relocated one by one, and the status is set last.
+        Server fact [repo-15, repo-28]: the server relocates items one by one and then sets the
+        status.
         """
         options = self._options
         if current.target is None or not (options.artifacts or options.dependencies):
@@ -341,10 +348,10 @@ class BuildPromoteOperation:
         return aql.ask_if_supported(self._client, purpose, criteria, ["path"]) != []
 
     def _validate(self, response: Response) -> list[dict[str, str]]:
-        """Return the server's messages; a WARNING becomes a warning of the task.
+        """Return the messages in a promotion response; warn for each message of the level WARNING.
 
-        Raises `rejected` for an ERROR among them. Server fact [repo-15]: the HTTP status is 200
-        although files stayed in place, or 400 with the same messages.
+        Raises `rejected` for a message of the level ERROR. Server fact [repo-15]: the server may
+        report with status 200 or 400 that it could not relocate some files.
         """
         messages = messages_in(response)
         wrong = [message["message"] for message in messages if message["level"] == "ERROR"]
@@ -367,7 +374,10 @@ class BuildPromoteOperation:
     def _require_promoted(
         self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
     ) -> None:
-        """Raise `failed` if a record that lists promotions lacks this promotion."""
+        """Raise `failed` if the newest promotion in the record is not the requested promotion.
+
+        A record without promotions is accepted if the dialect does not record them.
+        """
         newest = current.newest
         if self._options.status is None or self._is_promoted(current):
             return
@@ -386,7 +396,7 @@ class BuildPromoteOperation:
     def _require_files(
         self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
     ) -> None:
-        """Raise `failed` if the target still lacks files after a repeated promotion."""
+        """Raise `failed` if files that were missing in the target are still missing."""
         missing = self._missing_files(current)
         if missing:
             raise failure_of(

@@ -29,7 +29,7 @@ class BuildRecordOptions:
 
 
 class BuildRecordOperation:
-    """Delete builds of a name, with all runs of their numbers."""
+    """Delete build records by number; all builds with the same number are deleted."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -72,8 +72,10 @@ class BuildRecordOperation:
                 )
 
     def _refuse_misread(self, leaving: Sequence[str], present: Sequence[str]) -> None:
-        """Raise `invalid` for a number with a comma whose parts are other builds. Server fact
-        [repo-12]: commas separate the numbers in the query.
+        """Raise `invalid` for a number with a comma if the server would delete other builds.
+
+        Server fact [repo-12]: the query parameter is a comma-separated list, so the number `1,2`
+        would delete the builds 1 and 2.
         """
         if self._client.dialect.builds_deleted_by_body:
             return
@@ -82,8 +84,9 @@ class BuildRecordOperation:
             others = [part for part in parts if part in present and part not in leaving]
             if others:
                 raise invalid(
-                    f"the server may read '{number}' as the builds {' and '.join(parts)}, but"
-                    f" '{others[0]}' must not be deleted: dialect=jfrog sends such a number safely"
+                    f"build_numbers: the server may interpret '{number}' as the builds"
+                    f" {' and '.join(parts)} and delete '{others[0]}': set dialect to jfrog, which"
+                    " sends such a number safely"
                 )
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -117,8 +120,10 @@ class BuildRecordOperation:
         return [number for number in wanted if number in present]
 
     def _send_together(self, numbers: Sequence[str]) -> None:
-        """Send a single request for all numbers. The written interface [W4.1] calls `buildNumbers`
-        "build number": a server that expects a single number rejects the list, or does nothing.
+        """Try to delete all builds with a single request; ignore a rejection of the list.
+
+        The written interface [W4.1] does not say whether `buildNumbers` accepts a list. The caller
+        then deletes the remaining builds one by one.
         """
         try:
             self._send(self._by_query, numbers)
@@ -127,7 +132,7 @@ class BuildRecordOperation:
                 raise
 
     def _send(self, send: Callable[[Sequence[str]], None], numbers: Sequence[str]) -> None:
-        """Send a request; builds that were gone before count as deleted."""
+        """Send a request; a 404 is a success if another client has already deleted the build."""
         try:
             send(numbers)
         except ToolchainError as error:
@@ -135,7 +140,7 @@ class BuildRecordOperation:
                 raise
 
     def _are_gone(self, numbers: Sequence[str]) -> bool | None:
-        """Return whether all builds are gone; `None` if only some are gone."""
+        """Return whether the builds are gone; `None` if only some of them are gone."""
         left = set(numbers) & set(self._present())
         return None if 0 < len(left) < len(numbers) else not left
 
@@ -149,7 +154,7 @@ class BuildRecordOperation:
         self._write(numbers, "DELETE", path, query=query)
 
     def _by_body(self, numbers: Sequence[str]) -> None:
-        """Delete numbers with a comma, which need a body: server fact [repo-12]."""
+        """Delete builds whose number contains a comma, with a JSON body [repo-12]."""
         body = {
             "buildName": self._name,
             "buildNumbers": list(numbers),

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promotions: those that a build record lists in `statuses` [W2.1, repo-11], later promotions of
-the same release [C2.6], and the messages of a promotion response [repo-15].
-"""
+"""Promotions in a build record [W2.1, repo-11], and the results of a promotion [C2.6, repo-15]."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Promotion:
-    """An entry of `statuses`; missing parts are `None`."""
+    """An entry of `statuses` in a build record; missing values are `None`."""
 
     status: str | None
     repository: str | None
@@ -42,9 +40,9 @@ class Promotion:
 
 
 def promotions(record: Mapping[str, Any]) -> list[Promotion]:
-    """Return the promotions of a build, oldest first; empty if the record lists none.
+    """Return the promotions in a build record, oldest first.
 
-    A promotion without a readable time stays after the entry before it.
+    A promotion without a valid timestamp stays behind its predecessor in the record.
     """
     found: list[tuple[datetime, Promotion]] = []
     moment = _OLDEST
@@ -65,10 +63,11 @@ def _text(value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class BuildSnapshot:
-    """State of a build and of its target repository when they were read.
+    """Build record and target repository of a promotion, as read from the server.
 
-    :param target: key of the repository that receives the files; a virtual repository is resolved
-    :param target_error: why the target repository cannot be read, if it cannot
+    :param target: key of the repository that stores the files: for a virtual repository, its
+        deployment repository
+    :param target_error: error of the read of the target repository; `None` if it was found
     """
 
     record: Mapping[str, Any]
@@ -80,7 +79,7 @@ class BuildSnapshot:
         return promotions(self.record)
 
     def is_newer_than(self, earlier: BuildSnapshot) -> bool:
-        """Return whether the record got a promotion since the earlier snapshot."""
+        """Return whether the record has more promotions than in the earlier snapshot."""
         return len(self.history) > len(earlier.history)
 
     @property
@@ -90,8 +89,9 @@ class BuildSnapshot:
 
 @dataclass(frozen=True)
 class LaterPromotionOptions:
-    """Suboptions of `followed_by`: all options of a promotion, most of which are ignored here. A
-    build that does not exist yet has no number.
+    """Suboptions of `followed_by`: the options of a later promotion, most of which are ignored.
+
+    `build_number` is empty for a build that does not exist yet.
     """
 
     build_name: str
@@ -112,9 +112,11 @@ class LaterPromotionOptions:
 def stages_of(
     later: Sequence[LaterPromotionOptions], build: tuple[str, str, str | None], promotion: Promotion
 ) -> list[Promotion]:
-    """Return the later promotions of a build (name, number and project) that its record will show.
+    """Return the entries of `followed_by` that are promotions of this build with a status.
 
-    Raises `invalid` for two that the record cannot distinguish.
+    :param build: name, number and project
+    :param promotion: the promotion of the task
+    :raises ToolchainError: `invalid` if the build record could not distinguish two promotions
     """
     stages = [promotion]
     for place, entry in enumerate(later):
@@ -122,26 +124,27 @@ def stages_of(
         named = (entry.build_name, entry.build_number, entry.project or None)
         if named != build or stage.status is None:
             continue
-        if any(_hides(stage, before) for before in stages):
+        if any(_is_indistinguishable(stage, before) for before in stages):
             name, number, _project = build
             raise invalid(
-                f"followed_by[{place}] gives the build '{name}' #{number} the status"
-                f" '{stage.status}' again, so its record cannot distinguish the two: remove one of"
-                " them, or use different statuses"
+                f"followed_by[{place}] promotes the build '{name}' #{number} to the status"
+                f" '{stage.status}' again, and its record cannot distinguish the two promotions:"
+                " remove one of them, or use different statuses"
             )
         stages.append(stage)
     return stages[1:]
 
 
-def _hides(later: Promotion, before: Promotion) -> bool:
-    """Return whether the record of the earlier promotion also matches the later promotion."""
+def _is_indistinguishable(later: Promotion, before: Promotion) -> bool:
+    """Return whether the record entry of the earlier promotion also matches the later one."""
     return later.status == before.status and later.repository in (None, before.repository)
 
 
 def messages_in(response: Response) -> list[dict[str, str]]:
-    """Return the messages of a response: JSON, or its text, since [W2.1] shows no body.
+    """Return the messages of a promotion response, each with `level` and `message`.
 
-    Raises `protocol` for a truncated JSON object: it may have contained an ERROR.
+    The written interface [W2.1] does not specify the body: a text is a message of the level INFO.
+    Raises `protocol` for truncated JSON, because it may have contained an ERROR.
     """
     found = messages_of(response.text)
     text = text_of(response.text)
@@ -155,21 +158,21 @@ def messages_in(response: Response) -> list[dict[str, str]]:
 
 
 def failure_of(response: Response, message: str, messages: list[dict[str, str]]) -> ToolchainError:
-    """Return the error of a promotion that failed, with the messages of the server."""
+    """Return an error of the kind `failed` with the server's messages in its result."""
     error = response.error("failed", message)
     error.result["messages"] = messages
     return error
 
 
 def nothing_to_do(newest: Promotion) -> Plan:
-    """Return the plan for a build that is promoted."""
+    """Return the plan without changes for a build that has already been promoted."""
     return Plan({}, {}, result=result_of(newest, promoted=True))
 
 
 def result_of(
     promotion: Promotion, *, promoted: bool, missing: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the return values of a promotion."""
+    """Return the return values of `build_promote`."""
     return {
         "messages": [],
         "promotion": promotion.as_dict(),
