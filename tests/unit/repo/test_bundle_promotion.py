@@ -185,7 +185,7 @@ def test_response_without_identity_is_resolved_by_the_records(server: Server) ->
     assert values["promotion"]["created_millis"] == 1
     server.on[PROMOTE] = Reply(200, {})
     error = server.fails(ReleaseBundlePromoteOperation, promotion(environment="QA"))
-    assert "recorded no promotion" in error.message
+    assert "lists no new promotion" in error.message
 
 
 def test_failed_promotion_is_an_error(server: Server) -> None:

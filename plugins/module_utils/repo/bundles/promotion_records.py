@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The promotions that the server records of a release bundle [repo-33]."""
+"""Read the promotions of a release bundle version [repo-33]."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from .lifecycle import COMPLETED, Bundle, Progress, progress_of
 
 @dataclass(frozen=True)
 class BundlePromotion:
-    """A promotion. `millis` identifies it; repositories are `None` if the server does not show
-    them.
+    """A promotion of a release bundle version to an environment.
+
+    :param millis: creation time in epoch milliseconds, by which the server identifies a promotion
+    :param included: repository keys; `None` if the server does not return them
+    :param excluded: repository keys; `None` if the server does not return them
     """
 
     environment: str
@@ -27,7 +30,7 @@ class BundlePromotion:
     excluded: Sequence[str] | None = None
 
     @property
-    def counts(self) -> bool:
+    def is_active(self) -> bool:
         """Return whether the promotion is completed or running."""
         return self.progress.running or self.progress.status == COMPLETED
 
@@ -41,7 +44,7 @@ class BundlePromotion:
         }
 
     def with_details(self, bundle: Bundle) -> BundlePromotion:
-        """Read the repositories of the promotion, unless they are known."""
+        """Return the promotion with its repositories; send a request if they are unknown."""
         if self.included is not None:
             return self
         path = bundle.path("promotion/records", str(self.millis))
@@ -54,7 +57,10 @@ class BundlePromotion:
 
 
 def read_promotions(bundle: Bundle) -> list[BundlePromotion]:
-    """Return all promotions of a bundle. Raises `not_found` if the bundle does not exist."""
+    """Return all promotions of a version to any environment.
+
+    Raises `not_found` if the version does not exist.
+    """
     path, purpose = bundle.path("promotion/records"), "reading the promotions"
     return [_promotion(*row) for row in bundle.pages(purpose, path, "promotions", include="MSG")]
 

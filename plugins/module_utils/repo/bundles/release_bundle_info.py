@@ -75,7 +75,7 @@ class ReleaseBundleInfoOperation(ReadOnly):
         if found.running or found.status == "DELETING":
             return {**bundle.shown(found.status), **messages, "promotions": []}
         promotions = [promotion.as_dict() for promotion in read_promotions(bundle)]
-        promotions.sort(key=lambda one: -one["created_millis"])
+        promotions.sort(key=lambda promotion: -promotion["created_millis"])
         shown = bundle.shown(found.status, bundle.record())
         return {**shown, **messages, "promotions": promotions}
 

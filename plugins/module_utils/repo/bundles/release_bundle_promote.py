@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Promote a version of a release bundle to an environment."""
+"""Promote a release bundle version to an environment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReleaseBundlePromoteOptions(BundleWaitOptions):
 class ReleaseBundlePromoteOperation:
     """Promote a version, unless its newest promotion to the environment already matches.
 
-    Server fact [repo-33]: every promotion adds a record, even if it equals the one before.
+    Server fact [repo-33]: every request adds a promotion, even an identical one.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -65,35 +65,36 @@ class ReleaseBundlePromoteOperation:
             return self._planned(None)
         found = self._promotions()
         known = [promotion.millis for promotion in found]
-        newest = max(found, key=lambda one: one.millis, default=None)
-        if newest is not None and newest.counts and self._is_wanted(newest):
-            shown = {"promotion": newest.as_dict()}
-            return Plan({}, {}, result=shown, waits=newest.progress.running, data=known)
+        newest = max(found, key=lambda promotion: promotion.millis, default=None)
+        if newest is not None and newest.is_active and self._has_wanted_repositories(newest):
+            result = {"promotion": newest.as_dict()}
+            return Plan({}, {}, result=result, waits=newest.progress.running, data=known)
         self._bundle.require_completed()
         return self._planned(newest).with_data(known)
 
     def _promotions(self) -> list[BundlePromotion]:
-        """Return the promotions to the environment."""
+        """Return the promotions of the version to the environment of the task."""
         return [
             promotion
             for promotion in read_promotions(self._bundle)
             if promotion.environment == self._options.environment
         ]
 
-    def _is_wanted(self, newest: BundlePromotion) -> bool:
-        """Return whether a promotion has the given repositories; those that are not given are not
-        compared.
+    def _has_wanted_repositories(self, newest: BundlePromotion) -> bool:
+        """Return whether a promotion has the repositories of the options.
+
+        An option that is not set is not compared.
         """
         options = self._options
         if options.included_repositories is None and options.excluded_repositories is None:
             return True
         recorded = newest.with_details(self._bundle)
-        for wanted, there in (
+        for wanted, current in (
             (options.included_repositories, recorded.included),
             (options.excluded_repositories, recorded.excluded),
         ):
-            # server fact [repo-33]: details may not show the repositories
-            if wanted is not None and there is not None and set(wanted) != set(there):
+            # server fact [repo-33]: even the details of a promotion may lack the repositories
+            if wanted is not None and current is not None and set(wanted) != set(current):
                 return False
         return True
 
@@ -133,7 +134,10 @@ class ReleaseBundlePromoteOperation:
             raise
 
     def _send(self, known: list[int]) -> int:
-        """Promote the bundle, and return the identity of the promotion."""
+        """Request the promotion, and return its `created_millis`, which identifies it.
+
+        :param known: `created_millis` of the promotions before the request
+        """
         options = self._options
         body = without_none(
             {
@@ -148,24 +152,28 @@ class ReleaseBundlePromoteOperation:
             self._bundle.path("promotion/records"),
             query={"operation": options.operation},
             signing_key=options.signing_key,
-            verify=lambda: self._new(known) is not None,
+            verify=lambda: self._newest_unknown(known) is not None,
             json=body,
         )
         millis = _millis_in(response)
-        millis = self._new(known) if millis is None else millis
+        millis = self._newest_unknown(known) if millis is None else millis
         if millis is None:
             raise ToolchainError(
-                "failed", f"{self._doing}: the server reported success, but recorded no promotion"
+                "failed", f"{self._doing}: the server reported success, but lists no new promotion"
             )
         return millis
 
-    def _new(self, known: list[int]) -> int | None:
-        """Return the newest promotion to the environment if it is not among the known ones."""
+    def _newest_unknown(self, known: list[int]) -> int | None:
+        """Return `created_millis` of the newest promotion to the environment that is not in
+        `known`; `None` if there is none.
+        """
         found = [promotion.millis for promotion in self._promotions()]
         return max(set(found) - set(known), default=None)
 
     def _finished(self, number: int) -> dict[str, Any]:
-        """Wait until the promotion has ended, whoever started it, and return it."""
+        """Wait until the promotion with these `created_millis` has ended; return the return value
+        `promotion`.
+        """
         path = self._bundle.path("promotion/statuses", str(number))
 
         def status() -> Progress:
@@ -174,7 +182,9 @@ class ReleaseBundlePromoteOperation:
         if self._options.wait:
             found = self._bundle.follow(self._doing, status, self._options.polling())
             if found is not None and found.status != COMPLETED:
-                raise ToolchainError("failed", f"{self._doing}: it has the status {found.reported}")
+                raise ToolchainError(
+                    "failed", f"{self._doing}: the promotion has the status {found.reported}"
+                )
         for promotion in read_promotions(self._bundle):
             if promotion.millis == number:
                 included = self._options.included_repositories
@@ -182,11 +192,13 @@ class ReleaseBundlePromoteOperation:
                     **promotion.as_dict(),
                     "included_repositories": promotion.included or included or [],
                 }
-        raise ToolchainError("failed", f"{self._doing}: its record no longer exists")
+        raise ToolchainError(
+            "failed", f"{self._doing}: the server no longer has a record of the promotion"
+        )
 
 
 def _millis_in(response: Response) -> int | None:
-    """Return the identity of the promotion that a response names; `None` if it has no body."""
+    """Return `created_millis` in the response to a promotion request; `None` without a body."""
     if not response.body.strip():
         return None
     millis = object_of(response, "a promotion").get("created_millis")

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The sources of a release bundle: their request body, and the content that they name now
-[repo-33].
-"""
+"""The sources of a release bundle: their request body and their current content [repo-33]."""
 
 from __future__ import annotations
 
@@ -65,46 +63,50 @@ class BundleSourcesOptions:
 
 @dataclass
 class BundleContent:
-    """The content that sources name: labels by SHA-256.
+    """The artifacts that a bundle should have.
 
-    :param exact: whether a bundle must have nothing else; false if the content of a source is not
-        known completely
+    :param wanted: path of each artifact for messages, by SHA-256
+    :param exact: whether the bundle must have no other artifacts; false if the artifacts of a
+        source are not completely known
     """
 
     wanted: dict[str, str] = field(default_factory=dict)
     exact: bool = True
 
     def differences(self, recorded: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return what a record lacks, and what it has beyond the sources; empty if it has exactly
-        their content.
+        """Compare the artifacts of a bundle; return a message for each missing or extra artifact.
+
+        :param recorded: artifacts in the record of the bundle
         """
-        there = {digest_of(record): record for record in recorded if not _is_build_record(record)}
-        lacking = [
-            f"it lacks {label}" for sha256, label in self.wanted.items() if sha256 not in there
+        current = {
+            digest_of(artifact): artifact for artifact in recorded if not _is_build_record(artifact)
+        }
+        missing = [
+            f"it lacks {label}" for sha256, label in self.wanted.items() if sha256 not in current
         ]
-        more = [
-            f"it also has {one.get('path')}"
-            for sha256, one in there.items()
+        extra = [
+            f"it also has {artifact.get('path')}"
+            for sha256, artifact in current.items()
             if self.exact and sha256 not in self.wanted
         ]
-        return lacking + more
+        return missing + extra
 
 
 def digest_of(artifact: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a recorded artifact."""
+    """Return the SHA-256 of an artifact in a bundle record in lower case; "" without one."""
     return str(artifact.get("checksum") or artifact.get("sha256") or "").lower()
 
 
 def _is_build_record(artifact: Mapping[str, Any]) -> bool:
-    """Return whether the server added the record of a build to the bundle."""
+    """Return whether an artifact is a build record, which the server adds to a bundle itself."""
     repo = str(artifact.get("source_repository_key") or "")
     return repo.endswith(_BUILD_RECORDS) or artifact.get("package_type") == "buildinfo"
 
 
 class Sources:
-    """The sources of a bundle.
+    """The sources from which a release bundle is created.
 
-    :param skips_manifests: the layers of container images are not added
+    :param skips_manifests: whether the server does not add the layers of container images
     """
 
     def __init__(
@@ -114,11 +116,12 @@ class Sources:
         self._client = RepoClient(task, connections=_PARALLEL)
         self._skips_manifests = skips_manifests
         _check(options)
-        self._bundles = [self._named(bundle_options) for bundle_options in options.bundles or ()]
+        self._bundles = [self._source_bundle(source) for source in options.bundles or ()]
 
     def body(self) -> dict[str, Any]:
-        """Return the part of the request that names the sources. The form for several kinds of
-        sources is newer than the form for a single kind.
+        """Return the sources as members of the request body.
+
+        Sources of a single kind are sent in the older format, which more servers support.
         """
         named = self._named_sources()
         if len(named) == 1:
@@ -139,30 +142,29 @@ class Sources:
     def _project(self, project: str | None) -> str | None:
         return self._bundle.project if project is None else project
 
-    def _build(self, one: BundledBuildOptions) -> dict[str, Any]:
-        project = self._project(one.project)
+    def _build(self, build: BundledBuildOptions) -> dict[str, Any]:
+        project = self._project(build.project)
         return {
-            "build_repository": one.build_repository or _records_of(project),
-            "build_name": one.build_name,
-            "build_number": one.build_number,
-            "include_dependencies": one.include_dependencies,
+            "build_repository": build.build_repository or _build_records_key(project),
+            "build_name": build.build_name,
+            "build_number": build.build_number,
+            "include_dependencies": build.include_dependencies,
         }
 
-    def _named(self, one: BundledBundleOptions) -> Bundle:
+    def _source_bundle(self, source: BundledBundleOptions) -> Bundle:
         options = BundleOptions(
-            name=one.name, version=one.version, project=self._project(one.project)
+            name=source.name, version=source.version, project=self._project(source.project)
         )
         check_names(options)
         return Bundle(self._task, options, self._bundle.client)
 
     def content(self, recorded: Sequence[Mapping[str, Any]] | None = None) -> BundleContent:
-        """Read the content that the sources name.
+        """Read the current artifacts of the sources.
 
-        Raises `not_found` for a missing source, `conflict` for an item whose digest differs from
-        the given digest.
-
-        :param recorded: artifacts of the existing bundle. An item that was moved since, or a build
-            whose record was discarded, is not an error then.
+        :param recorded: artifacts of the existing bundle, or `None` before it is created. If the
+            bundle exists, its items may have been moved and its build records deleted
+        :raises ToolchainError: `not_found` if a source is missing, `conflict` if the digest of an
+            item differs from the options
         """
         found = BundleContent(exact=self._options.aql is None)
         self._add_artifacts(found, recorded)
@@ -173,20 +175,23 @@ class Sources:
                 found.wanted[digest_of(artifact)] = str(artifact.get("path"))
         names = {path.rpartition("/")[2] for path in found.wanted.values()}
         if not self._skips_manifests and not names.isdisjoint(_MANIFESTS):
-            found.exact = False  # the server adds the layers
+            # the server also adds the layers of the images, which the sources do not list
+            found.exact = False
         return found
 
     def _add_artifacts(
         self, found: BundleContent, recorded: Sequence[Mapping[str, Any]] | None
     ) -> None:
-        wanted = self._options.artifacts or []
+        sources = self._options.artifacts or []
         stored = first_alone(
-            _PARALLEL, lambda one: listing.head(self._client, one.repo, one.path.strip("/")), wanted
+            _PARALLEL,
+            lambda source: listing.head(self._client, source.repo, source.path.strip("/")),
+            sources,
         )
         missing, wrong = [], []
-        for one, item in zip(wanted, stored, strict=True):
-            sha256, label = (one.sha256 or "").lower(), f"{one.repo}/{one.path.strip('/')}"
-            digest = _recorded(one, recorded or ()) if item is None else item.sha256
+        for source, item in zip(sources, stored, strict=True):
+            sha256, label = (source.sha256 or "").lower(), f"{source.repo}/{source.path.strip('/')}"
+            digest = _recorded_digest(source, recorded or ()) if item is None else item.sha256
             if item is None and digest is None:
                 missing.append(label)
             elif sha256 and digest and digest != sha256:
@@ -214,7 +219,8 @@ class Sources:
             if error.kind != "not_found" or not exists:
                 raise
             self._task.warn(
-                f"{label} no longer has a record: {self._bundle.label} is not compared with it"
+                f"the record of {label} no longer exists: {self._bundle.label} is not compared with"
+                " this build"
             )
             found.exact = False
             return
@@ -230,7 +236,7 @@ class Sources:
                 found.exact = False
 
     def _with_sha256(self, files: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-        """Return the SHA-256 by SHA-1 of the files that a record lists without SHA-256."""
+        """Query the SHA-256 of the files whose record has only a SHA-1; return it by SHA-1."""
         unknown = sorted(
             {
                 str(file["sha1"]).lower()
@@ -256,15 +262,15 @@ class Sources:
 
 
 def _check(options: BundleSourcesOptions) -> None:
-    """Raise `invalid` for sources that cannot be read, before the first request."""
+    """Raise `invalid` if the sources are empty or malformed, before the first request."""
     if not any((options.builds, options.artifacts, options.aql, options.bundles)):
         raise invalid("sources: set at least one of builds, artifacts, aql and bundles")
-    for number, one in enumerate(options.artifacts or ()):
+    for number, artifact in enumerate(options.artifacts or ()):
         place = f"sources.artifacts[{number}]"
-        repository_key(f"{place}.repo", one.repo)
-        refuse_glob(one.path)
-        if not segments(one.path):
-            raise invalid(f"{place}.path is '{one.path}', but must name a file")
+        repository_key(f"{place}.repo", artifact.repo)
+        refuse_glob(artifact.path)
+        if not segments(artifact.path):
+            raise invalid(f"{place}.path is '{artifact.path}', but must name a file")
     for number, build in enumerate(options.builds or ()):
         for name in ("project", "build_repository"):
             if (value := getattr(build, name)) is not None:
@@ -272,7 +278,7 @@ def _check(options: BundleSourcesOptions) -> None:
 
 
 def _of_bundle(bundle: Bundle) -> dict[str, Any]:
-    # server fact [repo-33]: clients disagree about the name of the project
+    # server fact [repo-33]: clients use both names for the project key, so send both
     names = () if bundle.project is None else ("project", "project_key")
     return {
         **dict.fromkeys(names, bundle.project),
@@ -282,23 +288,25 @@ def _of_bundle(bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def _records_of(project: str | None) -> str:
-    """Return the repository of build records, server fact [repo-32]."""
+def _build_records_key(project: str | None) -> str:
+    """Return the key of the repository that stores a project's build records [repo-32]."""
     named = "artifactory" if project in (None, "default") else project
     return f"{named}{_BUILD_RECORDS}"
 
 
-def _artifact(one: BundledArtifactOptions) -> dict[str, Any]:
-    digest = {} if one.sha256 is None else {"sha256": one.sha256.lower()}
-    return {"path": f"{one.repo}/{one.path.strip('/')}", **digest}
+def _artifact(source: BundledArtifactOptions) -> dict[str, Any]:
+    digest = {} if source.sha256 is None else {"sha256": source.sha256.lower()}
+    return {"path": f"{source.repo}/{source.path.strip('/')}", **digest}
 
 
-def _recorded(one: BundledArtifactOptions, recorded: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the digest of an item in the record of the bundle; `None` if it has no such path."""
-    path = one.path.strip("/")
+def _recorded_digest(
+    source: BundledArtifactOptions, recorded: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """Return the SHA-256 of a source's path in the bundle record; `None` if it is not listed."""
+    path = source.path.strip("/")
     for artifact in recorded:
-        there = str(artifact.get("path") or "").strip("/")
-        if there in (path, f"{one.repo}/{path}"):
+        recorded_path = str(artifact.get("path") or "").strip("/")
+        if recorded_path in (path, f"{source.repo}/{path}"):
             return digest_of(artifact) or None
     return None
 
