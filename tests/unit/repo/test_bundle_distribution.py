@@ -180,7 +180,7 @@ def test_response_without_id_is_an_error(server: Server) -> None:
     has(server)
     server.on[DISTRIBUTE] = Reply(200, {})
     error = server.fails(ReleaseBundleDistributeOperation, wanted())
-    assert "lists no tracker for it" in error.message
+    assert "lists no new tracker" in error.message
 
 
 def test_failed_distribution_is_an_error(server: Server) -> None:

@@ -362,7 +362,7 @@ def test_discarded_build_record_is_unchanged(server: Server) -> None:
     build = {"build_name": "app", "build_number": "7", "project": "pay"}
     given = bundle(sources={"builds": [build]})
     assert not server.run(ReleaseBundleOperation, given)[0].changed
-    assert "no longer has a record" in server.warnings[0]
+    assert "no longer exists" in server.warnings[0]
     server.on[EXISTS] = there(False)
     assert server.fails(ReleaseBundleOperation, given).kind == "not_found"
 
@@ -450,4 +450,4 @@ def test_truncated_list_is_an_error(server: Server) -> None:
         server.on[f"GET {API}/release_bundle/groups?project=pay&offset={offset}&limit=100"] = reply
     error = server.fails(ReleaseBundleInfoOperation, {"project": "pay"})
     assert error.kind == "protocol"
-    assert "announced 3 entries, but sent 1" in error.message
+    assert "announced 3 entries, but returned 1" in error.message

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests to Release Lifecycle about a version of a release bundle [repo-33]."""
+"""Client of the Release Lifecycle API for a version of a release bundle [repo-33]."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _PAGE = 100
 #: Limit for a server that ignores `offset`.
 _MAX_PAGES = 1000
 
-#: An object of a list, and the response that has it.
+#: A response, and an object of the list in it.
 Row: TypeAlias = tuple[Response, Mapping[str, Any]]
 
-#: The option of a module that names a key pair.
+#: Option with the name of the key pair that signs the bundle.
 SigningKey = Annotated["str | None", Option(secret=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BundleOptions:
-    """The options that name a version of a release bundle."""
+    """The options that identify a version of a release bundle."""
 
     name: str
     version: str
@@ -50,7 +50,7 @@ class BundleOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class BundleWaitOptions(BundleOptions):
-    """The options of modules that wait for the server."""
+    """Common options of modules that wait for the server; times are in seconds."""
 
     wait: bool = True
     wait_timeout: float = 600
@@ -62,7 +62,10 @@ class BundleWaitOptions(BundleOptions):
 
 @dataclass(frozen=True)
 class Progress:
-    """Status of a bundle, a promotion or a distribution, in capitals, and the server's messages."""
+    """Status of a bundle, a promotion or a distribution, and the server's messages about it.
+
+    :param status: in upper case with underscores, such as `IN_PROGRESS`
+    """
 
     status: str
     messages: tuple[str, ...] = ()
@@ -81,7 +84,10 @@ class Progress:
 
 
 def progress_of(response: Response, row: Mapping[str, Any] | None = None) -> Progress:
-    """Return the status in a response, or in a row of it. Raises `protocol` if there is none."""
+    """Return the status in a response. Raises `protocol` if it has none.
+
+    :param row: object of the response that has the status; `None` means the whole response
+    """
     row = object_of(response, "a status") if row is None else row
     status = row.get("status")
     if not isinstance(status, str) or not status.strip():
@@ -118,7 +124,7 @@ def require_name(option: str, value: str, longest: int) -> None:
 
 
 def check_wait(options: BundleWaitOptions) -> None:
-    """Raise `invalid` for a name, or a timeout or interval of zero."""
+    """Raise `invalid` for malformed names, and for a timeout or interval that is not positive."""
     check_names(options)
     for option in ("wait_timeout", "poll_interval"):
         value = getattr(options, option)
@@ -164,9 +170,7 @@ class Bundle:
         verify: Verify | None = None,
         **parts: Any,
     ) -> Response:
-        """Send a write that continues on the server. The response does not wait for its end: the
-        status is polled.
-        """
+        """Start an operation on the server, which responds before the operation has finished."""
         headers = {} if signing_key is None else {"X-JFrog-Signing-Key-Name": signing_key}
         query = {**self.query, "async": True, **(query or {})}
         return self.client.write(
@@ -174,7 +178,7 @@ class Bundle:
         )
 
     def state(self) -> Progress | None:
-        """Return the status of the bundle; `None` if it does not exist."""
+        """Check whether the version exists; return its status, or `None` if it does not exist."""
         response = self.read(
             "searching for a record", self.path("release_bundle/existence"), expect=(200, 404)
         )
@@ -186,7 +190,7 @@ class Bundle:
         return self.status() if exists else None
 
     def status(self) -> Progress | None:
-        """Return the status of the bundle; `None` if it is gone."""
+        """Read the status of the version; return `None` after a 404."""
         path = self.path("release_bundle/statuses")
         response = self.read("reading the status", path, expect=(200, 404))
         if response.status == 404:
@@ -194,20 +198,20 @@ class Bundle:
         return progress_of(response)
 
     def predict(self) -> None:
-        """In check mode, remember that the bundle would be created."""
-        self._predictions.add(*self._place, value={})
+        """Record for later tasks in check mode that this task would create the version."""
+        self._predictions.add(*self._prediction_key, value={})
 
     @property
     def is_predicted(self) -> bool:
-        """Return whether an earlier task in check mode would create the bundle."""
-        return self._predictions.get(*self._place) is not None
+        """Return whether an earlier task would create the version in check mode."""
+        return self._predictions.get(*self._prediction_key) is not None
 
     @property
-    def _place(self) -> tuple[str, ...]:
+    def _prediction_key(self) -> tuple[str, ...]:
         return "release bundle", self.repository, self.name, self.version
 
     def record(self) -> Mapping[str, Any]:
-        """Return the specification of the bundle, with its artifacts."""
+        """Read the record of the version, which lists its artifacts."""
         response = self.read("reading the record", self.path("release_bundle/records"))
         found = object_of(response, "a release bundle")
         if not isinstance(found.get("artifacts"), (list, type(None))):
@@ -215,8 +219,10 @@ class Bundle:
         return found
 
     def require_completed(self) -> None:
-        """Raise `not_found` for a missing bundle, `failed` for one that failed, `conflict` for one
-        in another state. A bundle that is still being created is accepted.
+        """Raise an error unless the version is completed or still being created.
+
+        The kind is `not_found` if it does not exist, `failed` if its creation failed, and
+        `conflict` for any other status.
         """
         found = Progress(COMPLETED) if self.is_predicted else self.state()
         if found is None:
@@ -227,7 +233,7 @@ class Bundle:
             raise ToolchainError("conflict", f"{self.label} has the status {found.reported}")
 
     def shown(self, status: str | None, record: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the return value `bundle`."""
+        """Return the return value `bundle`; some of its values come from the record, if given."""
         known = record or {}
         return {
             "name": self.name,
@@ -243,11 +249,11 @@ class Bundle:
     def follow(
         self, doing: str, read: Callable[[], Progress | None], polling: PollInterval
     ) -> Progress | None:
-        """Wait until something is no longer running; return its last status, `None` if it is gone.
+        """Poll the status of an operation until it has ended; return the last status.
 
-        Raises `failed` with the server's messages, `timeout` after `wait_timeout`.
-
-        :param doing: what is waited for, as `promoting the release bundle 'x' 1`
+        :param doing: operation for messages, such as `promoting the release bundle 'x' 1`
+        :param read: returns the current status; `None` if the object no longer exists
+        :raises ToolchainError: `failed` with the server's messages, `timeout` after `wait_timeout`
         """
         seen = ""
         while True:
@@ -263,9 +269,7 @@ class Bundle:
         return found
 
     def pages(self, purpose: str, path: str, member: str, **query: Any) -> list[Row]:
-        """Return the objects of all pages of a list, each with its response. Raises `not_found` if
-        the server has no such object, `protocol` for an endless list.
-        """
+        """Read all pages of a list about this version; see the function :func:`pages`."""
         return pages(
             self.client, f"{purpose} of {self.label}", path, member, {**self.query, **query}
         )
@@ -274,7 +278,12 @@ class Bundle:
 def pages(
     client: PlatformClient, purpose: str, path: str, member: str, query: Mapping[str, Any]
 ) -> list[Row]:
-    """Return the objects of all pages of a list; see :meth:`Bundle.pages`."""
+    """Read all pages of a list; return its objects, each with its response.
+
+    :param member: key of the list in a response
+    :raises ToolchainError: `not_found` after a 404, `protocol` if the list never ends or is
+        incomplete
+    """
     found: list[Row] = []
     for _page in range(_MAX_PAGES):
         span = {"offset": len(found), "limit": _PAGE}
@@ -292,6 +301,6 @@ def pages(
         if ended:
             raise ToolchainError(
                 "protocol",
-                f"{purpose}: the server announced {count} entries, but sent {len(found)}",
+                f"{purpose}: the server announced {count} entries, but returned {len(found)}",
             )
     raise ToolchainError("protocol", f"{purpose}: the list has more than {_MAX_PAGES} pages")

@@ -32,9 +32,9 @@ class ReleaseBundleOptions(BundleWaitOptions):
 
 
 class ReleaseBundleOperation:
-    """Create a version once, and compare an existing version with its sources.
+    """Create or delete a version, or compare an existing version with its sources.
 
-    Server fact [repo-33]: a version does not change after its creation.
+    Server fact [repo-33]: a version is immutable, so it can only be deleted and created again.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -74,7 +74,7 @@ class ReleaseBundleOperation:
         return self._repair(found, self._sources)
 
     def _comparison(self, sources: Sources) -> Plan:
-        """Compare the content of a completed bundle."""
+        """Return the plan for a completed version: unchanged if its artifacts match the sources."""
         record = self._bundle.record()
         recorded = objects(record.get("artifacts"))
         differences = sources.content(recorded).differences(recorded)
@@ -82,19 +82,19 @@ class ReleaseBundleOperation:
             return Plan({}, {}, result={"bundle": self._bundle.shown(COMPLETED, record)})
         if not self._options.replace:
             raise self._conflict(differences)
-        paths = [str(one.get("path")) for one in recorded]
+        paths = [str(artifact.get("path")) for artifact in recorded]
         return self._creation({"artifacts": paths}, sources.content())
 
     def _conflict(self, differences: Sequence[str]) -> ToolchainError:
         return ToolchainError(
             "conflict",
             f"{self._bundle.label} already exists with different content:"
-            f" {shorten('; '.join(differences), 600)}; use another version, or replace: true,"
-            " which deletes and recreates it",
+            f" {shorten('; '.join(differences), 600)}. Use another version, or set replace: true to"
+            " delete and recreate this one",
         )
 
     def _repair(self, found: Progress, sources: Sources) -> Plan:
-        """Plan for a version that is not complete: only `replace` deletes it."""
+        """Return the plan to recreate an incomplete version. Raises an error without `replace`."""
         if found.status == _DELETING:
             raise ToolchainError(
                 "conflict", f"{self._bundle.label} is being deleted: try again later"
@@ -103,8 +103,8 @@ class ReleaseBundleOperation:
             kind: Literal["failed", "conflict"] = "failed" if found.failed else "conflict"
             raise ToolchainError(
                 kind,
-                f"{self._bundle.label} is incomplete, the server reports {found.reported};"
-                " replace: true deletes and recreates it",
+                f"{self._bundle.label} is incomplete: the server reports {found.reported}. Set"
+                " replace: true to delete and recreate it",
             )
         return self._creation({"status": found.status}, sources.content())
 
@@ -138,7 +138,7 @@ class ReleaseBundleOperation:
         return Plan(before, {}, "delete", result=result)
 
     def predict(self, plan: Plan) -> None:
-        """In check mode, remember a bundle that the task would create."""
+        """Record for later tasks in check mode that this task would create the version."""
         if self._sources is not None:
             self._bundle.predict()
 
@@ -188,13 +188,17 @@ class ReleaseBundleOperation:
         )
 
     def _status(self) -> Progress:
-        """Return the status of a bundle, which may appear with a delay."""
+        """Return the status of the version; a missing version counts as pending, because a new one
+        may appear with a delay.
+        """
         return self._bundle.status() or Progress("PENDING")
 
     def _finished(self, sources: Sources, created: BundleContent | None) -> dict[str, Any]:
-        """Wait until the bundle is created, whoever requested it, and compare its content.
+        """Wait until the version is complete and verify its artifacts; return the return value
+        `bundle`.
 
-        :param created: the content if this task has created the bundle
+        :param created: expected artifacts if this task requested the creation; `None` if another
+            client did
         """
         bundle = self._bundle
         if not self._options.wait:
@@ -207,7 +211,9 @@ class ReleaseBundleOperation:
             raise
         if found is None or found.status != COMPLETED:
             status = "" if found is None else found.status
-            raise ToolchainError("failed", f"creating {bundle.label}: it has the status {status}")
+            raise ToolchainError(
+                "failed", f"creating {bundle.label}: the version has the status '{status}'"
+            )
         record = bundle.record()
         recorded = objects(record.get("artifacts"))
         content = sources.content(recorded) if created is None else created

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Distribute a version of a release bundle to sites, or delete it there."""
+"""Distribute a release bundle version to edge sites, or delete it from them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class ReleaseBundleDistributeOptions(BundleWaitOptions):
 
 
 class ReleaseBundleDistributeOperation:
-    """Distribute a version, unless all sites have it.
+    """Distribute a version to the sites that lack it, or delete it from sites.
 
-    Server fact [repo-33]: every request adds a tracker, even if nothing is left to do.
+    Server fact [repo-33]: every request adds a tracker, even if it changes nothing.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -67,13 +67,13 @@ class ReleaseBundleDistributeOperation:
         self._rules = options.rules or [DistributionRuleOptions()]
         self._deletes = options.state == "absent"
         if self._deletes and (options.mappings or options.create_repositories):
-            raise invalid("mappings and create_repositories require state=present")
+            raise invalid("mappings and create_repositories require state: present")
         verb = "deleting on its sites" if self._deletes else "distributing"
         self._doing = f"{verb} {self._bundle.label}"
 
     def plan(self) -> Plan:
         if self._bundle.is_predicted:
-            return self._planned([]) if not self._deletes else self._nothing(None)
+            return self._planned([]) if not self._deletes else self._unchanged(None)
         trackers = self._read()
         newest = trackers[-1] if trackers else None
         reach = reach_of(trackers)
@@ -84,15 +84,15 @@ class ReleaseBundleDistributeOperation:
                 return Plan({}, {}, result=result, waits=True, data=trackers)
         if self._deletes:
             if not reach.has_any(self._rules):
-                return self._nothing(newest)
+                return self._unchanged(newest)
         elif reach.has_all(self._rules):
-            return self._nothing([tracker for tracker in trackers if not tracker.deletes][-1])
+            return self._unchanged([tracker for tracker in trackers if not tracker.deletes][-1])
         else:
             self._bundle.require_completed()
         return self._planned(sorted(reach.reached)).with_data(trackers)
 
     def _read(self) -> list[Tracker]:
-        """Return the trackers; none if a bundle to delete is absent."""
+        """Read the trackers; return none if the task deletes a version that does not exist."""
         try:
             return read_trackers(self._bundle)
         except ToolchainError as error:
@@ -100,7 +100,7 @@ class ReleaseBundleDistributeOperation:
                 raise
             return []
 
-    def _nothing(self, tracker: Tracker | None) -> Plan:
+    def _unchanged(self, tracker: Tracker | None) -> Plan:
         return Plan(
             {}, {}, result={"distribution": _NONE if tracker is None else tracker.as_dict()}
         )
@@ -121,7 +121,7 @@ class ReleaseBundleDistributeOperation:
             if tracker is None:
                 if options.wait and not self._deletes:
                     bundle.follow(f"creating {bundle.label}", bundle.status, options.polling())
-                tracker = self._send({each.id for each in known})
+                tracker = self._send({earlier.id for earlier in known})
             return {"distribution": self._finished(tracker)}
         except ToolchainError as error:
             if tracker is not None:
@@ -129,7 +129,10 @@ class ReleaseBundleDistributeOperation:
             raise
 
     def _send(self, known: set[str]) -> str:
-        """Send the request, and return the id of its tracker."""
+        """Send the request, and return the id of its tracker.
+
+        :param known: ids of the trackers before the request
+        """
         options = self._options
         body: dict[str, Any] = {
             "dry_run": False,
@@ -165,12 +168,16 @@ class ReleaseBundleDistributeOperation:
             return tracker
         if not new and not was_sent():
             raise ToolchainError(
-                "failed", f"{self._doing}: the server reported success, but lists no tracker for it"
+                "failed", f"{self._doing}: the server reported success, but lists no new tracker"
             )
         return new[-1]
 
     def _finished(self, tracker: str) -> dict[str, Any]:
-        """Wait until the tracker has ended, whoever started it."""
+        """Wait until a tracker has ended, unless `wait` is false; return the return value
+        `distribution`.
+
+        :param tracker: id of the tracker
+        """
         last: list[Tracker] = []
 
         def status() -> Progress:
@@ -191,13 +198,14 @@ class ReleaseBundleDistributeOperation:
             raise
         if last[0].progress.status != COMPLETED:
             raise ToolchainError(
-                "failed", f"{self._doing}: it has the status {last[0].progress.reported}"
+                "failed",
+                f"{self._doing}: the server reports the status {last[0].progress.reported}",
             )
         return last[0].as_dict()
 
 
 def _id_in(response: Response) -> str | None:
-    """Return the id of the tracker that a response names; `None` if it has no body."""
+    """Return the tracker id in the response to a distribution request; `None` without a body."""
     if not response.body.strip():
         return None
     identity = object_of(response, "a distribution").get("id")

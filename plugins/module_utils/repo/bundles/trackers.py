@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The distributions and remote deletions of a release bundle, which the server calls trackers
-[repo-33].
-"""
+"""Read trackers: the server's records of distributions and remote deletions [repo-33]."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _IDS = ("id", "distribution_id", "distribution_tracker_friendly_id", "distributi
 
 @dataclass(frozen=True)
 class DistributionRuleOptions:
-    """The suboptions of `rules`; an empty part matches every site."""
+    """The suboptions of `rules`; one that is not set matches every site."""
 
     site: str | None = None
     city: str | None = None
@@ -37,7 +35,7 @@ class DistributionRuleOptions:
 
 @dataclass(frozen=True)
 class EdgeSite:
-    """A site in a tracker."""
+    """An edge site in a tracker, with the status and the error of the operation there."""
 
     name: str
     progress: Progress
@@ -51,7 +49,11 @@ class EdgeSite:
 
 @dataclass(frozen=True)
 class Tracker:
-    """A distribution, or a deletion on sites; `rules` is `None` if the server shows none."""
+    """A distribution to sites, or a deletion from sites.
+
+    :param deletes: whether it is a deletion
+    :param rules: distribution rules in the format of the server; `None` if it returns none
+    """
 
     id: str
     deletes: bool
@@ -60,8 +62,8 @@ class Tracker:
     rules: Sequence[Mapping[str, Any]] | None = None
 
     @property
-    def counts(self) -> bool:
-        """Return whether the sites have, or will have, what the tracker does."""
+    def is_active(self) -> bool:
+        """Return whether the operation is completed or running."""
         return self.progress.running or self.progress.status == COMPLETED
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,8 +75,9 @@ class Tracker:
 
 
 def read_trackers(bundle: Bundle) -> list[Tracker]:
-    """Return all trackers of a bundle, oldest first. Raises `not_found` if the bundle does not
-    exist.
+    """Read all trackers of a version with their sites, oldest first.
+
+    Raises `not_found` if the version does not exist.
     """
     response = bundle.read("reading the distributions", bundle.path("distribution/trackers"))
     found = response.json()
@@ -85,13 +88,17 @@ def read_trackers(bundle: Bundle) -> list[Tracker]:
     rows = sorted(objects(found), key=_age_of(objects(found)))
     trackers = [tracker_of(response, row) for row in rows]
     return [
-        one if "sites" in row else read_tracker(bundle, one.id)
-        for one, row in zip(trackers, rows, strict=True)
+        tracker if "sites" in row else read_tracker(bundle, tracker.id)
+        for tracker, row in zip(trackers, rows, strict=True)
     ]
 
 
 def _age_of(rows: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
-    """Return the key that sorts trackers by age; their order in the list is not documented."""
+    """Return the key function that sorts trackers by age.
+
+    The order of the server's list is not documented. Without usable times and ids, the key function
+    keeps it.
+    """
     for name in ("created_millis", "created", "start_time"):
         if rows and all(moment_of(row.get(name)) for row in rows):
             return lambda row: moment_of(row.get(name))
@@ -139,11 +146,11 @@ def _site(response: Response, row: Mapping[str, Any]) -> EdgeSite:
 
 @dataclass
 class Reach:
-    """The sites that have a bundle, by all trackers.
+    """The sites that have a version, as computed from all of its trackers.
 
-    :param known: sites that any tracker names
-    :param rules: rules of distributions that no deletion followed; `None` if a tracker does not
-        show its rules
+    :param reached: names of the sites that have the version
+    :param known: names of all sites in the trackers
+    :param rules: rules of the distributions; `None` if a tracker lacks its rules
     """
 
     reached: set[str] = field(default_factory=set)
@@ -151,15 +158,18 @@ class Reach:
     rules: list[Mapping[str, Any]] | None = field(default_factory=list)
 
     def has_all(self, wanted: Iterable[DistributionRuleOptions]) -> bool:
-        """Return whether all sites of the rules have the bundle."""
+        """Return whether all sites that match the rules have the version."""
         return all(self._meets(rule) for rule in wanted)
 
     def has_any(self, wanted: Iterable[DistributionRuleOptions]) -> bool:
-        """Return whether any site of the rules has the bundle."""
+        """Return whether any site that matches the rules has the version."""
         return any(self._sites_of(rule) & self.reached for rule in wanted)
 
     def _sites_of(self, rule: DistributionRuleOptions) -> set[str]:
-        """Return the known sites of a rule. Trackers name no cities and countries."""
+        """Return the known sites that match a rule by name.
+
+        Cities and countries are ignored, because trackers do not contain them.
+        """
         return set(filter(matcher(rule.site or "*"), self.known))
 
     def _meets(self, rule: DistributionRuleOptions) -> bool:
@@ -169,12 +179,15 @@ class Reach:
         sites = self._sites_of(rule)
         if not sites or not sites <= self.reached:
             return False
-        # which sites there are is not known: an earlier rule must have been as wide
-        return self.rules is None or any(_covers(one, rule.body()) for one in self.rules)
+        # further sites may exist, so an earlier rule must have matched at least the same sites
+        return self.rules is None or any(_covers(earlier, rule.body()) for earlier in self.rules)
 
 
 def reach_of(trackers: Iterable[Tracker]) -> Reach:
-    """Return the sites that have the bundle; a tracker that failed reached its completed sites."""
+    """Return the sites that have the version, from its trackers (oldest first).
+
+    A failed tracker still counts for the sites at which it completed.
+    """
     found = Reach()
     for tracker in trackers:
         names = {site.name for site in tracker.sites}
@@ -195,14 +208,14 @@ def reach_of(trackers: Iterable[Tracker]) -> Reach:
 def _add_rules(found: Reach, tracker: Tracker) -> None:
     if tracker.rules is None:
         found.rules = None
-    elif found.rules is not None and tracker.counts:
+    elif found.rules is not None and tracker.is_active:
         found.rules += tracker.rules
 
 
-def _covers(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether a rule matches at least the sites of another rule."""
+def _covers(rule: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether a rule matches at least the sites of the wanted rule."""
     for name in ("site_name", "city_name"):
-        if (there.get(name) or "*") not in ("*", wanted[name]):
+        if (rule.get(name) or "*") not in ("*", wanted[name]):
             return False
-    countries = set(there.get("country_codes") or ["*"])
+    countries = set(rule.get("country_codes") or ["*"])
     return "*" in countries or set(wanted["country_codes"]) <= countries

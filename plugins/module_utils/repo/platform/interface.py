@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Client of the interfaces next to the repository manager, such as `/access` and `/lifecycle`."""
+"""Client of the platform's other APIs, such as `/access` and `/lifecycle`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..client import objects, refuse_page
 from ..dialect import JFROG
 from ..error_text import describe
 
-#: Statuses of a server, or of a proxy, that does not know an address.
+#: Statuses with which a server or a proxy rejects an unknown path.
 _UNKNOWN = (404, 405)
-#: Members of `errors[]` that the repository manager and its proxies do not have [repo-31].
-_OWN_MEMBERS = ("code", "title", "detail")
+#: Keys in `errors[]` that the platform's other APIs use, but not the repository manager [repo-31].
+_PLATFORM_KEYS = ("code", "title", "detail")
 
 
 @dataclass(frozen=True)
 class Interface:
-    """An interface of the platform.
+    """An API of the platform next to the repository manager.
 
-    :param segment: first segment of its addresses below the base of the platform
-    :param probe: an address below the segment that every server with this interface knows
-    :param needs: what the server must be to have the interface, for messages
+    :param segment: first path segment below the base address of the platform
+    :param probe: path below the segment that every server with this API knows
+    :param needs: required product and version, for messages
     """
 
     segment: str
@@ -46,14 +46,14 @@ LIFECYCLE = Interface(
 
 
 class InterfaceMissing(ToolchainError):
-    """The server does not have the interface, or a proxy does not expose it."""
+    """The server does not have this API, or a proxy does not expose it."""
 
 
 class PlatformClient:
-    """Client of one interface, with the login, the limits and the accounting of the task.
+    """Client of one API of the platform, with the login and the limits of the task.
 
-    A 404 means that an object is absent only if the interface itself responded. Otherwise the
-    methods raise :class:`InterfaceMissing`. Server fact [repo-31].
+    Server fact [repo-31]: a server without this API, or a proxy in front of it, also returns 404.
+    The methods then raise :class:`InterfaceMissing`. Any other 404 means that an object is absent.
     """
 
     def __init__(self, task: Task, interface: Interface, *, connections: int = 4) -> None:
@@ -76,7 +76,7 @@ class PlatformClient:
         validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Response:
-        """Read an address below the interface; see :meth:`Transport.read`."""
+        """Send a read to a path below the API; see :meth:`Transport.read`."""
         check = partial(self._check, validate, expect)
         return self.transport.read(purpose, path, expect=expect, validate=check, **parts)
 
@@ -90,7 +90,7 @@ class PlatformClient:
         validate: Callable[[Response], None] | None = None,
         **parts: Any,
     ) -> Response:
-        """Send a write; see :meth:`Transport.write`."""
+        """Send a write to a path below the API; see :meth:`Transport.write`."""
         check = partial(self._check, validate, parts.get("expect", ()))
         return self.transport.write(purpose, method, path, verify=verify, validate=check, **parts)
 
@@ -101,7 +101,7 @@ class PlatformClient:
         response: Response,
     ) -> None:
         refuse_page(response)
-        if response.status in _UNKNOWN and not self._is_own(response):
+        if response.status in _UNKNOWN and not self._is_from_interface(response):
             raise self.missing(response)
         if response.status in (401, 403) and response.status not in expect and self.lacks_token():
             error = self.transport.failure(response)
@@ -112,17 +112,17 @@ class PlatformClient:
             validate(response)
 
     def lacks_token(self) -> bool:
-        """Return whether the login is something other than an access token."""
+        """Return whether the task logs in with something other than an access token."""
         return self._connection.has_credentials and self._connection.token is None
 
-    def _is_own(self, response: Response) -> bool:
-        """Return whether the interface itself sent a 404 or 405; ask once if it is unclear."""
+    def _is_from_interface(self, response: Response) -> bool:
+        """Return whether a 404 or 405 comes from the API itself; if unclear, send a probe once."""
         if looks_like_html(response.text):
             return False
-        return _has_own_error(response) or self._is_there()
+        return _has_platform_error(response) or self._has_interface()
 
-    def _is_there(self) -> bool:
-        """Return whether the server has the interface. The result is remembered."""
+    def _has_interface(self) -> bool:
+        """Return whether the server has the API, as found by a probe; the result is cached."""
         name = f"has {self._interface.segment}"
         if name not in self.transport.memory:
             self.transport.memory[name] = self._probe()
@@ -141,10 +141,10 @@ class PlatformClient:
             if error.kind != "protocol":
                 raise
             return False
-        return response.status not in _UNKNOWN or _has_own_error(response)
+        return response.status not in _UNKNOWN or _has_platform_error(response)
 
     def missing(self, response: Response) -> InterfaceMissing:
-        """Return the error for a response of a server without the interface."""
+        """Return the error for a response from a server without this API."""
         segment, needs = self._interface.segment, self._interface.needs
         error = response.error("not_found", "")
         return InterfaceMissing(
@@ -168,8 +168,8 @@ def platform_url(connection: Connection) -> str:
     return connection.url.removesuffix("/artifactory")
 
 
-def _has_own_error(response: Response) -> bool:
-    """Return whether the body has the shape that only the interfaces of the platform use."""
+def _has_platform_error(response: Response) -> bool:
+    """Return whether the body is an error in the format of the platform's other APIs."""
     decoded = json_or_none(response.body)
     found = objects(decoded.get("errors")) if isinstance(decoded, Mapping) else []
-    return any(isinstance(record.get(member), str) for record in found for member in _OWN_MEMBERS)
+    return any(isinstance(record.get(member), str) for record in found for member in _PLATFORM_KEYS)
