@@ -49,8 +49,10 @@ class DockerImageInfoOperation(ReadOnly):
         return unchanged({"tags": self.tags(self._image)})
 
     def tags(self, image: ImageReference) -> list[str]:
-        """Return the tags of an image in the order of the server; with a tag or a digest only
-        those. Raises `not_found` if there is none.
+        """Return the tags of an image in the server's order.
+
+        A reference with a tag or a digest selects the matching tags only. Raises `not_found` if
+        there is no such image or tag.
         """
         found = registry.tags(self._client, image.repo, image.name, page=self._page_size)
         if found is None:
@@ -67,17 +69,20 @@ class DockerImageInfoOperation(ReadOnly):
         return named
 
     def named(self) -> list[dict[str, Any]]:
-        """Return the image of the options with the named tags, or all images."""
+        """Return the image that the options select, or all images, each with `name` and `tags`."""
         image = self._image
         return self.images() if image is None else [{"name": image.name, "tags": self.tags(image)}]
 
     def images(self) -> list[dict[str, Any]]:
-        """Return all images with `name` and `tags`. Raises `not_found` if this is not an image
-        repository.
+        """Return all images of the repository, each with `name` and `tags`.
+
+        Raises `not_found` if there is no such container repository.
         """
         names = registry.images(self._client, self._repo, page=self._page_size)
         if names is None:
-            message = f"there is no image repository '{self._repo}', or the account cannot see it"
+            message = (
+                f"there is no container repository '{self._repo}', or the account cannot see it"
+            )
             raise ToolchainError("not_found", message, status=404)
         return list(bounded(self._client.connections, self._described, names))
 

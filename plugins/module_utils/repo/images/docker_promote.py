@@ -18,13 +18,16 @@ from ..image_names import ImageReference, image_of
 from . import registry
 from .tag_states import TagState, states_of
 
-_WHAT_IS_MISSING = "the tag, the image or a repository is missing, or a repository is not local"
-_WAYS = ("tag", "tags", "all_tags")
+_HINT_NOT_FOUND = "the tag, the image or a repository is missing, or a repository is not local"
+_SELECTIONS = ("tag", "tags", "all_tags")
 
 
 @dataclass(frozen=True)
 class PromotionRequest:
-    """A request for a tag, or (`None`) for the image with all its tags."""
+    """A promotion request for a single tag, or for all tags of the image if `tag` is `None`.
+
+    :param states: states of the tags that the request promotes
+    """
 
     tag: str | None
     states: Sequence[TagState]
@@ -49,7 +52,8 @@ class DockerPromoteOptions:
 class DockerPromoteOperation:
     """Copy or move tags of an image to another repository.
 
-    Server fact [repo-25]: a tag in the target is overwritten; without a tag all tags are promoted.
+    Server fact [repo-25]: the server overwrites existing tags in the target. A request without a
+    tag promotes all tags of the image.
     """
 
     descriptor: ClassVar = Descriptor(
@@ -85,7 +89,7 @@ class DockerPromoteOperation:
             return Plan({}, {}, result=self._result(states, {}))
         requests = [PromotionRequest(state.tag, [state]) for state in pending]
         if self._names is None:
-            # the server is asked for the image, and promotes all of its tags
+            # a single request for the image promotes all of its tags
             pending, requests = states, [PromotionRequest(None, states)]
         if not any(state.target for state in pending):
             repositories.require_shown(self._client, self._target.repo)
@@ -107,8 +111,10 @@ class DockerPromoteOperation:
         return Plan(before, after, action, result=result, data=(states, requests))
 
     def _read(self, names: Mapping[str, str] | None) -> list[TagState]:
-        """Return the state of the tags on both sides. Without names: all tags of the source, or if
-        it has none, the tags that a move may have left in the target.
+        """Read the tags in source and target.
+
+        :param names: names of the tags in the target, by source tag. `None` means all tags of the
+            source; if it has none, a finished move may have put the tags into the target
         """
         if names is None:
             source, target = self._all_tags(self._source), self._all_tags(self._target)
@@ -129,8 +135,9 @@ class DockerPromoteOperation:
         return self._options.force or not state.is_done(copy=self._copy)
 
     def _refuse_missing(self, states: Sequence[TagState]) -> None:
-        """Raise `not_found` before anything is promoted if a tag is neither in the source nor
-        promoted.
+        """Raise `not_found` if a tag is missing in the source and not yet promoted.
+
+        Call this before the first request that promotes.
         """
         if self._names is None and not states:
             message = f"promoting '{self._source}': it does not exist, or has no tags"
@@ -154,14 +161,14 @@ class DockerPromoteOperation:
         )
 
     def _require_digest(self, states: Sequence[TagState]) -> None:
-        """Raise `conflict` if the tag is not the image that its digest names."""
+        """Raise `conflict` if the option `image` contains a digest and the tag has another one."""
         if self._digest is None:
             return
         (state,) = states
         found = state.source if state.source is not None else state.target
         if found == registry.PRESENT:
-            message = f"it is unknown whether '{self._source}:{state.tag}' has {self._digest}"
-            raise ToolchainError("rejected", f"{message}: the server shows no digests")
+            message = f"cannot check whether '{self._source}:{state.tag}' has {self._digest}"
+            raise ToolchainError("rejected", f"{message}: the server does not return digests")
         if found != self._digest:
             message = (
                 f"'{self._source}:{state.tag}' has {found}, but image specifies {self._digest}"
@@ -170,18 +177,18 @@ class DockerPromoteOperation:
 
     def _warn_of_overwriting(self, state: TagState) -> None:
         if state.overwritten is not None:
-            held = "" if state.is_named_only else f", which has {state.overwritten}"
+            digest = "" if state.is_named_only else f", which has {state.overwritten}"
             name = f"{self._target}:{state.target_tag}"
-            self._task.warn(f"the promotion overwrites '{name}'{held}")
+            self._task.warn(f"the promotion overwrites '{name}'{digest}")
 
     def _result(
         self, states: Sequence[TagState], promoted: Mapping[str, TagState], message: str = ""
     ) -> dict[str, Any]:
         tags = [_shown_tag(state, promoted, {}) for state in states]
-        one = tags[0] if self._options.tags is None and self._names is not None else {}
+        single = tags[0] if self._options.tags is None and self._names is not None else {}
         return {
-            "source_digest": one.get("source_digest"),
-            "target_digest": one.get("target_digest"),
+            "source_digest": single.get("source_digest"),
+            "target_digest": single.get("target_digest"),
             "tags": tags,
             "message": message,
         }
@@ -190,7 +197,7 @@ class DockerPromoteOperation:
         states: list[TagState]
         states, requests = plan.data
         done: dict[str, TagState] = {}
-        words: dict[str, None] = {}
+        messages: dict[str, None] = {}
         failed: dict[str, ToolchainError] = {}
 
         def work(request: PromotionRequest) -> None:
@@ -199,19 +206,17 @@ class DockerPromoteOperation:
             except ToolchainError as error:
                 failed.update((state.tag, error) for state in request.states)
             else:
-                words[message] = None
+                messages[message] = None
                 done.update((state.tag, state) for state in after)
 
         spread(self._client.connections, work, requests)
         if failed:
             tags = [_shown_tag(state, done, failed) for state in states]
             raise _failure(failed, tags, len(requests))
-        return self._result(states, done, "; ".join(words))
+        return self._result(states, done, "; ".join(messages))
 
     def _promote(self, request: PromotionRequest) -> tuple[str, list[TagState]]:
-        """Send a request and read its effect; return the server's message, and the tags
-        afterwards.
-        """
+        """Send a promotion and verify it; return the server's message and the new tag states."""
         body = self._body(request)
         try:
             message = registry.promote(
@@ -219,14 +224,14 @@ class DockerPromoteOperation:
             )
         except ToolchainError as error:
             if error.status == 404:
-                error.with_hint(_WHAT_IS_MISSING)
+                error.with_hint(_HINT_NOT_FOUND)
             raise
         after, left = self._read_after(request)
         self._check(after, left, message)
         return message, after
 
     def _body(self, request: PromotionRequest) -> dict[str, object]:
-        """Return the request body [W2.1]. Server fact [repo-25]: empty values must be left out."""
+        """Return the request body [W2.1]. The server rejects empty values [repo-25]."""
         target_tags = [state.target_tag for state in request.states if state.tag == request.tag]
         body = {
             "targetRepo": self._target.repo,
@@ -239,8 +244,10 @@ class DockerPromoteOperation:
         return without_none(body)
 
     def _read_after(self, request: PromotionRequest) -> tuple[list[TagState], list[str]]:
-        """Return the tags of a request with the current target, and those that a move has left
-        behind.
+        """Read the tags of a request again.
+
+        Returns the states with the current target, and the tags that still exist in the source
+        after a move.
         """
         names = {state.tag: state.target_tag for state in request.states}
         target = self._some_tags(self._target, list(names.values()))
@@ -248,10 +255,10 @@ class DockerPromoteOperation:
         return after, [] if self._copy else list(self._some_tags(self._source, list(names)))
 
     def _is_done(self, request: PromotionRequest) -> bool | None:
-        """Return whether a promotion is done, as far as both sides show it.
+        """Return whether the server carried out a request whose response was lost.
 
-        `None` if a copy overwrites an equal tag, if only names can be read, or if only some tags
-        are done.
+        Returns `None` if that is unknown: the target already had equal tags before a copy, or only
+        some tags were promoted.
         """
         after, left = self._read_after(request)
         if not self._copy and len(left) < len(request.states):
@@ -268,13 +275,18 @@ class DockerPromoteOperation:
         return reported[0]
 
     def _check(self, after: Sequence[TagState], left: Sequence[str], message: str) -> None:
-        """Compare the effect of the promotion with the plan."""
+        """Raise `failed` if a tag is missing in the target, or still in the source after a move.
+
+        :param after: states of the tags after the promotion
+        :param left: tags that still exist in the source after a move
+        :param message: the server's message
+        """
         missing = [f"{self._target}:{state.target_tag}" for state in after if not state.is_same]
         if missing:
             reason = f"{', '.join(missing)} does not have the manifest of the source"
         elif left:
             names = ", ".join(f"{self._source}:{tag}" for tag in left)
-            reason = f"{names} still exists: it has not been moved"
+            reason = f"{names} still exists in the source"
         else:
             return
         error_message = f" (the server reported: {message})" if message else ""
@@ -298,9 +310,10 @@ def _shown_tag(
 def _failure(
     failed: Mapping[str, ToolchainError], tags: list[dict[str, Any]], count: int
 ) -> ToolchainError:
-    """Return the first error with the names of the other failed tags; their errors are in
-    `tags`.
+    """Return the error of the first failed tag, with a hint that names all failed tags.
 
+    :param failed: errors by tag
+    :param tags: return value `tags`, to which the errors are added
     :param count: number of requests
     """
     for shown in tags:
@@ -317,7 +330,7 @@ def _failure(
 def _names(
     options: DockerPromoteOptions, source: ImageReference, target: ImageReference
 ) -> dict[str, str] | None:
-    """Return the tags to promote with their names in the target; `None` for all tags.
+    """Return the names of the tags in the target, by source tag; `None` means all tags.
 
     Raises `invalid` unless exactly one of `tag`, `tags` and `all_tags` is given.
     """
@@ -334,26 +347,30 @@ def _names(
     selections = [tag is not None, tags is not None, options.all_tags]
     if not any(selections):
         raise invalid(
-            "without tag, all tags of the image would be promoted: all_tags: true allows that"
+            "no tag is set: set tag or tags, or set all_tags: true to promote all tags of the image"
         )
     if selections.count(True) > 1:
-        raise invalid(f"only one of {', '.join(_WAYS)} can be set")
+        raise invalid(f"only one of {', '.join(_SELECTIONS)} can be set")
     if target_tag is not None and tag is None:
         raise invalid("target_tag requires tag")
     if tag is not None:
         return {tag: target_tag or tag}
-    return None if tags is None else {each: each for each in tags}
+    return None if tags is None else {name: name for name in tags}
 
 
-def _single(option: str, tag: str | None, image_option: str, spelled: str | None) -> str | None:
-    """Return the tag that an option, or the spelling of an image, names. Raises `invalid` if they
-    differ.
+def _single(option: str, tag: str | None, image_option: str, in_image: str | None) -> str | None:
+    """Return the tag that an option or an image reference contains; `None` without one.
+
+    Raises `invalid` if both contain a tag, and the tags differ.
+
+    :param option: name of the option with the value `tag`
+    :param image_option: name of the option whose image reference has the tag `in_image`
     """
-    if None not in (tag, spelled) and tag != spelled:
-        raise invalid(f"{option} is '{tag}', but {image_option} has the tag '{spelled}'")
-    return spelled if tag is None else tag
+    if None not in (tag, in_image) and tag != in_image:
+        raise invalid(f"{option} is '{tag}', but {image_option} has the tag '{in_image}'")
+    return in_image if tag is None else tag
 
 
 def _shown(image: ImageReference, tags: Mapping[str, str | None]) -> dict[str, str]:
-    """Return existing tags for a diff: full reference to digest."""
+    """Return one side of the diff: digests by full image reference, without missing tags."""
     return {f"{image}:{tag}": digest for tag, digest in without_none(tags).items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read lists of a container registry, whose pagination differs between servers [W4.1]."""
+"""Read paginated lists of a container registry; the pagination differs between servers [W4.1]."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from ..client import RepoClient, object_of
 
-#: Names per request.
+#: Default page size.
 PAGE = 1000
-#: Maximum number of pages: more than any registry has, so that an endless list ends.
+#: Maximum number of pages, to stop at a server whose list never ends.
 _MAX_PAGES = 10_000
-#: Maximum number of consecutive empty pages: entries may be hidden from the login, but some servers
-#: link forever.
+#: Maximum number of consecutive empty pages. A page is empty if the login may see none of its
+#: names, but some servers send links to empty pages forever.
 _MAX_EMPTY = 10
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
-#: Maximum length of link parameters. The relation may be quoted, and there may be several.
+#: Maximum length of the parameters of a link.
 _LONGEST_PARAMETERS = 1000
 _NEXT = re.compile(r"""\brel\s*=\s*["']?(?:[^"';,]*\s)?next\b""", re.IGNORECASE)
 _Pairs = list[tuple[str, str]]
@@ -28,15 +28,15 @@ _Pairs = list[tuple[str, str]]
 
 @dataclass
 class NameList:
-    """A list of names at a path.
+    """A paginated list of names.
 
-    :param key: key of the names in a response: `tags`, `repositories`
-    :param page: names per request
-    :param until: read the list only up to this name
+    Server facts [repo-23]: the address in `Link` may lack a part of its path, contain another host,
+    or repeat itself. So only its query is used, and a page without new names ends the list. A
+    registry may ignore the page size, not sort the names, and return `null` for an empty list.
 
-    Server facts [repo-23]: a `Link` may lack part of its path, name another host, or repeat itself.
-    Only its query is used, and a page without new names ends the list. A registry may ignore the
-    page size, return names unsorted, and `null` for none.
+    :param key: key of the list in a response: `tags` or `repositories`
+    :param page: maximum number of names per page
+    :param until: stop after the page with this name; `None` means to read all pages
     """
 
     client: RepoClient
@@ -49,10 +49,10 @@ class NameList:
     _pages: int = 0
 
     def read(self) -> list[str] | None:
-        """Return all names without duplicates in the order of the server; `None` if the first
-        response is 404.
+        """Return all names without duplicates in the server's order; `None` if the list does not
+        exist.
         """
-        # only the first page proves that the list does not exist
+        # a 404 for a later page does not mean that the list does not exist
         response = self._ask([("n", str(self.page))], 404)
         if response.status == 404:
             return None
@@ -75,21 +75,21 @@ class NameList:
         )
 
     def _names(self, response: Response) -> list[str] | None:
-        """Return the names of a page; `None` if it is rejected."""
+        """Return the names of a page; `None` if the server rejected the request."""
         if response.status != 200:
             return None
         wanted = f"a list of {self.key}"
         decoded = object_of(response, wanted)
         found = decoded.get(self.key)
         if found is None and (self._found or decoded.keys() & {self.key, "name"}):
-            # server fact [repo-23]: the response also has the name of the image
+            # server fact [repo-23]: `null`, or only the name of the image, means an empty list
             return []
         if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
             raise unexpected_body(response, wanted)
         return found
 
     def _add(self, response: Response) -> bool:
-        """Add the names of a page; return whether there is a new name."""
+        """Add the names of a page; return whether any of them is new."""
         known = len(self._found)
         self._found.update(dict.fromkeys(self._names(response) or []))
         return len(self._found) > known
@@ -99,7 +99,10 @@ class NameList:
         return self.until is not None and self.until in self._found
 
     def _follow(self, following: _Pairs | None) -> None:
-        """Follow the links to further pages. After a broken link, continue without links."""
+        """Read the pages that links announce; after a broken link, continue without links.
+
+        :param following: query of the next page
+        """
         empty = 0
         while following is not None and not self._is_enough and empty < _MAX_EMPTY:
             response = self._ask(following, 400, 404)
@@ -109,11 +112,14 @@ class NameList:
             elif self._names(response) == []:
                 empty += 1
             else:
-                self._leave_links(response)
+                self._continue_without_links(response)
                 return
 
-    def _leave_links(self, response: Response) -> None:
-        """Continue without links after a response to a broken link."""
+    def _continue_without_links(self, response: Response) -> None:
+        """Continue without links. Raises `protocol` if that does not reach the end of the list.
+
+        :param response: response to the broken link
+        """
         known = len(self._found)
         end_seen = self._read_on()
         if response.status != 200 and not end_seen and len(self._found) == known:
@@ -121,12 +127,13 @@ class NameList:
             raise response.error("protocol", message)
 
     def _read_on(self, *, required: bool = False) -> bool:
-        """Read the next pages of a server that does not announce them; return whether the end was
-        reached.
+        """Read further pages without links; return whether the end of the list was reached.
 
-        The written interface [W4.1] has no maximum page size, so a short page may have a successor.
-        It calls `last` a position, which is a name on some servers and a count on others. After a
-        short page the request may fail; after a full one it `required`.
+        The written interface [W4.1] does not specify a maximum page size, so a short page may not
+        be the last. Nor does it specify the parameter `last`: for some servers it is the last name,
+        for others the number of names.
+
+        :param required: whether to raise an error if a request fails, as after a full page
         """
         for by_count in (False, True):
             while self._found and not self._is_enough:
@@ -149,6 +156,6 @@ def _next_query(response: Response) -> _Pairs | None:
         if _NEXT.search(parameters[:_LONGEST_PARAMETERS]) and is_fit(target):
             try:
                 return parse_qsl(urlsplit(target).query) or None
-            except ValueError:  # not a valid address
+            except ValueError:  # the address of the link is malformed
                 return None
     return None

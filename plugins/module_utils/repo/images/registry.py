@@ -15,9 +15,9 @@ from ..error_text import messages_of, text_of
 from ..image_names import ImageReference
 from .pagination import PAGE, NameList
 
-#: Stands for an existing manifest with an unknown digest.
+#: Digest of an existing manifest whose digest cannot be read.
 PRESENT = "present"
-# Without all four a registry may convert the manifest, and return another digest.
+# If a media type is missing, a registry may convert the manifest and return another digest.
 _MANIFESTS = ", ".join(
     (
         "application/vnd.oci.image.index.v1+json",
@@ -33,7 +33,10 @@ def _base(client: RepoClient, repo: str) -> str:
 
 
 def images(client: RepoClient, repo: str, *, page: int = PAGE) -> list[str] | None:
-    """Return the names of all images; `None` if the repository does not exist [W4.1]."""
+    """Return the names of all images [W4.1]; `None` if the repository does not exist.
+
+    :param page: page size
+    """
     purpose = f"listing the images of '{repo}'"
     return NameList(client, purpose, f"{_base(client, repo)}/_catalog", "repositories", page).read()
 
@@ -41,8 +44,10 @@ def images(client: RepoClient, repo: str, *, page: int = PAGE) -> list[str] | No
 def tags(
     client: RepoClient, repo: str, image: str, *, page: int = PAGE, until: str | None = None
 ) -> list[str] | None:
-    """Return all tags of an image, up to `until` if given; `None` if the image does not exist
-    [W4.1].
+    """Return all tags of an image [W4.1]; `None` if the image does not exist.
+
+    :param page: page size
+    :param until: stop after the page with this tag
     """
     purpose = f"listing the tags of '{repo}/{image}'"
     path = f"{_base(client, repo)}/{address.path(*segments(image))}/tags/list"
@@ -50,10 +55,11 @@ def tags(
 
 
 def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
-    """Return the digest of a tag's manifest or index; `PRESENT` if only its name can be read,
-    `None` if the tag does not exist.
+    """Return the digest of a tag, which may be a manifest or a manifest list.
 
-    Server fact [repo-24]: HEAD on the manifest; the written interface lists tags only.
+    Returns `PRESENT` if the server does not return its digest, `None` if the tag does not exist.
+    Server fact [repo-24]: Artifactory returns the digest for a HEAD request; the written interface
+    only lists tags.
     """
     if client.dialect.manifest_digests:
         response = client.transport.read(
@@ -72,8 +78,9 @@ def manifest(client: RepoClient, repo: str, image: str, tag: str) -> str | None:
 
 
 def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:
-    """Return all tags of an image with the result of :func:`manifest`; empty if the image does not
-    exist.
+    """Return the digests of all tags of an image, by tag; empty if the image does not exist.
+
+    A digest is `PRESENT` if the server does not return it.
     """
     names = tags(client, repo, image) or []
     if not client.dialect.manifest_digests:
@@ -86,8 +93,10 @@ def manifests(client: RepoClient, repo: str, image: str) -> dict[str, str]:
 
 
 def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]) -> dict[str, str]:
-    """Return the existing tags with the result of :func:`manifest`. If only names can be read, a
-    single list has all tags.
+    """Return the digests of the tags that exist, by tag.
+
+    A digest is `PRESENT` if the server does not return it. Such a server is asked for all tags with
+    a single list.
     """
     if len(names) > 1 and not client.dialect.manifest_digests:
         listed = tags(client, repo, image) or []
@@ -101,21 +110,22 @@ def manifests_of(client: RepoClient, repo: str, image: str, names: Sequence[str]
 
 
 def with_digest(client: RepoClient, image: ImageReference, names: Sequence[str]) -> list[str]:
-    """Return the tags that have the digest of an image. Raises `rejected` if the server shows no
-    digests.
+    """Return those of the tags that have the digest of the image reference.
+
+    Raises `rejected` if the server does not return digests.
     """
     found = manifests_of(client, image.repo, image.name, names)
     if PRESENT in found.values():
-        message = (
-            f"it is unknown whether a tag of '{image}' has {image.digest}: the server shows no"
-        )
-        raise ToolchainError("rejected", f"{message} digests")
+        message = f"cannot check whether a tag of '{image}' has {image.digest}: the server does not"
+        raise ToolchainError("rejected", f"{message} return digests")
     return [name for name, digest in found.items() if digest == image.digest]
 
 
 def promote(client: RepoClient, repo: str, body: dict[str, object], verify: Verify) -> str:
-    """Send a promotion; return the server's message ([W4.1]: plain text). An object in the response
-    repeats the request [repo-25]: only its messages are returned.
+    """Send a promotion and return the server's message.
+
+    The response is plain text [W4.1], or a JSON object that repeats the request and may contain
+    messages [repo-25].
     """
     image, target = body["dockerRepository"], body["targetRepo"]
     name = f"{repo}/{image}" + (f":{body['tag']}" if "tag" in body else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""State of the tags of a promotion on both sides, and the remaining work (no requests)."""
+"""Compare the tags of a promotion in source and target, without requests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .registry import PRESENT
 
 @dataclass(frozen=True)
 class TagState:
-    """A tag, its name in the target, and the digests on both sides.
+    """A tag, its name in the target, and its digests in source and target.
 
-    A digest is `PRESENT` if only the tag's name can be read, `None` if the tag does not exist. The
-    digest of an index (several architectures) covers all its manifests.
+    A digest is `PRESENT` if the server does not return it, `None` if the tag does not exist. The
+    digest of a multi-platform image is that of its manifest list.
     """
 
     tag: str
@@ -25,7 +25,7 @@ class TagState:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the target equals the source, as far as the server shows it."""
+        """Return whether source and target are equal; unknown digests count as equal."""
         if self.source is None or self.target is None:
             return False
         return self.source == self.target or PRESENT in (self.source, self.target)
@@ -35,8 +35,10 @@ class TagState:
         return PRESENT in (self.source, self.target)
 
     def is_done(self, *, copy: bool) -> bool:
-        """Return whether nothing remains to be done: a move needs the target only, a copy needs
-        equal digests. If the server shows names only, a copy needs no source.
+        """Return whether the tag has already been promoted.
+
+        A move is done if the tag is only in the target. A copy is done if both digests are equal,
+        or if the source is gone and the digest of the target is unknown.
         """
         if not copy:
             return self.source is None and self.target is not None
@@ -44,14 +46,17 @@ class TagState:
 
     @property
     def overwritten(self) -> str | None:
-        """Return the digest that the target loses, if it is known."""
+        """Return the digest of the target's tag that a promotion replaces.
+
+        Returns `None` if the tag does not exist, or certainly has the digest of the source.
+        """
         if self.target is None or (self.is_same and not self.is_named_only):
             return None
         return self.target
 
     @property
     def promoted(self) -> TagState:
-        """Return the state of the tag after its promotion."""
+        """Return the state that the tag has after its promotion."""
         return replace(self, target=self.source)
 
     def shown(self, action: str) -> dict[str, Any]:
@@ -59,13 +64,13 @@ class TagState:
         return {
             "tag": self.tag,
             "target_tag": self.target_tag,
-            "source_digest": _told(self.source),
-            "target_digest": _told(self.target),
+            "source_digest": _known_digest(self.source),
+            "target_digest": _known_digest(self.target),
             "action": action,
         }
 
 
-def _told(digest: str | None) -> str | None:
+def _known_digest(digest: str | None) -> str | None:
     return None if digest == PRESENT else digest
 
 
