@@ -129,10 +129,7 @@ class ReleaseBundleDistributeOperation:
             raise
 
     def _send(self, known: set[str]) -> str:
-        """Send the request, and return the id of its tracker.
-
-        :param known: ids of the trackers before the request
-        """
+        """Send the request; return the id of its tracker, which is not among the `known` ids."""
         options = self._options
         body: dict[str, Any] = {
             "dry_run": False,
