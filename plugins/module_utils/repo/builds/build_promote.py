@@ -171,8 +171,7 @@ class BuildPromoteOperation:
     def _equals(self, recorded: Promotion, wanted: Promotion) -> bool:
         """Return whether a recorded promotion has the wanted status and repository.
 
-        Server fact [repo-15]: if the target is a virtual repository, the record contains its
-        deployment repository.
+        Server fact [repo-15]: for a virtual target, the record contains its deployment repository.
         """
         if recorded.status != wanted.status:
             return False
@@ -211,7 +210,7 @@ class BuildPromoteOperation:
         return found is True
 
     def _missing_files(self, current: BuildSnapshot) -> Sequence[str]:
-        """Return the paths of the recorded artifacts whose content is not in the target repository.
+        """Return the paths of recorded artifacts that the target repository lacks.
 
         Warns and returns nothing if the server cannot list the target repository.
         """
@@ -261,10 +260,7 @@ class BuildPromoteOperation:
         return f"api/build/promote/{address.path(self._name, self._number)}"
 
     def preflight(self, plan: Plan) -> None:
-        """Send a dry run if the server is certain to support it.
-
-        Otherwise raise the error of the target repository, if it was not found.
-        """
+        """Send a dry run if the server supports it, else raise if the target was not found."""
         if self._options.gate or records.predicted_record(*self._build) is not None:
             return
         if self._client.rehearses_promotions():
@@ -331,8 +327,7 @@ class BuildPromoteOperation:
     def _has_begun(self, current: BuildSnapshot) -> bool:
         """Return whether the server may have begun to copy or move files to the target repository.
 
-        Server fact [repo-15, repo-28]: the server relocates items one by one and then sets the
-        status.
+        Server fact [repo-15, repo-28]: it relocates items one by one, then sets the status.
         """
         options = self._options
         if current.target is None or not (options.artifacts or options.dependencies):
@@ -374,10 +369,7 @@ class BuildPromoteOperation:
     def _require_promoted(
         self, response: Response, current: BuildSnapshot, messages: list[dict[str, str]]
     ) -> None:
-        """Raise `failed` if the newest promotion in the record is not the requested promotion.
-
-        A record without promotions is accepted if the dialect does not record them.
-        """
+        """Raise `failed` if the newest promotion in the record is not the requested promotion."""
         newest = current.newest
         if self._options.status is None or self._is_promoted(current):
             return
