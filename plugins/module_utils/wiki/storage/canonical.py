@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The canonical tree of a body, without the parts that the wiki rewrites when it saves a page.
+"""Canonical form of a page body, without the parts that the wiki rewrites when it saves a page.
 
-Server facts [wiki-5] (storage format on save): ids and marks are added, parameters of a macro are
-sorted, rows of a table get a body, whitespace between blocks goes, the page's own space is left out
-of its links, and readers' inline comments wrap text. Everything else that differs is a difference:
-letter case, any attribute of the author, any blank inside of text or code.
+Server facts [wiki-5]: on save, the wiki adds ids and marks, sorts the parameters of macros, wraps
+table rows in a `tbody`, and removes whitespace between blocks. In links it removes the key of the
+page's own space. Inline comments of readers add marker elements. Everything else counts as a
+difference: letter case, attributes set by the author, and whitespace inside text or code.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ PARAMETER = "ac:parameter"
 MARKER = "ac:inline-comment-marker"
 TASK_ID = "ac:task-uuid"
 SPACE_KEY = "ri:space-key"
-#: Attributes that the server may set again at any time.
+#: Attributes that the server may change at any time.
 VOLATILE = frozenset({"ac:local-id", "local-id", "ri:version-at-save"})
-#: The notes of the server's editor (`data-*`) that are visible to a reader: the colour of a cell.
-_SEEN_NOTES = frozenset({"data-highlight-colour"})
+#: Attributes of the wiki's editor (`data-*`) that readers can see: the colour of a table cell.
+_VISIBLE = frozenset({"data-highlight-colour"})
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 _LINKS = frozenset({"ri:page", "ri:blog-post"})
 BLOCKS = frozenset(("p", *HEADINGS, "div", "table", "ul", "ol", "dl", "blockquote", "pre", "hr"))
 WIKI_BLOCKS = frozenset({"ac:structured-macro", "ac:layout", "ac:task-list"})
-#: Elements without text: whitespace in them means nothing.
+#: Elements without text, in which whitespace is insignificant.
 STRUCTURES = frozenset(
     (
         *("table", "thead", "tbody", "tfoot", "tr", "colgroup", "ul", "ol", "dl"),
@@ -35,15 +35,16 @@ STRUCTURES = frozenset(
         *("ac:structured-macro", "ac:macro", "ac:link", "ac:image"),
     )
 )
-#: Elements that hold blocks; in the wide elements a macro is also a block.
+#: Elements that contain blocks. In those of `_WIDE`, macros count as blocks.
 _WIDE = frozenset({"", "ac:rich-text-body", "ac:layout-cell"})
 _FLOWS = _WIDE | {"div", "td", "th", "li", "blockquote", "ac:task-body"}
 _BLANKS = " \t\r\n"
 
 
 def canonical(element: StorageElement, space: str | None) -> StorageElement:
-    """Return a copy of a tree without the parts that the server rewrites; `space`: the key of the
-    page's space.
+    """Return a copy of a tree without the parts that the server rewrites.
+
+    :param space: key of the page's space, or None if unknown
     """
     children = [
         canonical(child, space) if isinstance(child, StorageElement) else child
@@ -62,13 +63,13 @@ def canonical(element: StorageElement, space: str | None) -> StorageElement:
     return StorageElement(element.name, _attributes(element, space), children)
 
 
-def is_note(attribute: str) -> bool:
-    """Return whether an attribute is an editor's note, which is invisible to readers."""
-    return attribute.startswith("data-") and attribute not in _SEEN_NOTES
+def is_editor_attribute(attribute: str) -> bool:
+    """Return whether an attribute belongs to the wiki's editor and is invisible to readers."""
+    return attribute.startswith("data-") and attribute not in _VISIBLE
 
 
 def _attributes(element: StorageElement, space: str | None) -> dict[str, str]:
-    """Return the attributes that are compared, by name."""
+    """Return the attributes to compare, sorted by name."""
     attributes = {name: value for name, value in element.attributes.items() if name not in VOLATILE}
     if has_own_space(element, space):
         del attributes[SPACE_KEY]
@@ -76,7 +77,7 @@ def _attributes(element: StorageElement, space: str | None) -> dict[str, str]:
 
 
 def has_own_space(element: StorageElement, space: str | None) -> bool:
-    """Return whether a link names the space of its page, which is redundant."""
+    """Return whether a link redundantly contains the key of the page's own space."""
     return (
         element.name in _LINKS and space is not None and element.attributes.get(SPACE_KEY) == space
     )
@@ -100,7 +101,7 @@ def _blank(node: Node) -> bool:
 
 
 def _without_blanks(name: str, children: list[Node]) -> list[Node]:
-    """Return the children without whitespace that only indents the source."""
+    """Return the children without whitespace that only formats the source."""
     if name in STRUCTURES:
         return [child for child in children if not _blank(child)]
     if name not in _FLOWS:
@@ -121,7 +122,7 @@ def _at_a_block(children: list[Node], index: int, blocks: frozenset[str]) -> boo
 
 
 def _stripped(children: list[Node]) -> list[Node]:
-    """Return a body without whitespace at its beginning and at its end."""
+    """Strip whitespace at the start and the end of a body."""
     remaining = list(children)
     if remaining and isinstance(remaining[0], str):
         remaining[0] = remaining[0].lstrip(_BLANKS)
@@ -131,9 +132,7 @@ def _stripped(children: list[Node]) -> list[Node]:
 
 
 def _parameters_first(children: list[Node]) -> list[Node]:
-    """Return the parameters of a macro sorted by name, then the rest; equal names keep
-    their order.
-    """
+    """Return the parameters of a macro, sorted by name (stable), then its other children."""
     parameters = [
         node for node in children if isinstance(node, StorageElement) and node.name == PARAMETER
     ]
@@ -147,7 +146,7 @@ def _parameters_first(children: list[Node]) -> list[Node]:
 
 
 def _in_bodies(children: list[Node]) -> list[Node]:
-    """Return the children with bare rows of a table put into a body, as the server does."""
+    """Wrap the bare rows of a table in a `tbody`, like the server."""
     wrapped: list[Node] = []
     body: StorageElement | None = None
     for node in children:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare two bodies, and report ignored differences."""
+"""Compare two page bodies in storage format, and report ignored differences."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from . import ignored_differences
-from .canonical import MACROS, PARAMETER, TASK_ID, canonical, is_note
+from .canonical import MACROS, PARAMETER, TASK_ID, canonical, is_editor_attribute
 from .parser import Malformed, Node, StorageElement, parse
 from .pretty_print import pretty
 
-#: Set by the server where the author has not set it.
+#: The server sets this attribute if the author has not.
 MACRO_ID = "ac:macro-id"
 _VERSION = "ac:schema-version"
 
 
 @dataclass(frozen=True)
 class BodyComparison:
-    """Result of a comparison; `ignored` names the kinds of ignored differences."""
+    """Result of a comparison. `ignored`: kinds of ignored differences, with their counts."""
 
     same: bool
     ignored: tuple[str, ...] = ()
 
 
 def compare(current: str, wanted: str, space: str | None) -> BodyComparison:
-    """Compare a stored body with the author's body.
+    """Compare the stored body of a page with the wanted body.
 
-    A stored body that cannot be parsed only equals the same string.
+    A body that is not well-formed is only equal to the identical string.
     """
     if current == wanted:
         return BodyComparison(True)
@@ -39,20 +39,21 @@ def compare(current: str, wanted: str, space: str | None) -> BodyComparison:
 
 
 def alike(current: str, wanted: str, space: str | None) -> bool:
-    """Return `compare(...).same` without collecting ignored differences."""
+    """Like `compare().same`, but without collecting the ignored differences."""
     if current == wanted:
         return True
     try:
         there, here = parse(current), parse(wanted)
     except Malformed:
         return False
-    # Most different bodies differ in their words, which this check finds without the rest.
+    # Most changes affect the text, which is faster to compare than the trees.
     return _words(there) == _words(here) and same(*_comparable(there, here, space))
 
 
 def _words(tree: StorageElement) -> str:
-    """Return the text of a body that no server rewrites, without whitespace. Bodies that are equal
-    to a reader have the same text, whatever `canonical` removes.
+    """Return the text of a body without whitespace, macro parameters and task ids.
+
+    Equivalent bodies have the same text, because `canonical()` removes no other text.
     """
     found: list[str] = []
     todo: list[Node] = [tree]
@@ -68,21 +69,22 @@ def _words(tree: StorageElement) -> str:
 def _comparable(
     current: StorageElement, wanted: StorageElement, space: str | None
 ) -> tuple[StorageElement, StorageElement]:
-    """Return canonical trees without editor attributes that the author does not use."""
-    there, here = canonical(current, space), _own(canonical(wanted, space))
+    """Return both canonical trees, without editor attributes that the wanted body does not use."""
+    there = canonical(current, space)
+    here = _without_duplicate_ids(canonical(wanted, space))
     used = {name for element in here.walk() for name in element.attributes}
     for element in there.walk():
         for name in [
             attribute
             for attribute in element.attributes
-            if is_note(attribute) and attribute not in used
+            if is_editor_attribute(attribute) and attribute not in used
         ]:
             del element.attributes[name]
     return there, here
 
 
-def _own(wanted: StorageElement) -> StorageElement:
-    """Return a tree without duplicate macro ids: the server replaces the second id."""
+def _without_duplicate_ids(wanted: StorageElement) -> StorageElement:
+    """Remove repeated macro ids from a tree, because the server replaces them."""
     seen: set[str] = set()
     for element in wanted.walk():
         macro = element.attributes.get(MACRO_ID)
@@ -94,7 +96,7 @@ def _own(wanted: StorageElement) -> StorageElement:
 
 
 def same(current: Node, wanted: Node) -> bool:
-    """Return whether two canonical trees are equal, apart from members that the server sets."""
+    """Return whether two canonical trees are equal, apart from members that the server adds."""
     if not isinstance(current, StorageElement) or not isinstance(wanted, StorageElement):
         return current == wanted
     if current.name != wanted.name or not _same_attributes(current, wanted):
@@ -114,7 +116,7 @@ def _same_attributes(current: StorageElement, wanted: StorageElement) -> bool:
 
 
 def _children(current: StorageElement, wanted: StorageElement) -> list[Node]:
-    """Return the server's children without default columns if the author has no columns."""
+    """Return the stored children. Of a table, leave out default columns if none are wanted."""
     if current.name != "table" or any(child.name == "colgroup" for child in wanted.elements):
         return current.children
     return [child for child in current.children if not _is_bare_columns(child)]
@@ -134,26 +136,26 @@ def _is_bare_columns(node: Node) -> bool:
 def readable(
     current: str, wanted: str, space: str | None, *, exact: bool = False
 ) -> tuple[str, str]:
-    """Format both bodies for a unified diff, without ignored members.
+    """Format both bodies for a unified diff, without ignored differences.
 
-    Bodies that cannot be parsed are only split into a line per tag; with `exact`, also bodies that
-    differ only in ignored members.
+    Malformed bodies are only split into a line per tag. With `exact`, so are bodies without other
+    than ignored differences.
     """
     try:
         there, here = _comparable(parse(current), parse(wanted), space)
     except Malformed:
         return _lines(current), _lines(wanted)
-    _drop_of_the_server(there, here)
+    _drop_server_members(there, here)
     before, after = pretty(there), pretty(here)
-    spelling = exact and before == after
-    return (_lines(current), _lines(wanted)) if spelling else (before, after)
+    only_ignored = exact and before == after
+    return (_lines(current), _lines(wanted)) if only_ignored else (before, after)
 
 
-def _drop_of_the_server(current: StorageElement, wanted: StorageElement) -> None:
-    """Remove from macros the parts that the author leaves to the server. Macros of the same name
-    are paired in order.
+def _drop_server_members(current: StorageElement, wanted: StorageElement) -> None:
+    """Remove macro ids, macro versions and default columns that only the server has set.
 
-    Columns without content are removed if no table of the author has them.
+    Macros with the same name are paired in document order. Columns are kept if any wanted table has
+    columns.
     """
     if not any(element.name == "colgroup" for element in wanted.walk()):
         for table in current.walk():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shorten the diff of a page among many."""
+"""Shorten the diff of a page in a task with many pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
-    """Return both strings without their common first and last lines, below the page's name."""
+    """Return the lines that differ, with a line of context, below the name of the page."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     start = _common_lines(before, after)
     end = _common_lines(before[start:][::-1], after[start:][::-1])
@@ -23,7 +23,7 @@ def excerpt(name: str, old: str, new: str) -> tuple[str, str]:
     return cut(before), cut(after)
 
 
-def _common_lines(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the number of common first lines."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+def _common_lines(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return the number of equal lines at the start."""
+    pairs = zip(before, after, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(before), len(after)))

@@ -18,14 +18,14 @@ from .canonical import (
     VOLATILE,
     WIKI_BLOCKS,
     has_own_space,
-    is_note,
+    is_editor_attribute,
 )
 from .parser import StorageElement
 
 _SERVER_SET = VOLATILE | {"ac:macro-id", "ac:schema-version"}
 _REFERENCE = re.compile(r"&#?[A-Za-z0-9]+;")
 _QUOTED = re.compile(r'"[^"]*"')
-# The body of a tag matches in only one way, so that every text is matched in linear time.
+# Attributes match in only one way, so matching takes linear time.
 _TAG = re.compile(
     r"""<([A-Za-z_][^\s/<>"']*)(?=[\s/>])([^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*)>"""
 )
@@ -40,29 +40,27 @@ Feature = tuple[str, str]
 def ignored(
     current: tuple[StorageElement, str], wanted: tuple[StorageElement, str], space: str | None
 ) -> tuple[str, ...]:
-    """Return the kinds of differences with their counts, for example `attribute ac:macro-id (2)`.
+    """Return the kinds of ignored differences, for example `attribute ac:macro-id (2)`.
 
-    The bodies must differ, so the result is never empty.
+    The bodies must be different strings, so the result is never empty.
 
     :param current: tree and source of the stored body
     :param wanted: tree and source of the wanted body
     """
     theirs, ours = _features(*current, space), _features(*wanted, space)
     counts: Counter[str] = Counter()
-    for one, other in ((theirs, ours), (ours, theirs)):
+    for features, others in ((theirs, ours), (ours, theirs)):
         surplus: Counter[str] = Counter()
-        for (kind, _detail), count in (one - other).items():
+        for (kind, _detail), count in (features - others).items():
             surplus[kind] += count
         counts |= surplus
-    if not counts:  # blanks inside of tags, line breaks of another system
+    if not counts:  # for example whitespace inside tags, or CRLF
         counts["spelling of tags and line breaks"] = 1
     return tuple(f"{kind} ({count})" for kind, count in sorted(counts.items()))
 
 
 def _features(root: StorageElement, text: str, space: str | None) -> Counter[Feature]:
-    """Count the ignored features of a body, as kinds with a detail that distinguishes two features
-    of a kind.
-    """
+    """Count the features of a body that a comparison ignores: pairs of a kind and its detail."""
     found: Counter[Feature] = Counter(_spelling(text))
     for element in root.walk():
         found.update(_of_element(element, space))
@@ -72,7 +70,7 @@ def _features(root: StorageElement, text: str, space: str | None) -> Counter[Fea
 
 def _of_element(element: StorageElement, space: str | None) -> Iterator[Feature]:
     for name, value in element.attributes.items():
-        if name in _SERVER_SET or is_note(name):
+        if name in _SERVER_SET or is_editor_attribute(name):
             yield f"attribute {name}", value
     if has_own_space(element, space):
         yield f"attribute {SPACE_KEY} for the space of the page", ""
@@ -80,7 +78,11 @@ def _of_element(element: StorageElement, space: str | None) -> Iterator[Feature]
         yield f"element {element.name}", repr(element.attributes)
     if element.name in ("tbody", "colgroup") and not element.attributes:
         yield f"element {element.name}", ""
-    names = [name for name in element.attributes if name not in _SERVER_SET and not is_note(name)]
+    names = [
+        name
+        for name in element.attributes
+        if name not in _SERVER_SET and not is_editor_attribute(name)
+    ]
     if names != sorted(names):
         yield "order of attributes", " ".join(names)
 
@@ -120,7 +122,7 @@ def _spelling(text: str) -> Iterator[Feature]:
 
 
 def _without_sections(text: str) -> tuple[str, list[str]]:
-    """Return a source without its comments and CDATA sections, and the CDATA sections."""
+    """Return the source without comments and CDATA sections, and a list of the CDATA sections."""
     remaining: list[str] = []
     found: list[str] = []
     at = 0

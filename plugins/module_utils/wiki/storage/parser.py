@@ -18,13 +18,13 @@ _DECLARED = "".join(
     for name, code in html.entities.name2codepoint.items()
     if name not in _XML_ENTITIES
 )
-#: On a line of its own, so that the positions from expat are those of the body.
+#: Ends with a line break, so expat's column numbers are those of the body.
 _OPENING = f"<!DOCTYPE {_ROOT} [{_DECLARED}]><{_ROOT}>\n".encode()
 _CLOSING = f"</{_ROOT}>".encode()
 _NEVER_CLOSED = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr")
 )
-#: Maximum nesting of elements; no page for readers has as many levels.
+#: Maximum nesting depth of elements. Real pages have far fewer levels.
 _DEEPEST = 200
 _TAG_END = re.compile(rb"""[^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*>""")
 _AMPERSAND = re.compile(r"&(?!#[0-9]+;|#x[0-9a-fA-F]+;|[A-Za-z][A-Za-z0-9]*;)")
@@ -35,7 +35,7 @@ Node: TypeAlias = "StorageElement | Comment | str"
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment, or with `target` a processing instruction."""
+    """An XML comment, or a processing instruction if `target` is set."""
 
     text: str
     target: str | None = None
@@ -70,7 +70,7 @@ class StorageElement:
 
 
 class Malformed(ValueError):
-    """A body that is not well-formed; `line` and `column` start at 1."""
+    """Error for a body that is not well-formed. `line` and `column` start at 1."""
 
     def __init__(self, reason: str, line: int, column: int, hint: str | None = None) -> None:
         advice = "" if hint is None else f": {hint}"
@@ -80,17 +80,17 @@ class Malformed(ValueError):
 
 @lru_cache(maxsize=16)
 def parse(source: str) -> StorageElement:
-    """Return the tree of a body, below a nameless root; raise :class:`Malformed`.
+    """Parse a body. Return its tree below a root element without a name. Raises `Malformed`.
 
-    HTML entities are known; the prefixes `ac:`, `ri:` and any other need no declaration. The newest
-    trees are cached, because a task reads the same bodies several times: do not change them.
+    HTML entities are predefined, and namespace prefixes such as `ac:` need no declaration. Trees
+    are cached, because a task parses the same bodies several times: callers must not modify them.
     """
     try:
         return _Parser(source).root
     except UnicodeEncodeError as error:
         before = source[: error.start]
         column = error.start - before.rfind("\n")
-        raise Malformed("half a surrogate pair", before.count("\n") + 1, column) from None
+        raise Malformed("unpaired surrogate", before.count("\n") + 1, column) from None
 
 
 class _Parser:
@@ -110,7 +110,7 @@ class _Parser:
             parser.Parse(_OPENING + self._source + _CLOSING, True)
         except expat.ExpatError as error:
             raise self._explained(error) from None
-        self._drop_own_line_break()
+        self._drop_added_line_break()
 
     def _offset(self) -> int:
         return self._expat.CurrentByteIndex - len(_OPENING)
@@ -120,7 +120,7 @@ class _Parser:
         if begin < 0:
             return
         if len(self._open) > _DEEPEST:
-            self._refuse(f"<{name}> is nested more than {_DEEPEST} levels deep")
+            self._reject(f"<{name}> is nested more than {_DEEPEST} levels deep")
         pairs = dict(zip(attributes[::2], attributes[1::2], strict=True))
         found = _TAG_END.match(self._source, begin)
         inner = begin if found is None else found.end()
@@ -132,14 +132,14 @@ class _Parser:
         offset = self._offset()
         if len(self._open) == 1:
             if offset < len(self._source):
-                self._refuse(f"</{name}> has no matching start tag")
+                self._reject(f"</{name}> has no matching start tag")
             return
         element = self._open.pop()
         if self._source[element.inner - 2 : element.inner] != b"/>":
             element.outer = offset
             element.end = self._source.index(b">", offset) + 1
 
-    def _refuse(self, reason: str) -> None:
+    def _reject(self, reason: str) -> None:
         line, column = self._expat.CurrentLineNumber - 1, self._expat.CurrentColumnNumber + 1
         raise Malformed(reason, line, column)
 
@@ -150,8 +150,8 @@ class _Parser:
         else:
             children.append(node)
 
-    def _drop_own_line_break(self) -> None:
-        """Remove the line break after the opening, which this module added."""
+    def _drop_added_line_break(self) -> None:
+        """Remove the line break at the end of `_OPENING`."""
         first = self.root.children[0]
         if isinstance(first, str):
             self.root.children[:1] = [first[1:]] if first[1:] else []
@@ -175,11 +175,11 @@ class _Parser:
             return Malformed("an end tag has no matching start tag", line, column)
         name = self._open[-1].name
         before = self._source[: self._open[-1].begin].decode()
-        opened, place = before.count("\n") + 1, len(before) - before.rfind("\n")
+        opened, opened_column = before.count("\n") + 1, len(before) - before.rfind("\n")
         if name.lower() in _NEVER_CLOSED:
             hint = f"write <{name} /> instead of <{name}>"
-            return Malformed(f"<{name}> is not closed", opened, place, hint)
-        reason = f"<{name}> from line {opened}, column {place} is not closed here"
+            return Malformed(f"<{name}> is not closed", opened, opened_column, hint)
+        reason = f"<{name}> from line {opened}, column {opened_column} is not closed here"
         return Malformed(reason, line, column)
 
 
@@ -191,9 +191,7 @@ def _unknown_entity(here: str, line: int, column: int) -> Malformed:
 
 
 def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
-    """Return the error of a lexical kind: the position from expat is at its cause, or a few
-    characters behind.
-    """
+    """Explain a lexical error. Expat reports its cause or a position a few characters later."""
     for found in _AMPERSAND.finditer(here[: column + 1]):
         if found.start() >= column - _longest_name(here, found.end()) - 1:
             return Malformed(
@@ -210,6 +208,6 @@ def _invalid(words: str, here: str, line: int, column: int) -> Malformed:
 
 
 def _longest_name(here: str, start: int) -> int:
-    """Return the number of characters behind an ampersand that could be the name of an entity."""
+    """Return the length of a possible entity name that begins at `start`, after an ampersand."""
     found = re.compile(r"[#A-Za-z0-9]*").match(here, start)
     return 0 if found is None else len(found[0])

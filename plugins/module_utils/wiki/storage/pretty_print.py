@@ -20,7 +20,7 @@ _PLAIN = frozenset({"ac:plain-text-body", "ac:plain-text-link-body"})
 
 
 def pretty(root: StorageElement) -> str:
-    """Return a tree as a string with a line per block; inline elements stay in the line."""
+    """Return a tree as a string with a line per block. Inline elements do not start a line."""
     return "".join(f"{line}\n" for child in _runs(root.children) for line in _block(child, ""))
 
 

@@ -13,7 +13,7 @@ from .parser import Malformed, StorageElement, parse
 
 @dataclass(frozen=True)
 class Section:
-    """A body in three parts; `content` is the section."""
+    """A body, split before and after the content of a section. `level`: of its heading, 1 to 6."""
 
     before: str
     content: str
@@ -26,10 +26,11 @@ class Section:
 
 
 def find(body: str, heading: str) -> Section:
-    """Return the section under a heading, up to the next sibling heading of its level or higher.
+    """Return the section below a heading, up to the next heading of the same or a higher level.
 
-    Headings are compared without formatting and with collapsed whitespace. Raises `not_found` if
-    there is no such heading, `invalid` if there are several, `protocol` for a malformed body.
+    The next heading must have the same parent element. Headings are compared without formatting and
+    with collapsed whitespace. Raises `not_found` if there is no such heading, `invalid` if there
+    are several, `protocol` for a malformed body.
     """
     root, source = _parsed(body), body.encode()
     wanted = " ".join(heading.split())
@@ -68,7 +69,10 @@ def _parsed(body: str) -> StorageElement:
 
 
 def require_inside(content: str, section: Section) -> None:
-    """Raise `invalid` for a heading that would end the section: it would grow with every run."""
+    """Raise `invalid` if the content has a heading that would end the section.
+
+    Everything from that heading on would be added to the page again in every run.
+    """
     for element in parse(content).elements:
         if element.name in HEADINGS and _level(element) <= section.level:
             raise invalid(
