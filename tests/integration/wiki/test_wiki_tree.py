@@ -432,8 +432,11 @@ PROBLEMS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"x.md": "---\nlabels: [a b]\n---\n"},
         ["x.md:1: 'a b' is not a valid label: it is empty or contains a blank"],
     ),
-    "names": ({'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"}, ["is not a valid name"]),
-    "a text without end": ({"long.md": "a " * 500_001}, ["long.md:1: the text has 1000002"]),
+    "names": (
+        {'"q".txt': "", "x.md": "# X\n\n[a](%22q%22.txt)"},
+        ["is not a valid attachment name"],
+    ),
+    "a text without end": ({"long.md": "a " * 500_001}, ["long.md:1: the file has 1000002"]),
 }
 
 

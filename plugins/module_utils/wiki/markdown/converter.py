@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert Markdown to storage format [wiki-16]; the result is escaped and well-formed."""
+"""Convert Markdown to storage format [wiki-16]. The result is escaped and well-formed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:|//)")
-#: Characters that XML does not allow, and halves of surrogate pairs.
+#: Characters that XML does not allow, and unpaired surrogates.
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*", re.IGNORECASE)
 _MACRO_OF_ALERT = {
@@ -32,8 +32,7 @@ _MACRO_OF_ALERT = {
     "CAUTION": "warning",
 }
 _TASK = re.compile(r"\[([ xX])\]\s")
-#: Names of languages that authors write, with the macro's names; an unknown name would show an
-#: error.
+#: Languages in Markdown and their names in the code macro, which shows an error for other names.
 _LANGUAGES = {
     **{name: name for name in ("bash", "c#", "cpp", "css", "diff", "erlang", "groovy", "html")},
     **{name: name for name in ("java", "js", "perl", "php", "powershell", "py", "ruby", "scala")},
@@ -51,7 +50,7 @@ _LANGUAGES = {
     "xhtml": "xml",
     "svg": "xml",
 }
-#: Languages of diagrams, which the wiki does not draw.
+#: Languages of diagrams, which the wiki cannot render.
 _DIAGRAMS = frozenset({"mermaid", "plantuml", "puml", "dot", "graphviz", "d2", "ditaa"})
 _PLAIN_TAGS = {"paragraph": "p", "strong": "strong", "em": "em", "list_item": "li", "tr": "tr"}
 
@@ -60,7 +59,8 @@ _PLAIN_TAGS = {"paragraph": "p", "strong": "strong", "em": "em", "list_item": "l
 class LinkTarget:
     """Target of a link or an image.
 
-    An address, a page by its title (empty: this page) with an `anchor`, or an attached file.
+    `name`: an address, the title of a page ("" is the same page), or the name of an attachment.
+    `anchor`: heading on the page.
     """
 
     kind: Literal["address", "page", "file"]
@@ -78,7 +78,7 @@ class LinkResolver(Protocol):
         """Return the source of an image."""
 
     def missing_footnote(self, name: str, line: int) -> None:
-        """Report a footnote without a definition, which stays as it is written."""
+        """Report a reference to an undefined footnote. It is rendered literally."""
 
 
 class SingleText:
@@ -96,11 +96,11 @@ class SingleText:
         return LinkTarget("file", name)
 
     def missing_footnote(self, name: str, line: int) -> None:
-        """Report nothing: a single text has no warnings."""
+        """Do nothing: a single document has no warnings."""
 
 
 def storage_format(text: str) -> str:
-    """Convert Markdown without its front matter to storage format."""
+    """Convert a Markdown document to storage format, without its front matter."""
     document = parse_markdown(split_front_matter(text).text)
     anchors = {unquote(fragment) for fragment in document.fragments()}
     return StorageRenderer(document, SingleText(), anchors).body()
@@ -112,9 +112,9 @@ def is_external(address: str) -> bool:
 
 
 class StorageRenderer:
-    """Render a document.
+    """Render a Markdown document as storage format.
 
-    :param anchors: anchors of the headings that are targets of links
+    :param anchors: slugs of the headings that are targets of links
     """
 
     def __init__(
@@ -182,9 +182,10 @@ class StorageRenderer:
         return f"<sup>{mark}{_jump(f'footnote-{number}', str(number))}</sup>"
 
     def _all_notes(self) -> str:
-        """Return the footnotes as a list at the end; one may refer to others."""
+        """Return the list of footnotes for the end of the page."""
         items = ""
-        for number, name in enumerate(self._notes, 1):  # grows while it is read
+        # Rendering a footnote may append further footnotes to the list.
+        for number, name in enumerate(self._notes, 1):
             back = _jump(f"footnote-{number}-from", "\u21a9")
             text = self._all(self._document.footnotes[name].children)
             mark = _anchor(f"footnote-{number}")
@@ -204,7 +205,7 @@ class StorageRenderer:
     # -- blocks --------------------------------------------------------------------------------
 
     def _heading(self, node: SyntaxTreeNode) -> str:
-        heading = next(self._headings, None)  # there is none for a heading in a footnote
+        heading = next(self._headings, None)  # None for a heading in a footnote
         slug = "" if heading is None else heading.slug
         mark = _anchor(slug) if slug in self._anchors else ""
         return f"<{node.tag}>{mark}{self._all(node.children)}</{node.tag}>"
@@ -226,7 +227,7 @@ class StorageRenderer:
         return f"<blockquote>{self._all(node.children)}</blockquote>"
 
     def _list(self, node: SyntaxTreeNode) -> str:
-        """Render a list; split it between tasks and other items, which cannot share a list."""
+        """Render a list. Tasks and other items cannot share a list, so a mixed list is split."""
         start = node.attrs.get("start")
         opening = node.tag if start is None else f'{node.tag} start="{int(start)}"'
         parts: list[tuple[bool, str]] = []
@@ -302,7 +303,7 @@ class StorageRenderer:
         if target.kind == "address":
             return f'<a href="{attribute(target.name)}">{content}</a>'
         if (target.kind, target.name, target.anchor) == ("page", "", ""):
-            return content  # to the top of this page
+            return content  # a link to the top of the same page
         anchor = f' ac:anchor="{attribute(target.anchor)}"' if target.anchor else ""
         inner = ""
         if target.kind == "file":
@@ -323,19 +324,22 @@ class StorageRenderer:
 
 
 def escaped(text: str) -> str:
-    """Escape text between tags."""
+    """Escape a string for use between tags."""
     return html.escape(_NO_XML.sub("\ufffd", text), quote=False)
 
 
 def attribute(text: str) -> str:
-    """Escape an attribute value."""
+    """Escape a string for use as an attribute value."""
     return html.escape(_NO_XML.sub("\ufffd", text))
 
 
 def _marked(
     block: SyntaxTreeNode, pattern: re.Pattern[str]
 ) -> tuple[re.Match[str], Sequence[SyntaxTreeNode]] | None:
-    """Return the match at the start of the first paragraph, and the nodes after that text."""
+    """Match the start of the first paragraph of a block.
+
+    Return the match and the inline nodes after the matched text, or None without a match.
+    """
     first = block.children[0] if block.children else None
     if first is None or first.type != "paragraph" or not first.children:
         return None

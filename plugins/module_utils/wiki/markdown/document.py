@@ -23,16 +23,16 @@ try:
 except ImportError:
     MARKDOWN_MISSING = traceback.format_exc()
 
-#: Maximum nesting of blocks and marks; the library would silently leave out deeper content.
+#: Maximum nesting depth: the library silently drops deeper content.
 _DEEPEST = 60
-#: Characters of a text: the library takes long for some inputs, and no page of a wiki is so large.
+#: Maximum number of characters: the library is slow for some inputs, and real pages are smaller.
 LONGEST = 1_000_000
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading: its rendered text, and its anchor for links."""
+    """A heading: its plain text, and its anchor for links."""
 
     text: str
     slug: str
@@ -40,7 +40,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class MarkdownDocument:
-    """A parsed document; `headings` in document order, `footnotes` by name."""
+    """A parsed Markdown document. `headings`: in document order. `footnotes`: by name."""
 
     tree: SyntaxTreeNode
     headings: list[Heading] = field(default_factory=list)
@@ -62,7 +62,7 @@ class MarkdownDocument:
 
 
 def require_markdown() -> None:
-    """Raise `invalid` if the library is missing."""
+    """Raise `invalid` if markdown-it-py is missing."""
     if MARKDOWN_MISSING is not None:
         raise invalid(
             "converting Markdown requires the Python library markdown-it-py on the host where it"
@@ -78,8 +78,7 @@ def parse_markdown(text: str) -> MarkdownDocument:
     require_markdown()
     if len(text) > LONGEST:
         raise invalid(
-            f"line 1: the text has {len(text)} characters, but a page must have at most {LONGEST}:"
-            " split it"
+            f"line 1: the file has {len(text)} characters, but the maximum is {LONGEST}: split it"
         )
     environment: dict[str, object] = {}
     tree = _tree(text, environment)
@@ -123,7 +122,7 @@ def plain_text(node: SyntaxTreeNode) -> str:
 
 
 def _headings(tree: SyntaxTreeNode) -> list[Heading]:
-    """Return the headings with the anchors of Markdown hosts: "A first step" has `a-first-step`."""
+    """Return the headings with GitHub's anchors: that of "A first step" is `a-first-step`."""
     found: list[Heading] = []
     seen: dict[str, int] = {}
     for node in nodes(tree, "heading"):

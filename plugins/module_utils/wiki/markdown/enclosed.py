@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find pairs of HTML tags among the nodes of Markdown whose content is Markdown: `details`, `sub`
-and `sup`.
-"""
+"""Find the HTML elements that may contain Markdown: `details`, `sub` and `sup`."""
 
 from __future__ import annotations
 
@@ -23,7 +21,10 @@ _SUMMARY = re.compile(r"\s*<summary\b[^<>]*>([^<]*(?:<(?!/summary)[^<]*)*)</summ
 
 @dataclass(frozen=True)
 class Enclosed:
-    """The nodes between two tags; `first` is text of the opening block, behind its summary."""
+    """The nodes between an opening and a closing tag.
+
+    `title`: text of the summary. `first`: text after the summary in the same HTML block.
+    """
 
     tag: str
     content: Sequence[SyntaxTreeNode]
@@ -32,7 +33,7 @@ class Enclosed:
 
 
 def enclosed(nodes: Sequence[SyntaxTreeNode]) -> Iterator[SyntaxTreeNode | Enclosed]:
-    """Yield siblings; a pair of tags and its content becomes an `Enclosed`."""
+    """Yield sibling nodes. A pair of tags and the nodes in between become an `Enclosed`."""
     pairs = _pairs(nodes)
     at = 0
     while at < len(nodes):
@@ -47,8 +48,9 @@ def enclosed(nodes: Sequence[SyntaxTreeNode]) -> Iterator[SyntaxTreeNode | Enclo
 
 
 def _pairs(nodes: Sequence[SyntaxTreeNode]) -> dict[int, int]:
-    """Return the positions of opening tags with those of their closing tags. A block that opens
-    and closes is its own pair.
+    """Return the index of each closing tag by that of its opening tag.
+
+    Both indexes are equal for an HTML block that contains both tags.
     """
     found: dict[int, int] = {}
     opened: dict[str, list[int]] = {}
@@ -59,7 +61,7 @@ def _pairs(nodes: Sequence[SyntaxTreeNode]) -> dict[int, int]:
             elif opened.get(tag):
                 begin = opened[tag].pop()
                 found[begin] = at
-                for others in opened.values():  # a pair that overlaps this one is none
+                for others in opened.values():  # tags may not overlap this pair
                     while others and others[-1] > begin:
                         others.pop()
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Footnotes of Markdown, as its hosts write them: `[^name]` and a block `[^name]: text`."""
+"""Markdown footnotes: references `[^name]` and definitions `[^name]: text`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
 
-#: Types of the tokens. A reference has the name in `content`.
+#: Token type of a reference. Its `content` is the name of the footnote.
 REFERENCE = "footnote_reference"
 _DEFINITIONS = "footnotes"
 _NAME = r"\[\^(?P<name>[^\]\s\[]{1,100})\]"
@@ -21,7 +21,7 @@ _INDENT = 4
 
 
 def add_footnotes(parser: MarkdownIt) -> None:
-    """Let a parser collect definitions in its environment, and find references."""
+    """Make a parser collect footnote definitions in its environment and recognize references."""
     parser.block.ruler.before(
         "reference", "footnote_definition", _define, {"alt": ["paragraph", "blockquote", "list"]}
     )
@@ -29,15 +29,16 @@ def add_footnotes(parser: MarkdownIt) -> None:
 
 
 def definitions_of(environment: dict[str, object]) -> dict[str, str]:
-    """Return name to Markdown of the footnotes that a parser has collected. Empty lines before a
-    text keep its line numbers.
+    """Return the Markdown of the collected footnotes by name.
+
+    It begins with empty lines, which preserve the line numbers of the document.
     """
     found = environment.get(_DEFINITIONS)
     return dict(found) if isinstance(found, dict) else {}
 
 
 def _define(state: StateBlock, begin: int, end: int, silent: bool) -> bool:
-    """Take a definition: its line, and the indented or unbroken lines below it."""
+    """Parse a definition: its line, and the lines below that are indented or follow directly."""
     if state.level or state.is_code_block(begin):
         return False
     found = _DEFINITION.match(_line(state, begin))

@@ -22,8 +22,8 @@ _QUOTES = "put it in quotation marks"
 class FrontMatter:
     """Parsed front matter.
 
-    `text`: the content below it, after empty lines that keep the line numbers. `attachments`:
-    attachment name to path; None for an attachment that is not managed.
+    `text`: the content below, after empty lines that preserve the line numbers of the file.
+    `attachments`: path by attachment name; None for an attachment that is not managed.
     """
 
     text: str
@@ -33,9 +33,9 @@ class FrontMatter:
 
 
 def split_front_matter(source: str) -> FrontMatter:
-    """Split front matter and content; a block between dashes that is not a mapping is content.
+    """Split front matter and content. A block that is not a YAML mapping is content.
 
-    Raises `invalid` for an invalid title, labels or attachments.
+    Raises `invalid` if it is not valid YAML, or has an invalid title, labels or attachments.
     """
     found = _BLOCK.match(source)
     if found is None:
@@ -86,7 +86,10 @@ def _attachments(values: Mapping[Any, Any]) -> dict[str, str | None]:
 
 
 def _text(name: str, value: Any) -> str:
-    """Return a string or integer as a string: YAML reads 1.10 as 1.1, and `no` as a boolean."""
+    """Return a string or an integer as a string. Raises `invalid` for other types.
+
+    YAML would read the title 1.10 as the number 1.1, and `no` as a boolean.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):

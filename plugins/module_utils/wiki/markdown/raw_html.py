@@ -7,12 +7,12 @@ import html
 import re
 
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-# Linear: a comment that is not closed takes the rest, and a tag ends before the next tag begins.
+# Matches in linear time: an unclosed comment ends with the source, and a tag contains no `<`.
 _MARKUP = re.compile(
     r"<!--.*?(?:-->|\Z)|<(?=[/!?A-Za-z])(?P<end>/?)(?P<name>[A-Za-z0-9]*)[^<>]*>", re.DOTALL
 )
 _WITHOUT_TEXT = frozenset({"script", "style"})
-#: Inline elements: words on both sides of their tags may be a single word.
+#: Inline elements, whose tags do not separate words.
 _INLINE = frozenset(
     ("a", "abbr", "b", "code", "em", "i", "kbd", "mark", "small", "span", "strong", "sub", "sup")
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep readers' inline comments, which are markers in the body, in a new body [wiki-17]."""
+"""Keep the inline comments of readers, which are markers in the body, in a new body [wiki-17]."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from difflib import SequenceMatcher
 from .canonical import MARKER
 from .parser import Malformed, StorageElement, parse
 
-#: Characters before and after a commented text that distinguish it from equal texts.
+#: Number of characters before and after a commented passage that distinguish it from equal ones.
 _CONTEXT = 40
-#: Maximum number of equal texts to compare.
-_MAX_EQUAL_TEXTS = 200
-#: Elements within a line: the text on both sides of their tags is one.
+#: Maximum number of equal passages to compare.
+_MAX_EQUAL_PASSAGES = 200
+#: Inline elements, whose tags do not interrupt a passage.
 _INLINE = frozenset(
     {
         *("strong", "em", "u", "s", "b", "i", "sub", "sup", "code", "span", "a", "small"),
         *(MARKER, "ac:link", "ac:link-body"),
     }
 )
-#: Elements without text for readers, or whose text takes no markers.
+#: Elements whose content is invisible or cannot contain markers.
 _CLOSED = re.compile(r"ac:(?!structured-macro|rich-text-body|link|task|layout)|ri:|script|style")
 _MARKERS = re.compile(rf"</?{MARKER}(?:\s[^<>]*)?>")
 _UNIT = re.compile(rb"&[^;\s]+;|[\x00-\x7f]|[\xc0-\xff][\x80-\xbf]*")
 
 
 def comment_counts(before: str, after: str) -> tuple[int, int]:
-    """Return how many comments the other body keeps, and how many it loses."""
+    """Return the numbers of inline comments that a change of the body keeps and loses."""
     had, has = _comments(before), _comments(after)
     return len(had & has), len(had - has)
 
 
 def without_markers(body: str) -> str:
-    """Return a body without the markers; their content stays."""
+    """Return a body without the tags of markers. The commented text stays."""
     return _MARKERS.sub("", body)
 
 
 def with_comments(before: str, after: str) -> str:
-    """Return the new body with the markers of comments whose text is still there.
+    """Return the new body with the markers of comments whose commented passage still exists.
 
-    Of several equal texts the one with the most similar surroundings gets the marker.
+    If a passage occurs several times, the occurrence with the most similar context is marked.
     """
     missing = _comments(before) - _comments(after)
     if not missing:
@@ -63,18 +63,20 @@ def with_comments(before: str, after: str) -> str:
 
 @dataclass
 class _Text:
-    """The text of a body with blanks collapsed; `places` has the bytes of each character, `None`
-    for the boundary of a block. `marked`: id, begin and end of each marker.
+    """The text of a body with collapsed whitespace.
+
+    `spans`: byte range of each character in `source`, or None for the boundary of a block.
+    `marked`: comment id, begin and end of each marker; positions are indexes of `text`.
     """
 
     source: bytes
     text: str = ""
-    places: list[tuple[int, int] | None] = field(default_factory=list)
+    spans: list[tuple[int, int] | None] = field(default_factory=list)
     marked: list[tuple[str, int, int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, body: str) -> _Text:
-        """Read a body. Raises `Malformed`."""
+        """Parse a body. Raises `Malformed`."""
         found = cls(body.encode())
         parts: list[str] = []
         root = parse(body)
@@ -86,7 +88,7 @@ class _Text:
     def _add(self, element: StorageElement, parts: list[str]) -> None:
         if element.name not in _INLINE:
             self._break(parts)
-        begin, at = len(self.places), element.inner
+        begin, at = len(self.spans), element.inner
         for child in element.elements:
             self._add_text(at, child.begin, parts)
             if not _CLOSED.match(child.name) or child.name == MARKER:
@@ -96,14 +98,14 @@ class _Text:
             at = child.end
         self._add_text(at, element.outer, parts)
         if element.name == MARKER:
-            self.marked.append((element.attributes.get("ac:ref", ""), begin, len(self.places)))
+            self.marked.append((element.attributes.get("ac:ref", ""), begin, len(self.spans)))
         if element.name not in _INLINE:
             self._break(parts)
 
     def _break(self, parts: list[str]) -> None:
         if parts and parts[-1] != "\n":
             parts.append("\n")
-            self.places.append(None)
+            self.spans.append(None)
 
     def _add_text(self, begin: int, end: int, parts: list[str]) -> None:
         if b"<" in self.source[begin:end]:
@@ -115,56 +117,59 @@ class _Text:
                 if parts and parts[-1] in (" ", "\n"):
                     continue
                 character = " "
-            for each in character:
-                parts.append(each)
-                self.places.append(unit.span())
+            for code_point in character:
+                parts.append(code_point)
+                self.spans.append(unit.span())
 
     def around(self, begin: int, end: int) -> tuple[str, str]:
-        """Return the text before and after a range."""
+        """Return the context before and after a range of the text."""
         return self.text[max(0, begin - _CONTEXT) : begin], self.text[end : end + _CONTEXT]
 
     def marked_with(self, ranges: Sequence[tuple[int, int, str]]) -> str:
-        """Return the body with markers around ranges. Tags split a range into several markers."""
+        """Return the body with markers around passages. Tags split a passage into several markers.
+
+        :param ranges: begin, end and comment id of each passage
+        """
         tags: list[tuple[int, int, str]] = []
         for begin, end, ref in ranges:
             opening = f'<{MARKER} ac:ref="{html.escape(ref)}">'
             for first, last in self._runs(begin, end):
                 tags += [(first, 1, opening), (last, 0, f"</{MARKER}>")]
         body, at = "", 0
-        for place, _order, tag in sorted(tags, key=lambda one: one[:2]):
-            body += self.source[at:place].decode() + tag
-            at = place
+        for position, _order, tag in sorted(tags, key=lambda entry: entry[:2]):
+            body += self.source[at:position].decode() + tag
+            at = position
         return body + self.source[at:].decode()
 
     def _runs(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the byte ranges of a text, without the tags between them."""
+        """Yield the byte ranges of a passage, split at tags."""
         run: tuple[int, int] | None = None
-        for place in self.places[begin:end]:
-            if place is None or run is None or b"<" in self.source[run[1] : place[0]]:
+        for span in self.spans[begin:end]:
+            if span is None or run is None or b"<" in self.source[run[1] : span[0]]:
                 if run is not None:
                     yield run
-                run = place
+                run = span
             else:
-                run = run[0], place[1]
+                run = run[0], span[1]
         if run is not None:
             yield run
 
 
 def _best(old: _Text, begin: int, end: int, new: _Text) -> tuple[int, int] | None:
-    """Return the range in the new text whose surroundings are most similar; None without one."""
+    """Return the range of a passage in the new text with the most similar context, or None."""
     wanted = old.text[begin:end]
     if not wanted.strip():
         return None
     before, after = old.around(begin, end)
     best: tuple[float, int] | None = None
     at = new.text.find(wanted)
-    for _number in range(_MAX_EQUAL_TEXTS):
+    for _number in range(_MAX_EQUAL_PASSAGES):
         if at < 0:
             break
-        mine = new.around(at, at + len(wanted))
+        context = new.around(at, at + len(wanted))
         score = sum(
-            SequenceMatcher(None, one, other, autojunk=False).ratio()
-            for one, other in zip((before, after), mine, strict=True)
+            SequenceMatcher(None, old_side, new_side, autojunk=False).ratio()
+            for old_side, new_side in zip((before, after), context, strict=True)
         )
         if best is None or score > best[0]:
             best = score, at
@@ -173,7 +178,7 @@ def _best(old: _Text, begin: int, end: int, new: _Text) -> tuple[int, int] | Non
 
 
 def _comments(body: str) -> set[str]:
-    """Return the ids of the inline comments in a body; a comment may have several markers."""
+    """Return the ids of the inline comments in a body. A comment may have several markers."""
     if MARKER not in body:
         return set()
     try:
