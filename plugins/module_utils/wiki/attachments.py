@@ -21,7 +21,7 @@ from ..core.http.messages import json_or_none
 from ..core.http.multipart import FilePart, MultipartForm
 from ..core.module.typed_options import Option, PathText
 from ..core.plan import Change
-from .client import WikiClient, place_of
+from .client import WikiClient, content_route
 from .page import Page, member, number
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class PageAttachments:
             response = self._client.send(
                 purpose,
                 "POST",
-                place_of(page.id, "child", "attachment", *below),
+                content_route(page.id, "child", "attachment", *below),
                 (200, 201),
                 headers={"Content-Type": form.content_type},
                 open_body=form.open,

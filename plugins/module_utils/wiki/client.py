@@ -14,7 +14,7 @@ from ..core.http.messages import Response
 from ..core.http.writes import Verify
 from ..core.module.task import Task
 from . import predicted_pages
-from .exchange import WikiExchange, place_of
+from .exchange import WikiExchange, content_route
 from .names import composed, decomposed
 from .page import Page
 from .version1 import PagesOfVersion1
@@ -23,7 +23,7 @@ from .version2 import PagesOfVersion2
 if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
 
-__all__ = ["WikiClient", "place_of"]
+__all__ = ["WikiClient", "content_route"]
 
 Found = TypeVar("Found")
 
@@ -219,21 +219,21 @@ class WikiClient:
         self._pages.write_property(purpose, page_id, value, known, verify)
 
     def ask(
-        self, purpose: str, place: str, query: Mapping[str, Any], expect: tuple[int, ...]
+        self, purpose: str, route: str, query: Mapping[str, Any], expect: tuple[int, ...]
     ) -> Response:
         """Send a read."""
-        return self._exchange.ask(purpose, place, query, expect)
+        return self._exchange.ask(purpose, route, query, expect)
 
     def send(
-        self, purpose: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
+        self, purpose: str, method: str, route: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
         """Send a write; see `WikiExchange.send()`."""
-        return self._exchange.send(purpose, method, place, expect, **parts)
+        return self._exchange.send(purpose, method, route, expect, **parts)
 
-    def download(self, purpose: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
+    def download(self, purpose: str, route: str, take: Callable[[Incoming], Taken]) -> Taken:
         """Download a content; return the result of `take`."""
-        return self._exchange.download(purpose, place, take)
+        return self._exchange.download(purpose, route, take)
 
-    def download_into(self, purpose: str, place: str, file: IO[bytes], size: int) -> None:
+    def download_into(self, purpose: str, route: str, file: IO[bytes], size: int) -> None:
         """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
-        self._exchange.download_into(purpose, place, file, size)
+        self._exchange.download_into(purpose, route, file, size)

@@ -142,12 +142,12 @@ class WikiExchange:
     # -- requests ------------------------------------------------------------------------------
 
     def ask(
-        self, purpose: str, place: str, query: Mapping[str, Any], expect: Collection[int]
+        self, purpose: str, route: str, query: Mapping[str, Any], expect: Collection[int]
     ) -> Response:
         """Send a read."""
         return self.transport.read(
             purpose,
-            place,
+            route,
             query=query,
             headers={"Accept": "application/json"},
             expect=expect,
@@ -155,7 +155,7 @@ class WikiExchange:
         )
 
     def send(
-        self, purpose: str, method: str, place: str, expect: tuple[int, ...], **parts: Any
+        self, purpose: str, method: str, route: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
         """Send a write with the XSRF header; `parts` are those of `Transport.write()`."""
         defaults = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
@@ -163,35 +163,35 @@ class WikiExchange:
         return self.transport.write(
             purpose,
             method,
-            place,
+            route,
             headers=headers,
             expect=expect,
             validate=self._validate_write,
             **parts,
         )
 
-    def download(self, purpose: str, place: str, take: Callable[[Incoming], Taken]) -> Taken:
+    def download(self, purpose: str, route: str, take: Callable[[Incoming], Taken]) -> Taken:
         """Download a content; return the result of `take`."""
         validate = self._require_login
-        return download(self.transport, purpose, self._rebased(place), take, validate=validate)
+        return download(self.transport, purpose, self._rebased(route), take, validate=validate)
 
-    def download_into(self, purpose: str, place: str, file: IO[bytes], size: int) -> None:
+    def download_into(self, purpose: str, route: str, file: IO[bytes], size: int) -> None:
         """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
         content = RemoteContent(size=size)
         validate = self._require_login
-        place = self._rebased(place)
-        download_into(self.transport, purpose, place, file, content=content, validate=validate)
+        route = self._rebased(route)
+        download_into(self.transport, purpose, route, file, content=content, validate=validate)
 
-    def _rebased(self, place: str) -> str:
+    def _rebased(self, route: str) -> str:
         """Return a path below our base address: a response of the cloud may name the site although
         the gateway was asked [tracker-40].
         """
         if not is_cloud(self._task.connection) and self.version == 1:
-            return place
-        parts = urlsplit(place)
+            return route
+        parts = urlsplit(route)
         below = _BELOW_WIKI.fullmatch(parts.path)
         if below is None and parts.netloc:
-            return place
+            return route
         found = parts.path if below is None else below[1]
         return f"{found}?{parts.query}" if parts.query else found
 
@@ -240,6 +240,6 @@ def space_of(response: Response, shown: Any, home: Any, description: Any) -> dic
     return {"id": str(number), "name": name, "description": text, "home_page": home}
 
 
-def place_of(page_id: str, *below: str) -> str:
+def content_route(page_id: str, *below: str) -> str:
     """Return the path of a page in version 1, or of a resource below it."""
     return "/".join((CONTENT, path(page_id, *below)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..core.plan import Change
-from .client import WikiClient, place_of
+from .client import WikiClient, content_route
 from .names import require_labels
 from .page import Page, label_names
 
@@ -65,7 +65,7 @@ class PageLabels:
             now = self._read(page)
             return all((name in now) is there for name in names)
 
-        place = place_of(page.id, "label")
+        route = content_route(page.id, "label")
         self._client.send(
-            purpose, method, place, (200, 204), verify=is_done, repeatable=True, **parts
+            purpose, method, route, (200, 204), verify=is_done, repeatable=True, **parts
         )

@@ -14,7 +14,7 @@ from ..core import errors
 from ..core.address import path
 from ..core.http.messages import Response, json_or_none
 from ..core.http.writes import Verify
-from .exchange import CONTENT, MAX_ENTRIES, WikiExchange, place_of, results_of, space_of
+from .exchange import CONTENT, MAX_ENTRIES, WikiExchange, content_route, results_of, space_of
 from .names import composed
 from .page import Page, member, page_of
 
@@ -41,13 +41,13 @@ class PagesOfVersion1:
         self._exchange, self._expand = exchange, expand
 
     def get(self, purpose: str, page_id: str, space: str | None) -> Page | None:
-        response = self._read(purpose, place_of(page_id), {}, (200, 404))
+        response = self._read(purpose, content_route(page_id), {}, (200, 404))
         if response.status == 404:
             return None
         return self._exchange.page(response, response.json(), space)
 
     def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
-        response = self._read(purpose, place_of(page_id), {}, (200, 404))
+        response = self._read(purpose, content_route(page_id), {}, (200, 404))
         if response.status == 200:
             return self._exchange.page(response, response.json(), space)
         self._require_wiki(purpose, response)
@@ -61,7 +61,7 @@ class PagesOfVersion1:
                 raise response.error("not_found", "there is no wiki at this address: check url")
 
     def require(self, purpose: str, page_id: str, space: str | None) -> Page:
-        response = self._read(purpose, place_of(page_id), {}, (200,))
+        response = self._read(purpose, content_route(page_id), {}, (200,))
         return self._exchange.page(response, response.json(), space)
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
@@ -110,8 +110,8 @@ class PagesOfVersion1:
         if page.has_children is not None:
             return page.has_children
         purpose = f"searching for pages below the page {page.id}"
-        place = place_of(page.id, "child", "page")
-        response = self._exchange.ask(purpose, place, {"limit": 1}, _OPTIONAL_READ)
+        route = content_route(page.id, "child", "page")
+        response = self._exchange.ask(purpose, route, {"limit": 1}, _OPTIONAL_READ)
         return response.status == 200 and bool(results_of(response, "a list of pages"))
 
     def home(self, key: str) -> str:
@@ -135,18 +135,18 @@ class PagesOfVersion1:
 
     def count_pages(self, key: str) -> int:
         purpose = f"counting the pages of the space {key}"
-        place = path("rest", "api", "space", key, "content", "page")
-        response = self._exchange.ask(purpose, place, {"limit": _LIMIT}, (200,))
+        route = path("rest", "api", "space", key, "content", "page")
+        response = self._exchange.ask(purpose, route, {"limit": _LIMIT}, (200,))
         return len(results_of(response, "a list of pages"))
 
     def _space(self, key: str) -> Response:
-        purpose, place = f"reading the space {key}", path("rest", "api", "space", key)
-        return self._exchange.ask(purpose, place, {"expand": "homepage"}, _OPTIONAL_READ)
+        purpose, route = f"reading the space {key}", path("rest", "api", "space", key)
+        return self._exchange.ask(purpose, route, {"expand": "homepage"}, _OPTIONAL_READ)
 
     def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
         """Return the children of a page, without their bodies."""
         expand = ",".join(name for name in self._expand.split(",") if name != _BODY)
-        entries = self.listing(purpose, place_of(page_id, "child", "page"), expand=expand)
+        entries = self.listing(purpose, content_route(page_id, "child", "page"), expand=expand)
         base = self._exchange.site or self._exchange.transport.connection.url
         return [
             page_of(entry, space, base) or self.require(purpose, str(member(entry, "id")), space)
@@ -166,19 +166,21 @@ class PagesOfVersion1:
     ) -> Page | None:
         """Save a page. Servers that showed no parent do not support `expand` here."""
         expands = page.shows_parent
-        response = self._save(purpose, "PUT", place_of(page.id), content, verify, expands=expands)
+        response = self._save(
+            purpose, "PUT", content_route(page.id), content, verify, expands=expands
+        )
         return self._written(response, page.space)
 
     def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
         expect = (200, 202, 204)
-        place = place_of(page_id)
-        self._exchange.send(purpose, "DELETE", place, expect, verify=verify, repeatable=True)
+        route = content_route(page_id)
+        self._exchange.send(purpose, "DELETE", route, expect, verify=verify, repeatable=True)
 
     def _save(
         self,
         purpose: str,
         method: str,
-        place: str,
+        route: str,
         content: Mapping[str, Any],
         verify: Verify,
         *,
@@ -187,7 +189,7 @@ class PagesOfVersion1:
         query = {"expand": self._expand} if expands and self._expands else {}
         expect = (200, 201, 202, 204)
         return self._exchange.send(
-            purpose, method, place, expect, query=query, json=content, verify=verify
+            purpose, method, route, expect, query=query, json=content, verify=verify
         )
 
     def _written(self, response: Response, space: str | None) -> Page | None:
@@ -200,14 +202,16 @@ class PagesOfVersion1:
     # -- labels, attachments, properties -------------------------------------------------------
 
     def labels(self, purpose: str, page_id: str) -> list[Any]:
-        return self.listing(purpose, place_of(page_id, "label"))
+        return self.listing(purpose, content_route(page_id, "label"))
 
     def attachments(self, purpose: str, page_id: str) -> list[Any]:
-        return self.listing(purpose, place_of(page_id, "child", "attachment"), expand="version")
+        return self.listing(
+            purpose, content_route(page_id, "child", "attachment"), expand="version"
+        )
 
     def read_property(self, purpose: str, page_id: str, key: str) -> Any:
-        place = place_of(page_id, "property", key)
-        response = self._exchange.ask(purpose, place, {}, (200, 404))
+        route = content_route(page_id, "property", key)
+        response = self._exchange.ask(purpose, route, {}, (200, 404))
         return response.json() if response.status == 200 else None
 
     def write_property(
@@ -215,16 +219,16 @@ class PagesOfVersion1:
     ) -> None:
         below = ("property",) if known is None else ("property", str(value["key"]))
         method = "POST" if known is None else "PUT"
-        place = place_of(page_id, *below)
-        self._exchange.send(purpose, method, place, (200, 201, 204), json=value, verify=verify)
+        route = content_route(page_id, *below)
+        self._exchange.send(purpose, method, route, (200, 201, 204), json=value, verify=verify)
 
-    def listing(self, purpose: str, place: str, **query: str) -> list[Any]:
+    def listing(self, purpose: str, route: str, **query: str) -> list[Any]:
         """Return all entries of a paginated list."""
         found: list[Any] = []
         while True:
             part = {**query, "start": len(found), "limit": _LIMIT}
             try:
-                response = self._exchange.ask(purpose, place, part, (200,))
+                response = self._exchange.ask(purpose, route, part, (200,))
             except errors.ToolchainError as error:
                 if error.kind == "not_found" and error.status == 404:
                     error.with_hint(_NO_LISTING)
@@ -241,17 +245,17 @@ class PagesOfVersion1:
     # -- expansion -----------------------------------------------------------------------------
 
     def _read(
-        self, purpose: str, place: str, query: Mapping[str, str], expect: tuple[int, ...]
+        self, purpose: str, route: str, query: Mapping[str, str], expect: tuple[int, ...]
     ) -> Response:
         """Read with `expand`, and again without it if the server may reject the query."""
         if self._expands:
             expanded = {**query, "expand": self._expand}
-            response = self._exchange.ask(purpose, place, expanded, (*expect, 400, 404))
+            response = self._exchange.ask(purpose, route, expanded, (*expect, 400, 404))
             if not (response.status == 400 or (query == {} and _is_no_route(response))):
                 if response.status not in expect:
                     raise self._exchange.transport.failure(response)
                 return response
-        response = self._exchange.ask(purpose, place, query, expect)
+        response = self._exchange.ask(purpose, route, query, expect)
         if response.status == 200:
             self._exchange.memory[_REFUSED] = True
         return response

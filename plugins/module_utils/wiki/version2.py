@@ -95,8 +95,8 @@ class PagesOfVersion2:
         page = self.get(purpose, page_id, None)
         if page is not None:
             return page
-        place = f"{_FOLDERS}/{path(page_id)}"
-        response = self._exchange.ask(purpose, place, {}, (200, 400, 404))
+        route = f"{_FOLDERS}/{path(page_id)}"
+        response = self._exchange.ask(purpose, route, {}, (200, 400, 404))
         if response.status != 200:
             return None
         shown = response.json()
@@ -108,7 +108,7 @@ class PagesOfVersion2:
         if page.type == "page":
             return [
                 str(member(one, "id"))
-                for one in self._listing(purpose, _place(page.id, "ancestors"))
+                for one in self._listing(purpose, _page_route(page.id, "ancestors"))
             ]
         above = None if page.parent is None else self.parent(purpose, page.parent)
         return [] if above is None else [*self.ancestors(above), above.id]
@@ -118,8 +118,8 @@ class PagesOfVersion2:
 
     def has_children(self, page: Page) -> bool:
         purpose = f"searching for pages below the page {page.id}"
-        place = _place(page.id, "direct-children")
-        response = self._exchange.ask(purpose, place, {"limit": 1}, (200,))
+        route = _page_route(page.id, "direct-children")
+        response = self._exchange.ask(purpose, route, {"limit": 1}, (200,))
         return bool(results_of(response, "a list of pages"))
 
     def home(self, key: str) -> str:
@@ -148,8 +148,8 @@ class PagesOfVersion2:
     def count_pages(self, key: str) -> int:
         self.require_space(key)
         purpose = f"counting the pages of the space {key}"
-        place = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
-        response = self._exchange.ask(purpose, place, {"limit": _COUNTED}, (200,))
+        route = f"{_SPACES}/{path(str(member(self._space(key), 'id')), 'pages')}"
+        response = self._exchange.ask(purpose, route, {"limit": _COUNTED}, (200,))
         return len(results_of(response, "a list of pages"))
 
     def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]]:
@@ -199,26 +199,27 @@ class PagesOfVersion2:
         self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Page | None:
         body = {"id": page.id, **sent(content), "version": content["version"]}
-        place = _place(page.id)
-        response = self._exchange.send(purpose, "PUT", place, (200, 204), json=body, verify=verify)
+        route = _page_route(page.id)
+        response = self._exchange.send(purpose, "PUT", route, (200, 204), json=body, verify=verify)
         return self._written(response, page.space)
 
     def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
-        place, expect = _place(page_id), (200, 202, 204)
-        self._exchange.send(purpose, "DELETE", place, expect, verify=verify, repeatable=True)
+        route, expect = _page_route(page_id), (200, 202, 204)
+        self._exchange.send(purpose, "DELETE", route, expect, verify=verify, repeatable=True)
 
     # -- labels, attachments, properties -------------------------------------------------------
 
     def labels(self, purpose: str, page_id: str) -> list[Any]:
-        return self._listing(purpose, _place(page_id, "labels"))
+        return self._listing(purpose, _page_route(page_id, "labels"))
 
     def attachments(self, purpose: str, page_id: str) -> list[Any]:
         return [
-            attachment_of(one) for one in self._listing(purpose, _place(page_id, "attachments"))
+            attachment_of(one)
+            for one in self._listing(purpose, _page_route(page_id, "attachments"))
         ]
 
     def read_property(self, purpose: str, page_id: str, key: str) -> Any:
-        found = self._listing(purpose, _place(page_id, "properties"), key=key)
+        found = self._listing(purpose, _page_route(page_id, "properties"), key=key)
         return next((one for one in found if one.get("key") == key), None)
 
     def write_property(
@@ -227,8 +228,8 @@ class PagesOfVersion2:
         if known is None:
             self._new_property(purpose, page_id, value, verify)
             return
-        place = _place(page_id, "properties", str(member(known, "id")))
-        self._exchange.send(purpose, "PUT", place, (200, 204), json=value, verify=verify)
+        route = _page_route(page_id, "properties", str(member(known, "id")))
+        self._exchange.send(purpose, "PUT", route, (200, 204), json=value, verify=verify)
 
     def _new_property(
         self, purpose: str, page_id: str, value: Mapping[str, Any], verify: Verify | None = None
@@ -240,9 +241,9 @@ class PagesOfVersion2:
                 member(self.read_property(purpose, page_id, key), "value") == value["value"]
             )
 
-        place = _place(page_id, "properties")
+        route = _page_route(page_id, "properties")
         response = self._exchange.send(
-            purpose, "POST", place, (200, 201, 204), json=value, verify=verify or is_there
+            purpose, "POST", route, (200, 201, 204), json=value, verify=verify or is_there
         )
         return json_or_none(response.body)
 
@@ -250,15 +251,15 @@ class PagesOfVersion2:
 
     def _read(self, purpose: str, page_id: str, expect: tuple[int, ...]) -> Response:
         query = {"body-format": "storage", **self._included}
-        return self._exchange.ask(purpose, _place(page_id), query, expect)
+        return self._exchange.ask(purpose, _page_route(page_id), query, expect)
 
-    def _listing(self, purpose: str, place: str, **query: Any) -> list[Any]:
+    def _listing(self, purpose: str, route: str, **query: Any) -> list[Any]:
         """Return all entries of a list, part by part. Our base address stays [tracker-40]."""
         found: list[Any] = []
         cursor, seen = None, set[str]()
         while True:
             part = {**query, "limit": _LIMIT, "cursor": cursor}
-            response = self._exchange.ask(purpose, place, part, (200,))
+            response = self._exchange.ask(purpose, route, part, (200,))
             found += results_of(response, "a list")
             cursor = next_cursor(response)
             if cursor is None:
@@ -306,5 +307,5 @@ class PagesOfVersion2:
         return self._page(response, shown, space)
 
 
-def _place(page_id: str, *below: str) -> str:
+def _page_route(page_id: str, *below: str) -> str:
     return f"{_PAGES}/{path(page_id, *below)}"

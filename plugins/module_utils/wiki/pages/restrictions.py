@@ -11,7 +11,7 @@ from typing import Any
 from ...core.errors import ToolchainError
 from ...core.http.messages import Response, unexpected_body
 from .. import predicted_pages
-from ..client import WikiClient, place_of
+from ..client import WikiClient, content_route
 from ..exchange import MAX_ENTRIES, results_of
 from ..page import Page, member
 
@@ -73,9 +73,9 @@ class Restrictions:
 
     def _read(self, page: Page) -> Response:
         purpose = f"reading the restrictions of the page '{page.title}' ({page.id})"
-        place = place_of(page.id, "restriction", "byOperation")
+        route = content_route(page.id, "restriction", "byOperation")
         return self._client.ask(
-            purpose, place, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,)
+            purpose, route, {"expand": ",".join(_MEMBERS), "limit": 200}, (200,)
         )
 
     def lost(self, before: PageRights, after: PageRights) -> tuple[str, str] | None:
@@ -142,7 +142,7 @@ class Restrictions:
             response = self._client.send(
                 purpose,
                 "PUT",
-                place_of(page.id, "restriction"),
+                content_route(page.id, "restriction"),
                 (200, 204),
                 json=body,
                 verify=lambda: not self._left(page, wanted),
