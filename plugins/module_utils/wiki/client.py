@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Client of the wiki: pages, their labels, properties and attachments, in the version of the
-interface that the server speaks [W2.3, W4.3, wiki-30].
+"""Client for pages with their labels, properties and attachments [W2.3, W4.3].
+
+It uses the version of the interface that the server supports [wiki-30].
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ Found = TypeVar("Found")
 #: Server fact [wiki-1]: a response has body and ancestors only if they are expanded.
 _EXPAND = "body.storage,version,space,ancestors"
 _LABELS = "metadata.labels"
-#: Shows whether a page may be removed: its children, and the home page of its space [wiki-11].
+#: Members that show whether a page may be removed: children, and the space's home page [wiki-11].
 _OBSTACLES = "children.page,space.homepage"
-#: The operations that the account may do with the page [wiki-18].
+#: The operations that the account may perform on the page [wiki-18].
 _RIGHTS = "operations"
 
 
@@ -40,9 +41,9 @@ class WikiClient:
     """Read and write pages with their labels, properties and attachments.
 
     :param labels: expand the labels
-    :param obstacles: expand children and home page, see `removal_obstacle`
-    :param rights: in check mode, expand the operations that the account may do
-    :param more: further members to expand
+    :param obstacles: expand children and home page for `removal_obstacle()`
+    :param rights: in check mode, expand the operations that the account may perform
+    :param more: names of further members to expand
     :param connections: maximum number of connections
     """
 
@@ -68,7 +69,7 @@ class WikiClient:
         return self._version2 if self._exchange.version == 2 else self._version1
 
     def _read(self, read: Callable[[PagesOfVersion1 | PagesOfVersion2], Found]) -> Found:
-        """Read with the server's version of the interface, which the response may show."""
+        """Call `read`. Call it again with version 2 if the server has removed version 1."""
         try:
             return read(self._pages)
         except errors.ToolchainError as error:
@@ -77,29 +78,29 @@ class WikiClient:
         return read(self._pages)
 
     def get(self, purpose: str, page_id: str, space: str | None) -> Page | None:
-        """Return a page by id; None if it is missing or not visible.
+        """Return the page with an id, or None if it is missing or not visible.
 
-        `space` here and below: the space key for servers that do not show it.
+        :param space: space key of the page, for servers that do not return it
         """
         return self._read(lambda pages: pages.get(purpose, page_id, space))
 
     def find_by_id(self, purpose: str, page_id: str, space: str | None) -> Page | None:
-        """Return a page like `get()`. Raise `not_found` if there is no wiki at this address."""
+        """Like `get()`, but raise `not_found` if there is no wiki at this address."""
         return self._read(lambda pages: pages.find_by_id(purpose, page_id, space))
 
     def require(self, purpose: str, page_id: str, space: str | None) -> Page:
-        """Return a page by id, also a predicted page. Raise `not_found` if it is missing or not
-        visible.
+        """Return the page with an id, which may be a predicted page.
+
+        Raises `not_found` if it is missing or not visible.
         """
         predicted = predicted_pages.by_id(self.predictions, page_id)
         return predicted or self._read(lambda pages: pages.require(purpose, page_id, space))
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
-        """Return the page with a title; the server trims titles and ignores case. In the cloud it
-        may be in the archive.
+        """Return the page of a space with a title, or None. In the cloud it may be archived.
 
-        An umlaut in a stored title may be one code point or two, so both spellings are tried.
-        Raises `not_found` if the server has no lookup by title.
+        The server trims titles and ignores case. Stored titles may be in NFC or NFD, so both are
+        tried. Raises `not_found` if the server cannot find pages by title.
         """
         for spelling in dict.fromkeys((composed(title), decomposed(title))):
             found = self._find(purpose, space, spelling)
@@ -113,7 +114,7 @@ class WikiClient:
     def require_space(self, key: str) -> None:
         """Raise `not_found` if a space is missing or not visible.
 
-        Servers without this read pass the check.
+        Does nothing if the server has no route that reads spaces.
         """
         if self.predictions.get("space", key.lower()) is None:
             self._read(lambda pages: pages.require_space(key))
@@ -122,7 +123,7 @@ class WikiClient:
         """Check the parent of a page, which may be a folder in the cloud.
 
         Raises `not_found` if it is missing or not visible, `conflict` if it is in another space,
-        `rejected` if it is the page `child` itself or below it.
+        `rejected` if it is the page `child` or a descendant of that page.
         """
         found = predicted_pages.by_id(self.predictions, page_id)
         if found is None:
@@ -143,58 +144,59 @@ class WikiClient:
         return self._read(lambda pages: pages.ancestors(page))
 
     def removal_obstacle(self, page: Page) -> str | None:
-        """Return a reason not to remove a page: it is a home page or has children; else None."""
+        """Return why a page must not be removed, or None. Home pages and parents must stay."""
         if self._read(lambda pages: pages.is_home(page)):
             return f"it is the home page of the space {page.space}"
         below = self._read(lambda pages: pages.has_children(page))
         return "it has child pages" if below else None
 
     def home(self, key: str) -> str:
-        """Return the id of the home page of a space. Raises `not_found`."""
+        """Return the id of the home page of a space. Raises `not_found` if there is none."""
         return self._read(lambda pages: pages.home(key))
 
     def space(self, key: str) -> dict[str, Any] | None:
-        """Return `id`, `name`, `description` and `home_page` (title) of a space; None if it is
-        missing. Raises `not_found` if there is no wiki at this address.
+        """Return `id`, `name`, `description` and `home_page` (its title) of a space.
+
+        Returns None if the space is missing. Raises `not_found` if there is no wiki at this
+        address.
         """
         return self._read(lambda pages: pages.space(key))
 
     def count_pages(self, key: str) -> int:
-        """Return the number of pages of a space, at most 200."""
+        """Return the number of pages in a space, counted up to 200."""
         return self._read(lambda pages: pages.count_pages(key))
 
     def children(self, purpose: str, page_id: str, space: str | None) -> list[Page]:
-        """Return the children of a page, without their bodies; only where `descendants()` returns
-        None.
-        """
+        """Return the children of a page, without their bodies. For version 1 only."""
         return self._version1.children(purpose, page_id, space)
 
     def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]] | None:
-        """Return the ids of all pages below a page, each with its parent; parents first. None: the
-        server lists them level by level.
+        """Return pairs of page id and parent id for all pages below a page, parents first.
+
+        Returns None in version 1, which only lists the children of a page.
         """
         return self._version2.descendants(purpose, page_id) if self._exchange.version == 2 else None
 
     def create(
         self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
     ) -> Page | None:
-        """Create a page; return it if the response contains it."""
+        """Create a page. Return it, or None if the response does not contain it."""
         return self._pages.create(purpose, content, space, verify)
 
     def replace(
         self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Page | None:
-        """Save a page; return it if the response contains it."""
+        """Save a page. Return it, or None if the response does not contain it."""
         return self._pages.replace(purpose, page, content, verify)
 
     @property
     def version(self) -> int:
-        """Return the version of the interface [wiki-30]."""
+        """Return the version of the interface, 1 or 2 [wiki-30]."""
         return self._exchange.version
 
     @property
     def creates_properties(self) -> bool:
-        """Return whether a new page has its properties at once [wiki-30]."""
+        """Return whether one request creates a page together with its properties [wiki-30]."""
         return self.version == 1
 
     def trash(self, purpose: str, page_id: str, verify: Verify) -> None:
@@ -209,19 +211,23 @@ class WikiClient:
         return self._read(lambda pages: pages.attachments(purpose, page_id))
 
     def read_property(self, purpose: str, page_id: str, key: str) -> Any:
-        """Return a content property of a page; None if it does not exist."""
+        """Return a content property of a page as JSON, or None if it does not exist."""
         return self._read(lambda pages: pages.read_property(purpose, page_id, key))
 
     def write_property(
         self, purpose: str, page_id: str, value: Mapping[str, Any], known: Any, verify: Verify
     ) -> None:
-        """Create a content property, or save the next version of the `known` property."""
+        """Create a content property, or update it.
+
+        :param value: the property with `key`, `value` and, for an update, the next `version`
+        :param known: the current property as JSON, or None to create it
+        """
         self._pages.write_property(purpose, page_id, value, known, verify)
 
     def ask(
         self, purpose: str, route: str, query: Mapping[str, Any], expect: tuple[int, ...]
     ) -> Response:
-        """Send a read."""
+        """Send a read request."""
         return self._exchange.ask(purpose, route, query, expect)
 
     def send(
@@ -231,9 +237,9 @@ class WikiClient:
         return self._exchange.send(purpose, method, route, expect, **parts)
 
     def download(self, purpose: str, route: str, take: Callable[[Incoming], Taken]) -> Taken:
-        """Download a content; return the result of `take`."""
+        """Download a file. Return the result of `take`, which reads the response."""
         return self._exchange.download(purpose, route, take)
 
     def download_into(self, purpose: str, route: str, file: IO[bytes], size: int) -> None:
-        """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
+        """Download `size` bytes into an open file. Raises `protocol` if the size differs."""
         self._exchange.download_into(purpose, route, file, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""JSON of version 2 in the form of version 1, and back [wiki-30]."""
+"""Convert JSON between version 2 and version 1 of the interface [wiki-30]."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _NEXT = re.compile(r'<([^<>]*)>[^<>,]*\brel="?next"?')
 
 
 def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
-    """Return a page or a folder.
+    """Convert a page or folder of version 2 to the JSON of version 1.
 
-    :param space: its space
-    :param base: base of the addresses for people
+    :param shown: page or folder, a JSON object
+    :param space: its space, a JSON object or None
+    :param base: base URL for links in a browser, or None
     """
     if not isinstance(shown, Mapping):
         return {}
@@ -43,7 +44,7 @@ def content_of(shown: Any, space: Any, base: Any) -> dict[str, Any]:
 
 
 def _metadata(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return labels and properties, unless their lists are incomplete."""
+    """Return the labels and properties in the form of version 1, without incomplete lists."""
     found: dict[str, Any] = {}
     labels, properties = shown.get("labels"), shown.get("properties")
     if isinstance(member(labels, "results"), list) and _is_whole(labels):
@@ -60,7 +61,10 @@ def _is_whole(listing: Any) -> bool:
 
 
 def attachment_of(shown: Any) -> dict[str, Any]:
-    """Return an attachment. Version 1, which takes its next version, names it without `att`."""
+    """Convert an attachment to the JSON of version 1.
+
+    Version 2 prefixes the id with `att`. Uploads use version 1, which has no prefix.
+    """
     return {
         "id": str(member(shown, "id")).removeprefix("att"),
         "title": member(shown, "title"),
@@ -73,7 +77,7 @@ def attachment_of(shown: Any) -> dict[str, Any]:
 
 
 def sent(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a page to send, without id, space and version."""
+    """Convert a page of version 1 to a request body of version 2, without id, space and version."""
     storage = member(content, "body", "storage")
     body = {
         "status": "current",
@@ -85,7 +89,10 @@ def sent(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def next_cursor(response: Response) -> str | None:
-    """Return the cursor of the next part of a list. Raise `protocol` for a link without one."""
+    """Return the cursor for the next part of a list, or None for the last part.
+
+    Raises `protocol` if the link to the next part has no cursor.
+    """
     link = member(response.json(), "_links", "next")
     if link is None:
         found = _NEXT.search(response.headers.get("Link", ""))
@@ -94,24 +101,28 @@ def next_cursor(response: Response) -> str | None:
         return None
     cursors = parse_qs(urlsplit(str(link)).query).get("cursor")
     if not cursors:
-        raise response.error("protocol", "the link to the rest of the list has no cursor")
+        raise response.error("protocol", "the link to the next part of the list has no cursor")
     return cursors[0]
 
 
 def parents_of(entries: Mapping[str, Mapping[str, Any]], top: str) -> list[tuple[str, str]]:
-    """Return the current pages of a list of descendants with the nearest page above each of them;
-    parents first.
+    """Return pairs of page id and parent id for the current pages, parents first.
+
+    The parent of a page in a folder is the page above the folder.
+
+    :param entries: all descendants by id, pages and folders
+    :param top: id of the page above all of them
     """
     children: dict[str, list[str]] = {}
-    for each, one in entries.items():
-        children.setdefault(str(one.get("parentId")), []).append(each)
-    found: list[tuple[str, str]] = []
-    todo = [(each, top) for each in children.get(top, [])]
+    for entry_id, entry in entries.items():
+        children.setdefault(str(entry.get("parentId")), []).append(entry_id)
+    pairs: list[tuple[str, str]] = []
+    todo = [(entry_id, top) for entry_id in children.get(top, [])]
     while todo:
-        each, above = todo.pop(0)
-        is_page = entries[each].get("type", "page") == "page"
-        if is_page and entries[each].get("status", "current") == "current":
-            found.append((each, above))
-            above = each
-        todo += [(below, above) for below in children.pop(each, [])]
-    return found
+        entry_id, parent = todo.pop(0)
+        is_page = entries[entry_id].get("type", "page") == "page"
+        if is_page and entries[entry_id].get("status", "current") == "current":
+            pairs.append((entry_id, parent))
+            parent = entry_id
+        todo += [(child, parent) for child in children.pop(entry_id, [])]
+    return pairs

@@ -27,14 +27,14 @@ CONTENT = "rest/api/content"
 #: Maximum number of entries in a list, so that an endless list ends.
 MAX_ENTRIES = 100_000
 _SPACES = "api/v2/spaces"
-#: Memory of the version of the interface: 1 or 2.
+#: Key in `memory` for the version of the interface, 1 or 2.
 _VERSION = "wiki.version"
 _SUCCESSOR = "its successor is api/v2/pages: set dialect to auto or cloud_v2"
 _JAVA_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
-# A path below the wiki of a site, or below that of the gateway.
+# The path of a wiki on a cloud site or on the gateway; the group is the path below the wiki.
 _BELOW_WIKI = re.compile(r"(?:/ex/confluence/[^/]+)?/wiki(/.*)")
 _WRITES = {"POST": "write", "PUT": "write", "DELETE": "write"}
-#: Part of a path, from the most to the least specific, and the object in the name of the scope.
+#: Patterns of URL paths, most specific first, and the object in the name of the required scope.
 _OBJECTS = (
     (r"/label", "label"),
     (r"/propert(?:y|ies)\b", "content.property"),
@@ -47,12 +47,12 @@ _OBJECTS = (
     (r"/api/v2/(?:pages|spaces)\b", "page"),
     (r"/user\b", "user"),
 )
-#: Version 1 names the content of a read otherwise.
+#: Objects in the scopes for pages in version 1.
 _CONTENT = {"read": "content-details", "write": "content"}
 
 
 def describe(response: Response) -> str:
-    """Return the error message without the Java package of its exception ([wiki-2])."""
+    """Return the error message of a response, without the Java package of an exception [wiki-2]."""
     decoded = json_or_none(response.body)
     if not isinstance(decoded, Mapping) or not isinstance(decoded.get("message"), str):
         return errors.error_text(response.text)
@@ -71,42 +71,42 @@ def _details(data: Any) -> Iterator[str]:
 
 
 def scopes_of(method: str, path: str) -> str:
-    """Return the scopes of a request for messages."""
-    deed = _WRITES.get(method, "read")
+    """Return the OAuth scope that a request requires, for error messages."""
+    access = _WRITES.get(method, "read")
     found = next((name for pattern, name in _OBJECTS if re.search(pattern, path)), None)
     if found is None:
-        found = _CONTENT[deed]
+        found = _CONTENT[access]
     if found == "page" and method == "DELETE":
-        deed = "delete"
-    return f"{deed}:{found}:confluence"
+        access = "delete"
+    return f"{access}:{found}:confluence"
 
 
 class WikiExchange:
-    """Requests of a task to the wiki."""
+    """Send the requests of a task to the wiki."""
 
     def __init__(self, task: Task, connections: int) -> None:
         self._task, self._connections = task, connections
 
     @functools.cached_property
     def transport(self) -> Transport:
-        """Return the transport. With `cloud_id: auto` it reads the id of the site first."""
+        """Return the transport. With `cloud_id: auto`, creating it reads the id of the site."""
         return self._task.transport(describe=describe, connections=self._connections)
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Return the memory of this server for the next item of a loop."""
+        """Return the values cached for this server, which the items of a loop share."""
         return self.transport.memory
 
     @property
     def site(self) -> str:
-        """Return the address for people if requests go to a gateway; else an empty string."""
+        """Return the URL of the site for browsers if requests go to a gateway, else ''."""
         return self.transport.connection.site
 
     # -- version of the interface --------------------------------------------------------------
 
     @property
     def version(self) -> int:
-        """Return the version of the interface; the cloud is asked once [wiki-30]."""
+        """Return the version of the interface, 1 or 2. The cloud is probed once [wiki-30]."""
         if _VERSION not in self.memory:
             self.memory[_VERSION] = 2 if self._speaks_version_2() else 1
         return int(self.memory[_VERSION])
@@ -131,7 +131,7 @@ class WikiExchange:
         return response.status == 403 or (response.status == 200 and listed)
 
     def switches(self, error: errors.ToolchainError) -> bool:
-        """Return whether to read again with version 2: version 1 is gone [wiki-30]."""
+        """Return whether to repeat a read with version 2, because version 1 is gone [wiki-30]."""
         dialect = self._task.connection.settings.get("dialect", "auto")
         if error.status != 410 or dialect != "auto" or self.version == 2:
             return False
@@ -144,7 +144,7 @@ class WikiExchange:
     def ask(
         self, purpose: str, route: str, query: Mapping[str, Any], expect: Collection[int]
     ) -> Response:
-        """Send a read."""
+        """Send a read request."""
         return self.transport.read(
             purpose,
             route,
@@ -157,7 +157,10 @@ class WikiExchange:
     def send(
         self, purpose: str, method: str, route: str, expect: tuple[int, ...], **parts: Any
     ) -> Response:
-        """Send a write with the XSRF header; `parts` are those of `Transport.write()`."""
+        """Send a write request with the XSRF header.
+
+        :param parts: further arguments of `Transport.write()`
+        """
         defaults = {"Accept": "application/json", "X-Atlassian-Token": "no-check"}
         headers = {**defaults, **parts.pop("headers", {})}
         return self.transport.write(
@@ -171,20 +174,22 @@ class WikiExchange:
         )
 
     def download(self, purpose: str, route: str, take: Callable[[Incoming], Taken]) -> Taken:
-        """Download a content; return the result of `take`."""
+        """Download a file. Return the result of `take`, which reads the response."""
         validate = self._require_login
         return download(self.transport, purpose, self._rebased(route), take, validate=validate)
 
     def download_into(self, purpose: str, route: str, file: IO[bytes], size: int) -> None:
-        """Download `size` bytes into an open file. Raise `protocol` if the size differs."""
+        """Download `size` bytes into an open file. Raises `protocol` if the size differs."""
         content = RemoteContent(size=size)
         validate = self._require_login
         route = self._rebased(route)
         download_into(self.transport, purpose, route, file, content=content, validate=validate)
 
     def _rebased(self, route: str) -> str:
-        """Return a path below our base address: a response of the cloud may name the site although
-        the gateway was asked [tracker-40].
+        """Return the path of a link relative to the base URL of the connection.
+
+        The cloud may return links to the site although the request went to the gateway
+        [tracker-40].
         """
         if not is_cloud(self._task.connection) and self.version == 1:
             return route
@@ -206,7 +211,7 @@ class WikiExchange:
             )
 
     def _validate_write(self, response: Response) -> None:
-        """Check like a read, and raise `protocol` for an HTML page with a success status."""
+        """Validate like a read, and raise `protocol` for an HTML page with a success status."""
         self._require_login(response)
         if response.status < 300 and errors.looks_like_html(response.text):
             raise unexpected_body(response, "another response")
@@ -214,7 +219,7 @@ class WikiExchange:
     # -- responses -----------------------------------------------------------------------------
 
     def page(self, response: Response, content: Any, space: str | None) -> Page:
-        """Parse a page. Raise `protocol` if it has no id, title or version."""
+        """Parse the JSON of a page. Raises `protocol` if it has no id, title or version."""
         found = page_of(content, space, self.site or self.transport.connection.url)
         if found is None:
             raise unexpected_body(response, "a page with id, title and version")
@@ -222,7 +227,10 @@ class WikiExchange:
 
 
 def results_of(response: Response, wanted: str) -> list[Any]:
-    """Return the entries of a list. Raise `protocol` for anything else."""
+    """Return the `results` of a response. Raises `protocol` if they are not a list of objects.
+
+    :param wanted: the expected content, for the error message
+    """
     results = member(response.json(), "results")
     if not isinstance(results, list) or not all(isinstance(result, Mapping) for result in results):
         raise unexpected_body(response, wanted)
@@ -230,8 +238,12 @@ def results_of(response: Response, wanted: str) -> list[Any]:
 
 
 def space_of(response: Response, shown: Any, home: Any, description: Any) -> dict[str, Any]:
-    """Return id, name, description and title of the home page of a space. Raise `protocol` for
-    anything else.
+    """Return a space as `id`, `name`, `description` and `home_page`.
+
+    Raises `protocol` if it has no id or name.
+
+    :param shown: the server's JSON object
+    :param home: title of the home page, or None
     """
     name, number = member(shown, "name"), member(shown, "id")
     if not isinstance(name, str) or number is None:
@@ -241,5 +253,5 @@ def space_of(response: Response, shown: Any, home: Any, description: Any) -> dic
 
 
 def content_route(page_id: str, *below: str) -> str:
-    """Return the path of a page in version 1, or of a resource below it."""
+    """Return the route of a page in version 1, or of a resource below the page."""
     return "/".join((CONTENT, path(page_id, *below)))

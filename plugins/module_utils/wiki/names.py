@@ -16,9 +16,7 @@ _NO_LABEL = re.compile(r"[()!#&*,.:;<>?@\[\]^]")
 
 
 def composed(title: str) -> str:
-    """Return the stripped title in NFC: file names may be in NFD, which is displayed
-    identically.
-    """
+    """Return the stripped title in NFC, because file names may be in NFD."""
     return unicodedata.normalize("NFC", title.strip())
 
 

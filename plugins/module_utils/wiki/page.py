@@ -10,11 +10,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Page:
-    """A page; a member that the server does not show is None. `parent` is an id.
+    """A page. Fields that the server does not return are None.
 
-    `shows_parent`: whether the server shows the parent; then `parent` None is the top of the space.
-    `labels`: None also if the list is incomplete. `home`: whether it is the home page of its space.
-    `content`: the server's object.
+    `parent`: id of the parent page; None is the top of the space if `shows_parent`, else unknown.
+    `shows_parent`: whether the server returns the parent.
+    `labels`: also None if the server's list is incomplete.
+    `home`: whether the page is the home page of its space.
+    `content`: JSON object of the server.
     """
 
     id: str
@@ -33,21 +35,21 @@ class Page:
     content: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def ancestors(self) -> list[str]:
-        """Return the ids of its ancestors that the server shows."""
-        above = self.content.get("ancestors")
-        return [str(member(one, "id")) for one in above] if isinstance(above, list) else []
+        """Return the ids of the ancestors, as far as the server returns them."""
+        pages = self.content.get("ancestors")
+        return [str(member(page, "id")) for page in pages] if isinstance(pages, list) else []
 
     def shown(self) -> dict[str, Any]:
-        """Return the return value `page`."""
+        """Return the page as the return value `page`."""
         names = ("id", "title", "space", "version", "url")
         return {name: getattr(self, name) for name in names}
 
 
 def page_of(content: Any, space: str | None, base: str) -> Page | None:
-    """Parse a page from the server's object; None if it has no id, title or version.
+    """Parse a page from the server's JSON object. Return None without id, title or version.
 
-    :param space: the space key for servers that do not show it
-    :param base: the address of the wiki
+    :param space: space key, for servers that do not return it
+    :param base: URL of the wiki
     """
     version = number(member(content, "version", "number"))
     page_id, title = member(content, "id"), member(content, "title")
@@ -84,14 +86,14 @@ def _url(page_id: str, content: Any, site: str) -> str:
 
 
 def member(value: Any, *names: str) -> Any:
-    """Return `value[a][b]`, or None if a member is missing."""
+    """Return the nested member `value[names[0]][names[1]]...`, or None if it is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
 def number(value: Any) -> int | None:
-    """Return an integer that a server may send as a string; else None."""
+    """Parse a non-negative integer that the server may send as a string. Return None for others."""
     return int(value) if str(value).isdecimal() else None
 
 
@@ -104,7 +106,7 @@ def label_names(entries: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _labels(listing: Any) -> tuple[str, ...] | None:
-    """Return the labels in a page; None if the list is missing or incomplete."""
+    """Return the global labels, or None if the list is missing or incomplete."""
     results, following = member(listing, "results"), member(listing, "_links", "next")
     return label_names(results) if isinstance(results, list) and following is None else None
 

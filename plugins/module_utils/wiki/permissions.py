@@ -26,7 +26,8 @@ def require(purpose: str, page: Page, operation: Literal["update", "delete"]) ->
 
 
 def of_the_page(fields: Iterable[str]) -> bool:
-    """Return whether a change needs the right to update the page; attachments have
-    their own right.
+    """Return whether changes of these fields require the permission to update the page.
+
+    Attachments have a separate permission.
     """
     return any(field != "attachments" for field in fields)

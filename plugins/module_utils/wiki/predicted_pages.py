@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Pages that earlier tasks in check mode would create.
 
-They have ids that no wiki gives, which later tasks can use as `parent_id` and `page_id`.
+Their ids have a prefix that no wiki uses. Later tasks can use them as `parent_id` and `page_id`.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ _PREFIX = "predicted-"
 
 
 def new_id(predictions: Predictions, space: str, title: str) -> str:
-    """Return the predicted id of a page to create; "" if later tasks could not use it."""
+    """Return the predicted id of a new page, or "" outside check mode."""
     if not predictions.active:
         return ""
     return _PREFIX + hashlib.sha256(_name(space, title).encode()).hexdigest()[:16]
 
 
 def predict(predictions: Predictions, page: Page) -> None:
-    """In check mode, remember a page to create, which has its predicted id."""
+    """Record a new page with its predicted id for later tasks in check mode."""
     predictions.add("page", page.id, value=asdict(page))
     predictions.add("title", _name(str(page.space), page.title), value=page.id)
 
 
 def by_title(predictions: Predictions, space: str, title: str) -> Page | None:
-    """Return a predicted page of a space."""
+    """Return the predicted page with a title, or None."""
     page_id = predictions.get("title", _name(space, title))
     return None if page_id is None else by_id(predictions, page_id)
 
 
 def by_id(predictions: Predictions, page_id: str) -> Page | None:
-    """Return a predicted page."""
+    """Return the predicted page with an id, or None."""
     parts: dict[str, Any] | None = predictions.get("page", page_id) if is_id(page_id) else None
     return None if parts is None else Page(**parts)
 
 
 def is_id(page_id: str) -> bool:
-    """Return whether an id is that of a predicted page."""
+    """Return whether a page id is a predicted id."""
     return page_id.startswith(_PREFIX)
 
 
