@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Attachments of a page ([wiki-15]; routes `child/attachment` and `.../data`).
 
-No server shows a digest, so an upload stores one in its comment, with the version that it creates.
-If another user replaces the file, its version differs and the digest is ignored. Without a valid
-digest, a file of the same size is downloaded and compared.
+The server reports no digest of an attachment. An upload therefore stores the SHA-256 of the file
+and the new version number in the comment of the attachment. If another user replaces the file, the
+version number no longer matches and the digest is ignored. Without a valid digest, a stored file of
+the same size is downloaded and compared.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from ..core.http.bodies import Incoming
 
 _BLOCK = 1024 * 1024
-#: Characters. Servers keep 255 of a comment; the mark takes up to 90.
+#: In characters. Servers store 255 characters of a comment; the digest needs up to 90 of them.
 _LONGEST_COMMENT = 160
 _MARK = re.compile(r"\(sha256 ([0-9a-f]{64}), version ([0-9]+)\)$")
 _UNSAFE = re.compile(r'[/\\"\x00-\x1f\x7f\ud800-\udfff]')
-#: Kinds of errors that mean "this login cannot download it", not "the server has failed".
+#: Error kinds for a file that this account cannot download. The file is then uploaded again.
 _UNVERIFIABLE = frozenset({"auth", "permission", "not_found", "protocol", "rejected"})
 
 
@@ -47,7 +48,7 @@ class PageAttachmentOptions:
 
 @dataclass(frozen=True)
 class WantedAttachment:
-    """A local file to attach; `name` is the name on the page, `size` is in bytes."""
+    """A local file to attach. `name` is the name of the attachment, `size` is in bytes."""
 
     src: str
     name: str
@@ -58,7 +59,7 @@ class WantedAttachment:
 
 @dataclass(frozen=True)
 class StoredAttachment:
-    """An attachment on the server; members that the server does not show are None."""
+    """An attachment on the server. Fields that the server does not return are None."""
 
     id: str
     size: int | None
@@ -68,7 +69,7 @@ class StoredAttachment:
 
     @property
     def sha256(self) -> str | None:
-        """Return the digest in the comment, if it belongs to this version."""
+        """Return the digest of this version from the comment, or None."""
         found = _MARK.search(self.comment)
         return found[1] if found is not None and number(found[2]) == self.version else None
 
@@ -82,7 +83,7 @@ class PlannedAttachment:
     action: str
 
     def line(self, *, after: bool) -> str:
-        """Return the line for a diff; empty if there is no such file."""
+        """Return the diff line before or after the task. Empty if the attachment is new."""
         file, stored = self.file, self.stored
         if after or self.action == "unchanged":
             return f"attachment: {file.name}, {file.size} bytes, sha256 {file.sha256}\n"
@@ -92,7 +93,7 @@ class PlannedAttachment:
 
 
 class PageAttachments:
-    """Attach files to a page; other attachments stay."""
+    """Plan and upload the attachments of a page. Attachments that are not listed stay."""
 
     def __init__(self, client: WikiClient, wanted: Iterable[PageAttachmentOptions]) -> None:
         self._client = client
@@ -145,7 +146,7 @@ class PageAttachments:
         return stored.link is not None and self._digest(file, stored.link) == file.sha256
 
     def _digest(self, file: WantedAttachment, link: str) -> str | None:
-        """Return the digest of the stored file; None if this login cannot download it."""
+        """Return the SHA-256 of the stored file, or None if this account cannot download it."""
         try:
             return self._client.download(
                 f"downloading the attachment '{file.name}'", link, _sha256_of
@@ -156,10 +157,10 @@ class PageAttachments:
             return None
 
     def _upload(self, page: Page, planned: PlannedAttachment) -> None:
-        """Send a file once; after a lost response, read the list of attachments.
+        """Upload a file. After a lost response, check the attachments instead of uploading again.
 
-        Server fact [wiki-15]: a POST with a name in use fails with 400. A new version has its own
-        route, because only the cloud supports PUT on the list.
+        Server fact [wiki-15]: a POST with the name of an existing attachment fails with 400. A new
+        version is posted to `.../data`, because only the cloud supports PUT on the list.
         """
         file, stored = planned.file, planned.stored
         below = () if stored is None else (stored.id, "data")
@@ -182,7 +183,7 @@ class PageAttachments:
         except ToolchainError as error:
             taken = stored is None and error.status in (400, 409) and not error.outcome_unknown
             if taken and self._has_arrived(page, planned):
-                return  # another task has attached it at the same time
+                return  # another task attached the same file at the same time
             raise
         size = _size_in(response.body)
         if size is not None and size != file.size:
@@ -190,7 +191,7 @@ class PageAttachments:
             raise response.error("failed", message)
 
     def _has_arrived(self, page: Page, planned: PlannedAttachment) -> bool | None:
-        """Return whether an upload has arrived; None if another user has replaced the file."""
+        """Return whether the upload was stored, or None if another user replaced the file."""
         now = _by_name(_listed(self._client, page)).get(planned.file.name)
         if now == planned.stored:
             return False
@@ -206,7 +207,10 @@ def _by_name(entries: Iterable[Any]) -> dict[str, StoredAttachment]:
 
 
 def entries_of(client: WikiClient, page: Page) -> list[Any]:
-    """Return the attachments of a page; read the list only if the page has an incomplete list."""
+    """Return the attachments of a page as JSON objects of the server.
+
+    They are only requested if the list in the page is missing or incomplete.
+    """
     listing = member(page.content, "children", "attachment")
     results, following = member(listing, "results"), member(listing, "_links", "next")
     complete = isinstance(results, list) and following is None
@@ -219,7 +223,7 @@ def _listed(client: WikiClient, page: Page) -> list[Any]:
 
 
 def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
-    """Parse an attachment. Newer servers show comment and size only in `extensions`."""
+    """Parse an attachment. Newer servers return comment and size only in `extensions`."""
     comment = member(entry, "extensions", "comment") or member(entry, "metadata", "comment")
     link = member(entry, "_links", "download")
     return StoredAttachment(
@@ -234,14 +238,14 @@ def stored_of(entry: Mapping[str, Any]) -> StoredAttachment:
 def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
     """Read the local files and compute their digests.
 
-    Raises `invalid` for an unreadable file, an unsafe or duplicate name, or a comment too long to
-    add the digest.
+    Raises `invalid` for an unreadable file, an unsafe or duplicate name, or a comment that is too
+    long to append the digest.
     """
     found: dict[str, WantedAttachment] = {}
     for entry in wanted:
         file = _file(entry.src, entry.name, entry.comment or "")
         if file.name in found:
-            raise invalid(f"attachments: two files would have the name '{file.name}'")
+            raise invalid(f"attachments: the name '{file.name}' is used twice: change one of them")
         found[file.name] = file
     return list(found.values())
 
@@ -249,7 +253,10 @@ def files_of(wanted: Iterable[PageAttachmentOptions]) -> list[WantedAttachment]:
 def wrong_name(name: str) -> str | None:
     """Return the reason why the name of an attachment is invalid, or None."""
     if name in ("", ".", "..") or _UNSAFE.search(name) or name != name.strip():
-        return f"'{name}' is not a valid name for an attachment"
+        return (
+            f"'{name}' is not a valid attachment name: use a file name without slashes, quotation"
+            " marks, control characters and outer blanks"
+        )
     return None
 
 
@@ -260,8 +267,8 @@ def _file(src: str, filename: str | None, comment: str) -> WantedAttachment:
         raise invalid(f"attachments: {wrong}")
     if len(comment) > _LONGEST_COMMENT:
         raise invalid(
-            f"attachments: the comment of '{name}' has {len(comment)} characters, but must have at"
-            f" most {_LONGEST_COMMENT}, because a digest is added to it"
+            f"attachments: the comment of '{name}' has {len(comment)} characters, but the maximum"
+            f" is {_LONGEST_COMMENT}, because a digest is appended"
         )
     digest, size = hashlib.sha256(), 0
     try:
@@ -282,7 +289,10 @@ def _sha256_of(response: Incoming) -> str:
 
 
 def _size_in(body: bytes) -> int | None:
-    """Return the size in the response: a list for a new file, an object for a new version."""
+    """Return the stored size in bytes from the response to an upload, or None.
+
+    The response contains a list for a new file, and an object for a new version.
+    """
     decoded = json_or_none(body)
     results = member(decoded, "results")
     shown = results[0] if isinstance(results, list) and results else decoded

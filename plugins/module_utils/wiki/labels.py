@@ -59,7 +59,11 @@ class PageLabels:
     def _write(
         self, page: Page, purpose: str, method: str, names: list[str], there: bool, **parts: Any
     ) -> None:
-        """Send a write; after a lost response, read the labels."""
+        """Add or remove labels. After a lost response, check the labels of the page.
+
+        :param names: labels to check
+        :param there: whether the page must have these labels afterwards
+        """
 
         def is_done() -> bool:
             now = self._read(page)

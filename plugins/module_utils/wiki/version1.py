@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages by version 1 of the interface, that of servers [W2.3, W4.3].
+"""Pages in version 1 of the interface, which self-hosted servers use [W2.3, W4.3].
 
-The written interface has no lookup by title, no creation, no labels and no attachments: these
-follow the server facts [wiki-0].
+The written interface has no lookup by title, no creation, no labels and no attachments. These
+follow server facts [wiki-0].
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from .names import composed
 from .page import Page, member, page_of
 
 _BODY = "body.storage"
-#: Server fact [wiki-11]: the maximum number of entries in a part of a list.
+#: Server fact [wiki-11]: the server returns at most this many entries in a part of a list.
 _LIMIT = 200
-_REFUSED = "wiki.expand refused"
+#: Key in `memory`: the server rejected the parameter `expand`.
+_EXPAND_REJECTED = "wiki.expand rejected"
 #: Expected statuses of a read that some servers do not support.
 _OPTIONAL_READ = (200, 400, 403, 404, 405)
 _NO_LOOKUP = (
@@ -32,9 +33,9 @@ _NO_LISTING = "the documented interface of the wiki has neither labels nor attac
 
 
 class PagesOfVersion1:
-    """Read and write pages by version 1.
+    """Read and write pages in version 1 of the interface.
 
-    :param expand: members to expand
+    :param expand: names of the members to expand, separated by commas
     """
 
     def __init__(self, exchange: WikiExchange, expand: str) -> None:
@@ -54,7 +55,7 @@ class PagesOfVersion1:
         return None
 
     def _require_wiki(self, purpose: str, response: Response) -> None:
-        """Raise `not_found` if a 404 is not that of a wiki."""
+        """Raise `not_found` if a 404 does not come from a wiki."""
         if _is_no_route(response):
             listed = self._exchange.ask(purpose, CONTENT, {"limit": 1}, (200, 400, 404, 405))
             if not isinstance(member(json_or_none(listed.body), "results"), list):
@@ -164,7 +165,7 @@ class PagesOfVersion1:
     def replace(
         self, purpose: str, page: Page, content: Mapping[str, Any], verify: Verify
     ) -> Page | None:
-        """Save a page. Servers that showed no parent do not support `expand` here."""
+        """Save a page. `expand` is only sent to servers that returned the parent when reading."""
         expands = page.shows_parent
         response = self._save(
             purpose, "PUT", content_route(page.id), content, verify, expands=expands
@@ -193,7 +194,7 @@ class PagesOfVersion1:
         )
 
     def _written(self, response: Response, space: str | None) -> Page | None:
-        """Return the page in the response to a write; None if the response contains none."""
+        """Return the page in the response to a write, or None if there is none."""
         try:
             return self._exchange.page(response, response.json(), space)
         except errors.ToolchainError:
@@ -247,7 +248,7 @@ class PagesOfVersion1:
     def _read(
         self, purpose: str, route: str, query: Mapping[str, str], expect: tuple[int, ...]
     ) -> Response:
-        """Read with `expand`, and again without it if the server may reject the query."""
+        """Read with `expand`. Repeat the read without it if the server may have rejected it."""
         if self._expands:
             expanded = {**query, "expand": self._expand}
             response = self._exchange.ask(purpose, route, expanded, (*expect, 400, 404))
@@ -257,19 +258,17 @@ class PagesOfVersion1:
                 return response
         response = self._exchange.ask(purpose, route, query, expect)
         if response.status == 200:
-            self._exchange.memory[_REFUSED] = True
+            self._exchange.memory[_EXPAND_REJECTED] = True
         return response
 
     @property
     def _expands(self) -> bool:
-        """Return whether to send `expand`. A server that rejected it once is not asked again."""
-        return not self._exchange.memory.get(_REFUSED)
+        """Return whether to send `expand`. It is not sent again after a server rejected it."""
+        return not self._exchange.memory.get(_EXPAND_REJECTED)
 
 
 def _is_no_route(response: Response) -> bool:
-    """Return whether a 404 may be about the address, not the page: a 404 from the wiki itself has
-    `statusCode`.
-    """
+    """Return whether a 404 may report a missing route. For a missing page it has `statusCode`."""
     return response.status == 404 and member(json_or_none(response.body), "statusCode") is None
 
 

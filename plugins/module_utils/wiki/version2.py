@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pages by version 2 of the interface, that of the cloud [wiki-30].
+"""Pages in version 2 of the interface, which the cloud uses [wiki-30].
 
-Labels are added, and files uploaded, by version 1.
+Labels are changed and files uploaded through version 1.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from .page import Page, member
 _PAGES, _SPACES, _FOLDERS = "api/v2/pages", "api/v2/spaces", "api/v2/folders"
 #: Maximum number of entries in a part of a list, and of levels in a list of descendants.
 _LIMIT, _LEVELS = 250, 5
-#: Maximum number of pages that a count tells.
+#: Maximum result of `count_pages()`.
 _COUNTED = 200
-#: Members to expand in version 1, and the parameter that includes them here.
+#: Members that version 1 expands, and the query parameter of version 2 that includes them.
 _INCLUDED = {
     "metadata.labels": "include-labels",
     "metadata.properties": "include-properties",
     "operations": "include-operations",
 }
-#: Memory of the spaces that were read, by id.
+#: Key in `memory` for the spaces that were read, by id.
 _KNOWN = "wiki.spaces"
 
 
 class PagesOfVersion2:
-    """Read and write pages by version 2.
+    """Read and write pages in version 2 of the interface.
 
-    :param expand: members to expand, as version 1 names them
+    :param expand: names that the members to expand have in version 1
     """
 
     def __init__(self, exchange: WikiExchange, expand: Sequence[str]) -> None:
@@ -45,7 +45,7 @@ class PagesOfVersion2:
         self._included = {
             parameter: True
             for name, parameter in _INCLUDED.items()
-            if any(each == name or each.startswith(f"{name}.") for each in expand)
+            if any(path == name or path.startswith(f"{name}.") for path in expand)
         }
 
     def get(self, purpose: str, page_id: str, space: str | None) -> Page | None:
@@ -65,7 +65,7 @@ class PagesOfVersion2:
         return self._page(response, response.json(), space)
 
     def find(self, purpose: str, space: str, title: str) -> Page | None:
-        """Return the page with a title. Archived pages are included: their titles are in use."""
+        """Return the page with a title, which may be archived: its title is still in use."""
         known = self._space(space)
         if known is None:
             return None
@@ -91,7 +91,7 @@ class PagesOfVersion2:
             raise ToolchainError("not_found", f"reading the space {key}: {message}")
 
     def parent(self, purpose: str, page_id: str) -> Page | None:
-        """Return a page or a folder [wiki-30]."""
+        """Return the page or folder with an id, or None [wiki-30]."""
         page = self.get(purpose, page_id, None)
         if page is not None:
             return page
@@ -153,22 +153,22 @@ class PagesOfVersion2:
         return len(results_of(response, "a list of pages"))
 
     def descendants(self, purpose: str, page_id: str) -> list[tuple[str, str]]:
-        """Return the ids of all current pages below a page, each with its parent; parents first.
+        """Return pairs of page id and parent id for all current pages below a page, parents first.
 
-        Pages in a folder count as children of the page above the folder.
+        The parent of a page in a folder is the page above the folder.
         """
         entries: dict[str, Mapping[str, Any]] = {}
         tops = [(_PAGES, page_id)]
         while tops:
             base, top = tops.pop()
             listed = self._listing(purpose, f"{base}/{path(top, 'descendants')}", depth=_LEVELS)
-            named = {str(one["id"]): one for one in listed if one.get("id") is not None}
-            new = {each: one for each, one in named.items() if each not in entries}
+            by_id = {str(entry["id"]): entry for entry in listed if entry.get("id") is not None}
+            new = {key: entry for key, entry in by_id.items() if key not in entries}
             entries.update(new)
             tops += [
-                (_FOLDERS if one.get("type") == "folder" else _PAGES, each)
-                for each, one in new.items()
-                if one.get("depth") == _LEVELS and one.get("type", "page") in ("page", "folder")
+                (_FOLDERS if entry.get("type") == "folder" else _PAGES, key)
+                for key, entry in new.items()
+                if entry.get("depth") == _LEVELS and entry.get("type", "page") in ("page", "folder")
             ]
         return parents_of(entries, page_id)
 
@@ -177,7 +177,7 @@ class PagesOfVersion2:
     def create(
         self, purpose: str, content: Mapping[str, Any], space: str, verify: Verify
     ) -> Page | None:
-        """Create a page, and then its properties."""
+        """Create a page, then its properties with a request for each property."""
         self.require_space(space)
         body = {"spaceId": str(member(self._space(space), "id")), **sent(content)}
         query = {} if "parentId" in body else {"root-level": True}
@@ -254,7 +254,11 @@ class PagesOfVersion2:
         return self._exchange.ask(purpose, _page_route(page_id), query, expect)
 
     def _listing(self, purpose: str, route: str, **query: Any) -> list[Any]:
-        """Return all entries of a list, part by part. Our base address stays [tracker-40]."""
+        """Return all entries of a paginated list.
+
+        Only the cursor of the link to the next part is used, because the link may lead to another
+        host [tracker-40].
+        """
         found: list[Any] = []
         cursor, seen = None, set[str]()
         while True:
@@ -270,7 +274,7 @@ class PagesOfVersion2:
             seen.add(cursor)
 
     def _space(self, key: str | None = None, space_id: str | None = None) -> Any:
-        """Return a space by key or id, or None. It is read once for a connection."""
+        """Return the space with a key or id, or None. Each space is read once per connection."""
         found = self._remember([], key, space_id)
         if found is not None:
             return found
@@ -280,16 +284,16 @@ class PagesOfVersion2:
         return self._remember(results_of(response, "a list of spaces"), key, space_id)
 
     def _remember(self, listed: Sequence[Any], key: str | None, space_id: str | None = None) -> Any:
-        """Keep spaces for the connection; return the one with this key or id, or None."""
+        """Cache the listed spaces. Return the cached space with a key or id, or None."""
         known: dict[str, Any] = self._exchange.memory.setdefault(_KNOWN, {})
-        for one in listed:
-            known[str(one.get("id"))] = {**one, "id": str(one.get("id"))}
+        for space in listed:
+            known[str(space.get("id"))] = {**space, "id": str(space.get("id"))}
         return next(
             (
-                one
-                for one in list(known.values())
-                if one["id"] == space_id
-                or (key is not None and str(one.get("key")).lower() == key.lower())
+                space
+                for space in list(known.values())
+                if space["id"] == space_id
+                or (key is not None and str(space.get("key")).lower() == key.lower())
             ),
             None,
         )

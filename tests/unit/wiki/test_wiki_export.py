@@ -192,7 +192,8 @@ def test_attachments_are_exported_next_to_their_page_and_restored(tmp_path: Path
     left_out = {one["name"]: one["reason"] for one in result["left_out"]}
     assert left_out == {
         "../../evil.png of the page Notes": (
-            "'../../evil.png' is not a valid name for an attachment"
+            "'../../evil.png' is not a valid attachment name: use a file name without slashes,"
+            " quotation marks, control characters and outer blanks"
         ),
         "big.bin of the page Notes": "it has 100 bytes, more than max_size",
     }

@@ -285,15 +285,15 @@ def test_file_attached_concurrently_is_accepted(stub: Stub, wiki: Wiki, source: 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"name": "../x"}, "not a valid name"),
-        ({"name": "a\\b"}, "not a valid name"),
-        ({"name": ".."}, "not a valid name"),
-        ({"name": "a\nb"}, "not a valid name"),
-        ({"name": 'a "b"'}, "not a valid name"),
-        ({"name": " a"}, "not a valid name"),
+        ({"name": "../x"}, "not a valid attachment name"),
+        ({"name": "a\\b"}, "not a valid attachment name"),
+        ({"name": ".."}, "not a valid attachment name"),
+        ({"name": "a\nb"}, "not a valid attachment name"),
+        ({"name": 'a "b"'}, "not a valid attachment name"),
+        ({"name": " a"}, "not a valid attachment name"),
         ({"comment": "c" * 161}, "161 characters"),
         ({"src": "/nowhere/x"}, "cannot read"),
-        ({"src": "/"}, "not a valid name"),
+        ({"src": "/"}, "not a valid attachment name"),
         ({"src": "/tmp"}, "cannot read"),
     ],
 )
@@ -304,7 +304,7 @@ def test_invalid_attachments_are_rejected(
     assert error.kind == "invalid"
     assert words in error.message
     twice = [*file(source), *file(source)]
-    assert "two files" in Run(stub, page_id="7", attachments=twice).fails().message
+    assert "used twice" in Run(stub, page_id="7", attachments=twice).fails().message
     assert stub.seen == []
 
 
