@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import re
 import sys
 import tempfile
@@ -96,17 +97,18 @@ def _options(module: str) -> Iterator[str]:
         yield f"option {name} is missing in {where}"
     classes = [one.__name__ for one in options.__mro__[:-1]]
     mentions = re.compile(rf"\b({'|'.join([module, *classes])})\b")
-    used = "\n".join(text for text in _tests() if mentions.search(text))
+    used = "\n".join(text for name, text in _tests() if module in name or mentions.search(text))
     for place in _places(spec):
         name = place.rpartition(".")[2]
-        # a string, a keyword argument, or a key of YAML
-        if not re.search(rf"""["']{name}["']|\b{name}[=:]""", used):
+        if not re.search(rf"""["']{name}["']|\b{name}=""", used):
             yield f"option {place} has no test: none of the module names it"
 
 
 @cache
-def _tests() -> list[str]:
-    return [_text(path) for path in (*_TESTS.rglob("*.py"), *_TESTS.glob("contract/cases/*.yml"))]
+def _tests() -> list[tuple[str, str]]:
+    """Return name and text of every test and case; an option is a string or a keyword in them."""
+    cases_as_json = [(name, json.dumps(case, default=str)) for name, case in cases.CASES.items()]
+    return [*((path.stem, _text(path)) for path in _TESTS.rglob("*.py")), *cases_as_json]
 
 
 def _places(spec: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
