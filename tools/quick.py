@@ -15,19 +15,23 @@ contract case in separate processes. All commands run side by side.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
-from tools import imports, tree
+from tools import tree
 
 #: A change that reaches more modules is a change of the core: `make test` runs all contract cases.
 _MAX_MODULES = 12
 #: The module whose contract cases run after such a change.
 _SAMPLE = "tracker_version"
+_PROGRAMS = Path(sys.executable).parent
 _CASES = tree.ROOT / "tests" / "contract" / "cases"
 #: Tests that compare files of all kinds: generated files, citations, imports, roles.
 _ALWAYS = tuple(
@@ -55,7 +59,7 @@ def _git(*arguments: str) -> str:
 
 def tests(paths: set[str]) -> tuple[list[str], list[str]]:
     """Return the test files and the contract cases to run."""
-    reached = imports.closure(paths, "dependents")
+    reached = _with_importers(paths)
     modules = {Path(path).stem for path in reached if path.startswith("plugins/modules/")}
     if len(modules) > _MAX_MODULES:
         modules, reached = {_SAMPLE}, _near(paths, reached)
@@ -68,6 +72,33 @@ def tests(paths: set[str]) -> tuple[list[str], list[str]]:
     return existing, sorted(path.stem for path in cases if path.exists())
 
 
+def _with_importers(paths: set[str], steps: int = -1) -> set[str]:
+    """Return the files, and those that import them directly or indirectly, at most `steps` away."""
+    reached = new = paths
+    while new and steps:
+        new = {each for path in new for each in _importers().get(path, ())} - reached
+        reached = reached | new
+        steps -= 1
+    return reached
+
+
+@cache
+def _importers() -> dict[str, list[str]]:
+    """Map each Python file of the checkout to the files that import it."""
+    with tempfile.TemporaryDirectory(prefix="toolchain-imports-") as name:
+        root = tree.link_tree(Path(name))
+        # the folders of the collection are packages without __init__.py
+        folders = [root.parents[1], root.parent, root, *(root / "plugins").rglob("*/")]
+        packages = [str(each.relative_to(name)) for each in folders if each.is_dir()]
+        command = [str(_PROGRAMS / "ruff"), "analyze", "graph", "--preview"]
+        command += ["--direction", "dependents", str(tree.COLLECTION)]
+        for key, value in {"namespace-packages": packages, "src": [name, str(root)]}.items():
+            command += ["--config", f"{key} = {json.dumps(value)}"]
+        done = subprocess.run(command, check=True, cwd=name, capture_output=True, text=True)
+    found: dict[str, list[str]] = json.loads(done.stdout.replace(f"{tree.COLLECTION}/", ""))
+    return found
+
+
 def _module_of(case: Path) -> str:
     found = re.search(r"^module: (\w+)$", case.read_text(encoding="utf-8"), re.MULTILINE)
     return found[1] if found else ""
@@ -77,10 +108,10 @@ def _near(paths: set[str], reached: set[str]) -> set[str]:
     """Return the reached tests of the changed packages, and other tests that import the change
     directly, without those of the services.
     """
-    folders = {f"tests/unit/{service}" for service in _services(paths)} | {"tests/unit"}
-    direct = imports.closure(paths, "dependents", steps=1)
-    near = {path for path in reached if str(Path(path).parent) in folders}
-    return {path for path in near if path in direct or Path(path).parent.name != "unit"}
+    packages = {f"tests/unit/{service}" for service in _services(paths)}
+    in_packages = {path for path in reached if str(Path(path).parent) in packages}
+    direct = _with_importers(paths, steps=1)
+    return in_packages | {path for path in direct if str(Path(path).parent) == "tests/unit"}
 
 
 def _services(paths: set[str]) -> set[str]:
@@ -110,15 +141,13 @@ def main() -> int:
     """Return 0 if all checks and tests passed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="only print the tests")
-    only_list = parser.parse_args().list
+    options = parser.parse_args()
     paths = changed()
     files, cases = tests(paths)
     print(f"{len(paths)} files changed; {len(files)} test files", *files, sep="\n  ")
     print(f"contract cases: {', '.join(cases) or 'none'}", flush=True)
-    if only_list:
+    if options.list:
         return 0
-    # importlib: tests of several layers may have files of the same name
-    pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib", "-n", "2")
     commands: list[tuple[str, ...]] = list(_STATIC)
     if cases:
         # Without the brackets, ci_job would also select ci_job_build.
@@ -126,23 +155,22 @@ def main() -> int:
         contract = ("pytest", "-q", "tests/contract", "--separate-steps", "1")
         commands.append((*contract, "-k", chosen))
     if files:
+        # importlib: tests of several layers may have files of the same name
+        pytest = ("python", "-m", "pytest", "-q", "--import-mode=importlib", "-n", "2")
         commands.append((*pytest, "--dist", "loadfile", *files))
     scenarios = [f"molecule-{role}" for role in roles(paths)]
     if scenarios:
         commands.append(("python", "-m", "tools.check", *scenarios))
     with ThreadPoolExecutor(len(commands)) as pool:
-        passed = list(pool.map(_passes, commands))
-    failed = [command for command, ok in zip(commands, passed, strict=True) if not ok]
-    lines = [f"failed: {' '.join(command)[:100]}" for command in failed]
-    print(*(lines or ["all passed"]), sep="\n")
-    return int(bool(failed))
+        failures = list(filter(None, pool.map(_failure, commands)))
+    print(*(failures or ["all passed"]), sep="\n")
+    return int(bool(failures))
 
 
-def _passes(command: Sequence[str]) -> bool:
-    """Run a command, and print its output at its end."""
-    program = Path(sys.executable).parent / command[0]
+def _failure(command: Sequence[str]) -> str:
+    """Run a command, and print its output at its end; return a message if it fails."""
     done = subprocess.run(
-        [program, *command[1:]],
+        [_PROGRAMS / command[0], *command[1:]],
         cwd=tree.ROOT,
         check=False,
         stdout=subprocess.PIPE,
@@ -150,7 +178,7 @@ def _passes(command: Sequence[str]) -> bool:
         text=True,
     )
     print(done.stdout, end="", flush=True)
-    return done.returncode == 0
+    return f"failed: {' '.join(command)[:100]}" if done.returncode else ""
 
 
 if __name__ == "__main__":
