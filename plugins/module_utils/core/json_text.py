@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse JSON of servers and users within limits [C1.4]."""
+"""Parse JSON from servers and users, with a limit of nesting [C1.4]."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-#: Maximum number of nested levels of lists and objects.
+#: Maximum nesting of lists and objects.
 DEEPEST = 200
 _INNER = (dict, list)
-# The escape of a surrogate; JSON writes a character beyond U+FFFF as two of them.
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-_HALF_IN_BYTES = re.compile(_HALF.pattern.encode())
+# The escape of a surrogate. In JSON, a pair of them stands for a character beyond U+FFFF.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE_IN_BYTES = re.compile(_SURROGATE.pattern.encode())
 
 
 class TooDeep(ValueError):
-    """JSON with more levels than :data:`DEEPEST`."""
+    """Raised for JSON that is nested deeper than :data:`DEEPEST` levels."""
 
     def __init__(self) -> None:
         super().__init__(f"it is nested more than {DEEPEST} levels deep")
 
 
 def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
-    """Parse JSON. Raises ValueError if it is invalid, and its subclass `TooDeep`.
+    """Parse JSON. Raises ValueError, or its subclass `TooDeep`.
 
-    A lone surrogate (the server cut an emoji at the end of a title) becomes U+FFFD: Ansible
-    rejects results that contain it.
+    Lone surrogates become U+FFFD, because Ansible rejects results that contain them. A server
+    returns one if it truncates a title in the middle of an emoji.
     """
     try:
         found = json.loads(text, parse_constant=parse_constant)
@@ -35,7 +35,7 @@ def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = No
         raise TooDeep from None
     if isinstance(text, bytes):
         require_depth(found, text.count(b"[") + text.count(b"{"))
-        halves = _HALF_IN_BYTES.search(text) is not None
+        halves = _SURROGATE_IN_BYTES.search(text) is not None
     else:
         require_depth(found, text.count("[") + text.count("{"))
         halves = has_halves(text)
@@ -43,18 +43,18 @@ def loads(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = No
 
 
 def has_halves(text: str, begin: int = 0, end: int | None = None) -> bool:
-    """Return whether a part of a string may contain lone surrogates."""
-    return _HALF.search(text, begin, len(text) if end is None else end) is not None
+    """Return whether `text[begin:end]` may contain lone surrogates."""
+    return _SURROGATE.search(text, begin, len(text) if end is None else end) is not None
 
 
 def without_halves(value: Any) -> Any:
-    """Return a value without lone surrogates."""
+    """Return a JSON value with lone surrogates replaced by U+FFFD."""
     text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
     return json.loads(text.decode("utf-16", "replace"))
 
 
 def is_too_deep(value: Any) -> bool:
-    """Return whether a value has more than :data:`DEEPEST` levels."""
+    """Return whether a value is nested deeper than :data:`DEEPEST` levels."""
     try:
         require_depth(value, DEEPEST + 1)
     except TooDeep:
@@ -63,9 +63,10 @@ def is_too_deep(value: Any) -> bool:
 
 
 def require_depth(value: Any, most: int) -> None:
-    """Raise `TooDeep` for a value with too many levels.
+    """Raise `TooDeep` for a value that is nested deeper than :data:`DEEPEST` levels.
 
-    :param most: maximum number of lists and objects in the value; a small number needs no check
+    :param most: upper bound of the number of lists and objects in the value; if it is small, the
+        value is not searched
     """
     if most <= DEEPEST:
         return

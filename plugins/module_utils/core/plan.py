@@ -16,7 +16,11 @@ Action = Literal["none", "create", "update", "delete", "run"]
 
 @dataclass(frozen=True)
 class Change:
-    """A field that differs; `before` is `None` for a new object, `after` for a deleted object."""
+    """A field with different values before and after the task.
+
+    :param before: `None` for a new object
+    :param after: `None` for a deleted object
+    """
 
     field: str
     before: Any
@@ -25,14 +29,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Plan:
-    """The changes of a task: `before` and `after` are the diff, `result` the return values.
+    """The changes of a task.
 
-    :param failure: error for the part that cannot be planned; `apply` raises it after the rest is
-        done, the runner raises it if there is no rest
-    :param waits: nothing changes, but `apply` waits until work of others ends; check mode does not
-    :param make_diff: returns the diff instead of `before` and `after`, if that takes long; must
+    :param before: state before the task, for the diff
+    :param after: state after the task, for the diff
+    :param result: return values
+    :param failure: error of the objects that cannot be planned; `apply` raises it after all other
+        changes. The runner raises it if there are none
+    :param make_diff: computes the diff instead of `before` and `after`, if that takes long; must
         depend on the plan only
-    :param data: state of the server and decisions that the operation's `apply` needs
+    :param waits: `apply` changes nothing, but waits for an operation on the server
+    :param data: state of the server and decisions that `apply` needs
     """
 
     before: Any
@@ -55,7 +62,7 @@ class Plan:
         return self.changed or self.waits
 
     def diff(self) -> tuple[Any, Any]:
-        """Return both sides of the diff."""
+        """Return the states before and after the task, for the diff."""
         return (self.before, self.after) if self.make_diff is None else self.make_diff()
 
     def with_result(self, **result: Any) -> Plan:
@@ -67,13 +74,13 @@ class Plan:
 
 
 class Operation(Protocol):
-    """The work of a module: `plan` reads, only `apply` writes."""
+    """The work of a module. `plan` only reads; `apply` writes."""
 
     def plan(self) -> Plan:
-        """Compare the current with the desired state. Must send reads only."""
+        """Compare the current and the desired state. Must send reads only."""
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Carry out a plan and return the values that are known only afterwards.
+        """Carry out a plan. Return the return values that only the write produces.
 
         Not called in check mode.
         """
@@ -81,10 +88,10 @@ class Operation(Protocol):
 
 @runtime_checkable
 class Preflight(Protocol):
-    """An operation whose write depends on objects that the plan does not read, such as users."""
+    """An operation that can fail because of objects that its plan does not read, such as users."""
 
     def preflight(self, plan: Plan) -> None:
-        """In check mode, raise the error that the server would return for the write [C1.6].
+        """Raise in check mode the error that the server would return for the write [C1.6].
 
         Must send reads only.
         """
@@ -92,17 +99,17 @@ class Preflight(Protocol):
 
 @runtime_checkable
 class Predicting(Protocol):
-    """An operation that creates or changes what later tasks need."""
+    """An operation that creates or changes objects that later tasks need."""
 
     def predict(self, plan: Plan) -> None:
-        """In check mode, add what the plan would create to the predictions of the task [C1.6]."""
+        """Add in check mode the objects of the plan to the predictions of the task [C1.6]."""
 
 
 class Comparison(Protocol):
     """A function that compares a field."""
 
     def __call__(self, current: Any, desired: Any) -> tuple[bool, Any]:
-        """Return whether `current` satisfies `desired`, and the value after the task."""
+        """Return whether `current` satisfies `desired`, and the value to set otherwise."""
 
 
 def exact(current: Any, desired: Any) -> tuple[bool, Any]:
@@ -110,7 +117,7 @@ def exact(current: Any, desired: Any) -> tuple[bool, Any]:
 
 
 def unordered(current: Any, desired: Any) -> tuple[bool, Any]:
-    """Compare lists without regard to order and repetitions."""
+    """Compare lists, ignoring order and duplicates."""
     return sorted(set(map(_key, current or []))) == sorted(set(map(_key, desired))), desired
 
 
@@ -123,11 +130,12 @@ def plan(
     desired: Mapping[str, Any] | None,
     comparisons: Mapping[str, Comparison] | None = None,
 ) -> Plan:
-    """Return the plan that turns an object into its desired state.
+    """Return the plan that brings an object to its desired state.
 
-    :param current: the object of the server, `None` if it is missing
-    :param desired: the desired fields, `None` for "absent"; a field that is `None` is not managed
-    :param comparisons: comparison by field, by default `exact`
+    :param current: fields of the object on the server; `None` if it does not exist
+    :param desired: desired fields, without managing those that are `None`. `None` instead of the
+        mapping means that the object must not exist
+    :param comparisons: comparisons by field name, by default `exact`
     """
     if desired is None:
         return _plan_of_removal(current)
@@ -136,7 +144,7 @@ def plan(
         changes = tuple(Change(name, None, value) for name, value in managed.items())
         return Plan({}, managed, "create", changes)
     before = _copied(dict(current))
-    after = dict(before)  # its values are replaced, never changed in place
+    after = dict(before)  # a shallow copy, because values are replaced, never changed in place
     changed: list[Change] = []
     for name, wanted in managed.items():
         same, value = (comparisons or {}).get(name, exact)(before.get(name), wanted)
@@ -147,13 +155,13 @@ def plan(
 
 
 def _copied(value: Any) -> Any:
-    """Return a deep copy; for JSON values much faster than `copy.deepcopy`."""
+    """Return a deep copy, much faster than `copy.deepcopy` for JSON values."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, dict):
-        return {name: _copied(one) for name, one in value.items()}
+        return {name: _copied(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_copied(one) for one in value]
+        return [_copied(item) for item in value]
     return copy.deepcopy(value)
 
 
@@ -167,20 +175,23 @@ def _plan_of_removal(current: Mapping[str, Any] | None) -> Plan:
 
 
 def unchanged(result: Mapping[str, Any] | None = None, state: Any = None) -> Plan:
-    """Return the plan of a task that only reads or has nothing to change."""
+    """Return the plan of a task that changes nothing.
+
+    :param state: state for the diff, before and after the task
+    """
     return Plan(
         {} if state is None else state, {} if state is None else state, result=dict(result or {})
     )
 
 
 class ReadOnly:
-    """An operation that only plans."""
+    """Base class of operations that write nothing."""
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         raise AssertionError("a read-only operation has nothing to apply")
 
 
 def without_none(values: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the entries of `values`, or those in `names`, that are not `None`."""
+    """Return `values` without those that are `None`, in the order of `names` if given."""
     chosen: Sequence[str] = list(values) if names is None else list(names)
     return {name: values[name] for name in chosen if values.get(name) is not None}

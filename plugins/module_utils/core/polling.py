@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Polling of a server until something ends or the timeout is reached."""
+"""Polling with growing pauses and a timeout."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _GROWTH = 1.5
 
 
 class PollTimeout(ToolchainError):
-    """The timeout has passed, whatever the last response of the server was."""
+    """Raised if the operation is still running after the timeout."""
 
 
 @dataclass
 class PollInterval:
-    """Pauses that begin short and grow to `interval`, until `timeout` seconds have passed."""
+    """Pauses between polls, which grow up to `interval` seconds.
+
+    :param timeout: maximum seconds of all pauses and polls
+    """
 
     timeout: float
     interval: float
@@ -34,7 +37,7 @@ class PollInterval:
 
     @property
     def passed(self) -> float:
-        """Return the seconds since the waiting began."""
+        """Return the seconds since the start."""
         return self.now() - self._started
 
     @property
@@ -43,10 +46,10 @@ class PollInterval:
         return max(0.0, self.timeout - self.passed)
 
     def pause(self, running: str, expected: float | None = None) -> None:
-        """Pause before the next read. Raise `timeout` if the timeout has expired.
+        """Sleep before the next poll. Raises `PollTimeout` if the timeout has expired.
 
-        :param running: the operation that is still running, for the message
-        :param expected: seconds after which the operation probably ends; limits the pause
+        :param running: sentence about the running operation, for the message
+        :param expected: expected seconds until the operation ends, which limit the pause
         """
         left = self.left
         if left <= 0:

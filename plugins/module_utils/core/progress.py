@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Show progress to a waiting user. Silent without a listener."""
+"""Show progress to a waiting user, if a listener is registered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _last_listeners: list[Listener] = []
 
 
 def progress(line: str) -> None:
-    """Show a line. A module in a separate process has no listener: its output is its result."""
+    """Show a line to the user.
+
+    A module in a separate process has no listener, because its output must be its result only.
+    """
     for listener in _listeners:
         listener(line)
 
@@ -43,11 +46,11 @@ def progress_to(listener: Listener, last: Listener | None = None) -> Iterator[No
 
 
 class ProgressCounter:
-    """Show every few seconds how many objects are done. Short work shows nothing.
+    """Show every five seconds how many objects are done.
 
     :param say: shows a line
-    :param doing: the work, such as "reading the pages"
-    :param total: total number of objects; `None` if it is not known
+    :param doing: description of the work, such as "reading the pages"
+    :param total: number of all objects, `None` if unknown
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class ProgressCounter:
         self._next = clock() + _SECONDS_BETWEEN_LINES
 
     def add(self, more: int = 1) -> None:
-        """Add objects that are done."""
+        """Count objects as done, and show the number if five seconds have passed."""
         with self._lock:
             self._done += more
             if self._clock() < self._next:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parse times of the server, and ages of users: `4w`, `30d`, `12h`."""
+"""Parse times that servers return, and ages in options, such as `4w`, `30d` and `12h`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _TIME = re.compile(
 
 
 def age_of(option: str, text: str) -> timedelta:
-    """Return the age of an option such as `max_age`. Raises `invalid` for another format."""
+    """Parse the value of an option such as `max_age`. Raises `invalid` if it is not an age.
+
+    :param option: name of the option, for the message
+    """
     found = _AGE.fullmatch(text.strip())
     if found is None:
         raise invalid(
@@ -29,8 +32,10 @@ def age_of(option: str, text: str) -> timedelta:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Parse a time of the server (`2024-01-02T03:04:05.678+0000`; UTC without a zone) or epoch
-    milliseconds; `None` for anything else.
+    """Parse a time from a server, or return `None` if it is invalid.
+
+    :param value: ISO 8601, such as `2024-01-02T03:04:05.678+0000`, by default in UTC; or epoch
+        milliseconds
     """
     text = str(value).strip()
     found = _TIME.fullmatch(text)
@@ -40,7 +45,7 @@ def moment_of(value: Any) -> datetime | None:
         day, clock, fraction, hours, minutes = found.groups()
         zone = f"{hours or '+00'}:{minutes or '00'}"
         moment = datetime.fromisoformat(f"{day}T{clock}.{(fraction or '')[:6]:0<6}{zone}")
-        moment.astimezone(timezone.utc)  # raises at the ends of the calendar
+        moment.astimezone(timezone.utc)  # raises for a time outside the years 1 to 9999
         return moment
     except (ValueError, OverflowError, OSError):
         return None

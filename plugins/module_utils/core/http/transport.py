@@ -27,7 +27,7 @@ from .retries import RETRIED_READS, Retries, limit_of
 from .sessions import pooled_session, request_errors
 from .writes import Verify, Write
 
-#: A request with any other method carries the crumb of the CI server.
+#: Methods without a crumb.
 _SAFE = frozenset({"GET", "HEAD"})
 _KEEPING_METHOD = frozenset({307, 308})
 _MAX_REDIRECTS = 5
@@ -44,7 +44,7 @@ class Transport:
     :param describe: extracts the server's error message from a response
     :param notice: called with the headers of every response of the server
     :param connections: maximum number of connections
-    :param crumbs: keep the session cookie, and send a CSRF crumb with every write
+    :param crumbs: keep the session cookie, and send a CSRF crumb unless the method is GET or HEAD
     """
 
     def __init__(
