@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A type for secrets that no traceback, log line or f-string prints, and the secrets to mask."""
+"""A type for secrets that tracebacks and f-strings do not print, and a list of secrets to mask."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
-# Query parameters whose values are credentials in at least one of the five services or their
-# storage back ends.
+# Names of query parameters that contain credentials in at least one service or storage back end.
 _SECRET_PARAMETER = re.compile(
     r"token|password|passwd|secret|signature|api_?key|^sig$|^jwt$|^jsessionid$", re.IGNORECASE
 )
 _USER_INFO = re.compile(r"(?<=://)[^/?#\\\s]*@")
-# Pairs also stand in fragments and behind semicolons. A value may hold a semicolon itself.
+# Fragments contain pairs too, and semicolons may separate pairs or be a part of a value.
 _QUERY_PAIR = re.compile(r"(?<=[?&#;])([^=&?\s#;]+)=((?:[^&\s#;]|;(?![^=&?\s#;]+=))*)")
 _BEGINNING = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*:/+)?")
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+[^\]]*\]|[^:@]+)(:[0-9]*)?")
-#: Options that are addresses: a user name in them counts as a token.
+#: Names of options that are addresses. A user without a password in them may be a token.
 _ADDRESS_OPTION = re.compile(r"(^|_)url$")
-# Hexadecimal digits of escapes in JSON and in addresses.
+# The hexadecimal digits of escapes in addresses and JSON.
 _HEX_DIGITS = re.compile(r"(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}")
-# A shorter base64 form may occur in any other string.
+# Minimum lengths of base64 forms and of single lines of a secret: shorter strings may occur in
+# other strings by chance.
 _SHORTEST_BASE64 = 8
-# So may a shorter line of a secret with several lines.
 _SHORTEST_LINE = 16
 _SECRET_NAME = re.compile(r"passw|passphrase|pwd|psw|secret|token|credential|key", re.IGNORECASE)
 
 
 class Secret:
-    """A string that only `reveal` returns; printed, it is `***`."""
+    """A string that is printed as `***`; only `reveal` returns it."""
 
     __slots__ = ("_text",)
 
@@ -59,19 +58,19 @@ class Secret:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether the name of a parameter marks its value as a secret."""
+    """Return whether the name of a parameter suggests that its value is a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
 class Hidden:
-    """The secrets that output must not show, in every form in which a server may repeat them.
+    """The secrets that output must not contain, in every encoding in which a server may echo them.
 
-    A process has a single list, `hidden`: code that cuts a string must mask it first, even if it
-    knows nothing else of the task.
+    The list is global (`hidden`), because all code that truncates a string must mask it first.
     """
 
     def __init__(self) -> None:
-        self._forms: dict[str, None] = {}  # longest first, so that no tail of a secret is left
+        # longest first: a secret may be the beginning of another secret
+        self._forms: dict[str, None] = {}
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -99,7 +98,7 @@ hidden = Hidden()
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the long lines of a multi-line secret, such as a key: output may wrap it elsewhere."""
+    """Yield the long lines of a multi-line secret, such as a key, because output may re-wrap it."""
     lines = text.split("\n")
     if len(lines) > 1:
         yield from (line for line in map(str.strip, lines) if _is_secret_line(line))
@@ -110,8 +109,8 @@ def _is_secret_line(line: str) -> bool:
 
 
 def forms(text: str) -> set[str]:
-    """Return the forms in which servers and proxies write a secret: plain, percent-encoded, in
-    JSON, in HTML, in base64 (as in a basic authorization header with any user).
+    """Return a secret in all encodings that servers and proxies use: plain, percent-encoding, JSON,
+    HTML, and base64 as in the header of basic authentication.
     """
     percent = {
         quote(text, safe=safe, errors="replace") for safe in ("", "/", "!*'()", ":@/!$&'()*+,;=")
@@ -135,8 +134,9 @@ def forms(text: str) -> set[str]:
 
 
 def _base64(data: bytes) -> Iterator[str]:
-    """Yield the part of the base64 form that does not depend on the bytes around the secret, for
-    every offset in a group of three bytes.
+    """Yield the base64 encoding of a secret inside other data, for each offset modulo three.
+
+    Characters that depend on the adjacent bytes are left out.
     """
     for offset, first in ((0, 0), (1, 2), (2, 3)):
         encoded = b64encode(bytes(offset) + data).decode("ascii")
@@ -146,10 +146,10 @@ def _base64(data: bytes) -> Iterator[str]:
 
 
 def secrets_of_url(url: str) -> list[str]:
-    """Return the secrets of an address, as written and decoded.
+    """Return the secrets in an address, both encoded and decoded.
 
-    These are its password (or a user without password, which may be a token), the values of secret
-    parameters, and everything before the last `@` if it cannot be distinguished from the host.
+    These are the password, a user without password (it may be a token), the values of secret
+    parameters, and misplaced user info.
     """
     found = [user_info[:-1].split(":", 1)[-1] for user_info in _USER_INFO.findall(url)]
     found += [value for name, value in _QUERY_PAIR.findall(url) if _SECRET_PARAMETER.search(name)]
@@ -159,10 +159,10 @@ def secrets_of_url(url: str) -> list[str]:
 
 
 def misplaced_user_info(address: str, *, whole: bool = False) -> tuple[int, int]:
-    """Return the range of an address before the last `@` that a parser does not read as user info,
-    although it may be meant as such (`u:p/w@host`, `http:/u:p@host`); an empty range without it.
+    """Return the range before the last `@` of an address if it may contain a password, but is not
+    valid user info, as in `u:p/w@host` or `http:/u:p@host`. The range is empty otherwise.
 
-    :param whole: the paths of such addresses contain no `@`, and hosts are not given alone
+    :param whole: treat every `@` as the end of user info, even after a path or without a scheme
     """
     beginning = _BEGINNING.match(address)
     start = 0 if beginning is None else beginning.end()
@@ -184,13 +184,16 @@ def misplaced_user_info(address: str, *, whole: bool = False) -> tuple[int, int]
 
 
 def secrets_in_addresses(name: str, value: object) -> Iterator[str]:
-    """Yield the secrets of all addresses in an option, at any depth."""
+    """Yield the secrets in all addresses in the value of an option, at any depth.
+
+    :param name: name of the option
+    """
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from secrets_in_addresses(str(key), each)
+        for key, item in value.items():
+            yield from secrets_in_addresses(str(key), item)
     elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from secrets_in_addresses(name, each)
+        for item in value:
+            yield from secrets_in_addresses(name, item)
     elif isinstance(value, str) and "@" in value:
         yield from _secrets_in_text(name, value)
 
@@ -212,9 +215,9 @@ def without_user_info(url: str) -> str:
 
 
 def clean_url(url: str, *, whole: bool = False) -> str:
-    """Return the address without user info, with secret query parameters masked.
+    """Return an address without user info, with secret query parameters masked.
 
-    A part that may be user info is masked, too; for `whole` see :func:`misplaced_user_info`.
+    Misplaced user info is masked; for `whole` see :func:`misplaced_user_info`.
     """
 
     def pair(found: re.Match[str]) -> str:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one language of patterns [C1.7].
+"""Glob patterns for names and paths, the same in all modules [C1.7].
 
-`*` and `?` match within a segment, `**` across segments, and `**/` any number of folders including
-none.
+`*` and `?` match within a segment, `**` across segments, and `**/` zero or more folders.
 """
 
 from __future__ import annotations
@@ -24,26 +23,29 @@ def has_wildcards(path: str) -> bool:
 
 
 def fixed_part(pattern: str) -> str:
-    """Return the folder above the first segment with a wildcard, without surrounding slashes."""
+    """Return the folders before the first segment with a wildcard, without surrounding slashes."""
     begin = _WILDCARD.split(pattern, maxsplit=1)[0]
     return begin.rpartition("/")[0].strip("/")
 
 
 @lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Return a test for names and paths, in time that does not explode with their length."""
+    """Return a function that tests whether a name or path matches.
+
+    The regular expression is atomic where possible, to prevent exponential backtracking.
+    """
     head, *others = _WIDE.split(pattern)
     atomic = _is_atomic(head, others)
     groups = count()
 
-    def first(expression: str) -> str:
-        """Let the expression match once: an atomic group, which Python has from 3.11 on only."""
+    def atomic_group(expression: str) -> str:
+        """Return an atomic group, emulated by a lookahead because Python 3.10 has none."""
         name = f"g{next(groups)}"
         return f"(?=(?P<{name}>{expression}))(?P={name})" if atomic else expression
 
     def section(text: str, last: bool) -> str:
         begin, *rest = ("[^/]".join(map(re.escape, part.split("?"))) for part in text.split("*"))
-        stars = [first(f"[^/]*?{literal}") for literal in rest]
+        stars = [atomic_group(f"[^/]*?{literal}") for literal in rest]
         if last and rest:
             stars[-1] = f"[^/]*{rest[-1]}"
         return begin + "".join(stars)
@@ -52,15 +54,15 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     for index in range(0, len(others), 2):
         last = index == len(others) - 2
         part = _MEANINGS[others[index]] + section(others[index + 1], last)
-        expression += part if last else first(part)
-    fits = re.compile(expression, re.DOTALL).fullmatch
-    return lambda path: fits(path) is not None
+        expression += part if last else atomic_group(part)
+    fullmatch = re.compile(expression, re.DOTALL).fullmatch
+    return lambda path: fullmatch(path) is not None
 
 
 def _is_atomic(head: str, others: Sequence[str]) -> bool:
-    """Return whether a section may keep the first place where it matches.
+    """Return whether the sections of a pattern can be atomic groups without losing matches.
 
-    The section before `**/` has to end at a slash for that.
+    This requires that each `**/` is at the start of the pattern or after a slash.
     """
     before, wide = head, "**/"
     for index in range(0, len(others), 2):
@@ -72,20 +74,20 @@ def _is_atomic(head: str, others: Sequence[str]) -> bool:
 
 
 def crossing(pattern: str) -> str:
-    """Return the pattern whose `*` also matches slashes."""
+    """Return the pattern with `**` for each `*`, which also matches slashes."""
     return _SINGLE.sub("**", pattern)
 
 
 class Patterns:
-    """Match paths against the patterns of an option and record which patterns matched.
+    """The patterns of an option, with a record of those that matched.
 
-    A slash at the end means all content of a folder.
+    A pattern with a slash at the end matches all content of a folder.
     """
 
     def __init__(self, option: str, patterns: Sequence[str] | None) -> None:
         self._option = option
         self._matchers = {pattern: matcher(with_content(pattern)) for pattern in patterns or ()}
-        #: Tests of the patterns without a hint so far, as if their `*` matched slashes.
+        #: Patterns without a hint yet, with a test in which `*` also matches slashes.
         self._wider = {
             pattern: matcher(with_content(crossing(pattern)))
             for pattern in self._matchers
@@ -95,7 +97,7 @@ class Patterns:
         self._hints: dict[str, str] = {}
 
     def fits(self, *names: str) -> bool:
-        """Return whether a pattern matches any of the names of an object."""
+        """Return whether any pattern matches any name of an object."""
         found = {pattern for pattern, fits in self._matchers.items() if any(map(fits, names))}
         self._used |= found
         for pattern, reaches in list(self._wider.items()):
@@ -110,7 +112,7 @@ class Patterns:
         return bool(self._matchers)
 
     def doubt(self, name: str) -> str:
-        """Return the hint of a pattern for a name that no pattern matches, else ""."""
+        """Return the first hint of a pattern for an unmatched name, or ""."""
         return next(filter(None, (hint(pattern, [name]) for pattern in self._matchers)), "")
 
     @property
@@ -120,12 +122,15 @@ class Patterns:
 
     @property
     def hints(self) -> list[str]:
-        """Return what to write for each pattern that would match if `*` matched slashes."""
-        return [f"{self._option}: {self._hints[one]}" for one in self.unused if one in self._hints]
+        """Return a hint for each unused pattern that would match if `*` matched slashes."""
+        unused = (pattern for pattern in self.unused if pattern in self._hints)
+        return [f"{self._option}: {self._hints[pattern]}" for pattern in unused]
 
     def warnings(self, nothing: str) -> Iterator[str]:
-        """Yield a warning for each pattern that matched nothing, such as `no file`, or that would
-        match more if `*` matched slashes.
+        """Yield a warning for each pattern that matched nothing, or would match more if `*` matched
+        slashes.
+
+        :param nothing: the missing object for the message, such as `no file`
         """
         for pattern in self._matchers:
             message = self._hints.get(pattern)
@@ -136,7 +141,9 @@ class Patterns:
 
 
 def hint(pattern: str, names: Iterable[str]) -> str:
-    """Return what to write if the pattern would match a name if `*` matched slashes, else ""."""
+    """Suggest another pattern if `pattern` would match a name only if `*` matched slashes, else
+    return "".
+    """
     wider = crossing(pattern)
     if wider == pattern:
         return ""
@@ -151,5 +158,5 @@ def hint(pattern: str, names: Iterable[str]) -> str:
 
 
 def with_content(pattern: str) -> str:
-    """Return the pattern, with all content of a folder if a slash ends it."""
+    """Append `**` to a pattern that ends with a slash, to match all content of the folder."""
     return f"{pattern}**" if pattern.endswith("/") else pattern

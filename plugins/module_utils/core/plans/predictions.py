@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Store the objects that tasks in check mode would create, for later tasks of the run.
 
-The action names a folder of the run on the controller in an environment variable. A module that
-runs elsewhere does not have it, and predicts nothing.
+They are stored in a folder on the controller, which the action passes in an environment variable.
+A module that runs on another host does not get the variable, and predicts nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-#: The environment variable with the folder.
+#: The environment variable with the path of the folder.
 FOLDER = "TOOLCHAIN_PREDICTIONS"
 
 
 class Predictions:
-    """Objects that earlier tasks of this run would create on a server.
+    """The objects that earlier tasks of this run would create on a server.
 
-    Without check mode nothing is predicted: a prediction never changes a task that writes.
+    Empty unless in check mode, so that a prediction never affects a task that writes.
     """
 
     def __init__(self, server: str = "", *, check_mode: bool = False) -> None:
@@ -32,24 +32,25 @@ class Predictions:
 
     @property
     def active(self) -> bool:
-        """Return whether later tasks get what is added."""
+        """Return whether predictions are stored and read."""
         return self._folder is not None and self._check_mode
 
     def add(self, kind: str, *name: str, value: Any = True) -> None:
-        """Remember an object.
+        """Store an object.
 
-        :param value: what later tasks need to know of it, a JSON value without secrets
+        :param name: parts of the name of the object
+        :param value: data for later tasks: a JSON value without secrets
         """
         if self._folder is None or not self.active:
             return
-        # a prediction that cannot be written is one that later tasks do not have
+        # predictions are optional: if one cannot be written, later tasks do without it
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._folder / _file_name(kind, *name)
             path.write_text(json.dumps([name, value]), "utf-8")
 
     def get(self, kind: str, *name: str) -> Any:
-        """Return the object that an earlier task would create; `None` if none would."""
+        """Return the value of an object that an earlier task would create, or `None`."""
         if self._folder is None or not self.active:
             return None
         try:
@@ -57,28 +58,29 @@ class Predictions:
         except (OSError, ValueError):
             return None
 
-    def all(self, kind: str, place: str) -> dict[str, Any]:
-        """Return the objects of a kind whose two-part name starts with `place`."""
+    def all(self, kind: str, parent: str) -> dict[str, Any]:
+        """Return the objects of a kind with the name `(parent, name)`, by `name`."""
         if self._folder is None or not self.active:
             return {}
         found: dict[str, Any] = {}
-        for path in self._folder.glob(f"{_digest(kind, place)}-*"):
+        for path in self._folder.glob(f"{_digest(kind, parent)}-*"):
             with contextlib.suppress(OSError, ValueError):
-                (_place, name), value = json.loads(path.read_text("utf-8"))
+                (_parent, name), value = json.loads(path.read_text("utf-8"))
                 found[name] = value
         return found
 
     def remove(self, kind: str, *name: str) -> None:
-        """Forget an object that a later task would delete."""
+        """Remove an object that this task would delete."""
         if self._folder is not None and self.active:
             with contextlib.suppress(OSError):
                 (self._folder / _file_name(kind, *name)).unlink()
 
     def follow(self, kind: str, name: str | None, action: str, rows: Any = None) -> None:
-        """Remember the objects that a task creates or deletes.
+        """Add the objects that a task creates, and remove those that it deletes.
 
-        :param name: name of the object, with the `action` of its plan
-        :param rows: return value `results` of a task with `entries`, instead of both
+        :param name: name of the only object
+        :param action: `action` of the plan of that object
+        :param rows: return value `results` of a task with `entries`, instead of name and action
         """
         for row in rows or [{"name": name, "action": action}]:
             known = str(row["name"]).lower()
@@ -88,13 +90,13 @@ class Predictions:
                 self.remove(kind, known)
 
     def end(self) -> None:
-        """Forget all objects of the server: a task has changed it."""
+        """Remove all predictions for the server, because a task outside check mode changed it."""
         if self._folder is not None and not self._check_mode:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _file_name(kind: str, *name: str) -> str:
-    """Return a name that begins with the kind and the first part of the object's name."""
+    """Return a file name with a prefix for the kind and the first part of the object's name."""
     return f"{_digest(kind, name[0])}-{_digest(*name)}"
 
 

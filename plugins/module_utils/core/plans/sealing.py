@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write only what a sealed plan contains [C9].
+"""Restrict writes to the changes of a sealed plan [C9].
 
-A task's plan has a digest for each change. The playbook `drift` collects them in a sealed plan; a
-task of `enforce` may write a change only if that plan has its digest.
+The playbook `drift` stores a digest of each planned change in a sealed plan. A task of the playbook
+`enforce` may write a change only if its digest is in the sealed plan.
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ from ..errors import ToolchainError, single_line
 from ..plan import Plan
 from ..secret import Secret
 
-#: The argument in which the action passes the sealed plan to a module.
+#: Name of the argument with which the action passes the sealed plan to a module.
 ARGUMENT = "_toolchain_sealed"
 _MAX_NAMED = 10
 
 
 class PlannedChange(NamedTuple):
-    """A change of a plan: its name, what it is made from, and both sides.
+    """A change of a plan.
 
-    :param group: object of the report that has several changes
-    :param follows: earlier tasks of the run may lead to the change: if a sealed plan does not have
-        it, it is left out, and is not a conflict
+    :param name: name of the changed object
+    :param wanted: desired state from the options, searched for secrets
+    :param before: state before the change, a JSON value
+    :param after: state after the change, a JSON value
+    :param group: name of the object in reports, if it has several changes
+    :param follows: the change may be a consequence of earlier tasks of the run. If it is not in the
+        sealed plan, it is skipped instead of reported as a conflict
     """
 
     name: str
@@ -42,25 +46,27 @@ class PlannedChange(NamedTuple):
 
 @runtime_checkable
 class Divisible(Protocol):
-    """An operation with a plan of several independent changes."""
+    """An operation with independent changes, some of which can be skipped."""
 
     def parts(self, plan: Plan) -> Sequence[PlannedChange]:
-        """Return the changes of the plan, in the order of the return value that lists them."""
+        """Return the changes of the plan, in the order of the return value with the objects."""
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Return the plan without the parts at these places and the parts that depend on them.
+        """Return the plan without some of its parts, and without the parts that depend on them.
 
-        Called without places too: after that `apply()` may write only the parts of the plan, even
-        if the server has changed in the meantime.
+        The call, even with no indexes, also obliges `apply()` to write only the parts of the plan
+        if the server changes after planning.
+
+        :param places: indexes of the skipped parts in the result of `parts`
         """
 
 
 class Sealing:
-    """The digests of a task's plan, and those that a sealed plan allows.
+    """Computes the digests of a task's plan, and compares them with a sealed plan.
 
-    :param argument: the argument: `salt`, and for `enforce` the digests `writes` and `ignored`, and
-        `rest`, which is `fail` or `skip`
-    :param place: what the plan is made for: the module and the address of the server
+    :param argument: value of :data:`ARGUMENT`: `salt`, and for `enforce` the digests `writes` and
+        `ignored`, and `rest` (`fail` or `skip`) for all other changes
+    :param place: options class and address of the server, as a part of each digest
     :param secrets: secret values of the options; a plan contains only their salted digests
     """
 
@@ -72,18 +78,19 @@ class Sealing:
         self._ignored = frozenset(argument.get("ignored") or ())
         self._skips = argument.get("rest") == "skip"
         self._place, self._secrets = list(place), frozenset(secrets)
-        #: Digests of the changes, in their order.
+        #: Digests of the changes, in the order of the changes.
         self.digests: list[str] = []
-        #: The same, with a list for each group of changes: for the findings of a report.
+        #: The same digests, with a nested list for each group, for reports.
         self.grouped: list[Any] = []
-        #: Names of changes that are left out.
+        #: Names of the skipped changes.
         self.skipped: list[str] = []
 
     def hold(self, operation: Any, plan: Plan, wanted: Any, *, check_mode: bool) -> Plan:
-        """Return the plan of the permitted changes.
+        """Return the plan without the changes that the sealed plan does not allow.
+
+        Raises `conflict` if a change is not in the sealed plan, unless `rest` is `skip`.
 
         :param wanted: the options of the module
-        :raises ToolchainError: `conflict` if a change is not in the sealed plan
         """
         descriptor = getattr(operation, "descriptor", None)
         if not plan.changed or (descriptor is not None and descriptor.follows):
@@ -93,25 +100,25 @@ class Sealing:
         self.grouped = _grouped(parts, self.digests)
         if check_mode or self._may_write is None:
             return plan
-        refused = [n for n, digest in enumerate(self.digests) if digest not in self._may_write]
+        skipped = [n for n, digest in enumerate(self.digests) if digest not in self._may_write]
         unknown = [
-            n for n in refused if self.digests[n] not in self._ignored and not parts[n].follows
+            n for n in skipped if self.digests[n] not in self._ignored and not parts[n].follows
         ]
         if unknown and not self._skips:
             raise _conflict([parts[n].name for n in unknown])
         if isinstance(operation, Divisible):
-            plan = operation.leave_out(plan, refused)
-            left = set(map(self._digest, operation.parts(plan))) if refused else set(self.digests)
+            plan = operation.leave_out(plan, skipped)
+            left = set(map(self._digest, operation.parts(plan))) if skipped else set(self.digests)
             named = zip(parts, self.digests, strict=True)
             self.skipped = [part.name for part, digest in named if digest not in left]
             return plan
-        if not refused:
+        if not skipped:
             return plan
         self.skipped = [parts[0].name]
         return replace(plan, after=plan.before, action="none", changes=(), make_diff=None)
 
     def _digest(self, part: PlannedChange) -> str:
-        secrets = sorted(self._secrets.intersection(_texts_in(part.wanted)))
+        secrets = sorted(self._secrets.intersection(_strings_in(part.wanted)))
         value = [self._place, part.name, part.before, part.after, secrets]
         text = json.dumps(value, sort_keys=True, default=str)
         return hmac.new(self._salt, text.encode(), hashlib.sha256).hexdigest()[:32]
@@ -121,13 +128,13 @@ def _parts(operation: Any, plan: Plan, wanted: Any, pattern: str) -> Sequence[Pl
     if isinstance(operation, Divisible):
         return operation.parts(plan)
     before, after = plan.diff()
-    # the options: two objects may have the same diff, and a diff need not show what is run
+    # with the options: two objects may have the same diff, and a diff need not show an action
     name = _name(pattern, wanted)
     return [PlannedChange(name, wanted, [plan.action, before], [after, _plain(wanted)])]
 
 
 def _grouped(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[Any]:
-    """Return the digests; those of a group are a list at the place of the first one."""
+    """Return the digests, with those of a group as a nested list."""
     found: list[Any] = []
     groups: dict[str, list[str]] = {}
     for part, digest in zip(parts, digests, strict=True):
@@ -141,32 +148,37 @@ def _grouped(parts: Sequence[PlannedChange], digests: Sequence[str]) -> list[Any
 
 
 def _name(pattern: str, options: Any) -> str:
-    """Return the name of an object from a format string over the options."""
+    """Return the name of an object.
+
+    :param pattern: format string with names of options, such as `{project}/{name}`
+    """
     fields = [field for _text, field, _spec, _conversion in Formatter().parse(pattern) if field]
-    found = {field: getattr(options, field, None) for field in fields}
-    return pattern.format_map({**found, **{name: "" for name, one in found.items() if one is None}})
+    values = {field: getattr(options, field, None) for field in fields}
+    return pattern.format_map(
+        {name: "" if value is None else value for name, value in values.items()}
+    )
 
 
 def _plain(value: Any) -> Any:
-    """Return options for JSON, without their secrets."""
+    """Return options as a JSON value, with secrets replaced by `None`."""
     if isinstance(value, Secret):
         return None
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _plain(item) for name, item in value.items()}
     return list(map(_plain, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _texts_in(value: Any) -> set[str]:
+def _strings_in(value: Any) -> set[str]:
     if isinstance(value, Secret):
         return {value.reveal()}
     if is_dataclass(value):
-        value = [getattr(value, each.name) for each in fields(value)]
+        value = [getattr(value, field.name) for field in fields(value)]
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        return set().union(*map(_texts_in, value))
+        return set().union(*map(_strings_in, value))
     return {str(value)}
 
 
@@ -176,6 +188,6 @@ def _conflict(names: Sequence[str]) -> ToolchainError:
     label = single_line(f" of {named}{rest}") if named else ""
     return ToolchainError(
         "conflict",
-        f"conflict: the change{label} is not in the sealed plan, so nothing was written: the server"
-        " or the desired state has changed since the plan was made; run drift again",
+        f"conflict: the change{label} is not in the sealed plan, so nothing was written. The server"
+        " or the desired state has changed since the plan was made: run drift again",
     )
