@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The private names of `AnsibleModule` that modules rely on: all of them, and only here.
+"""All uses of private names of `AnsibleModule` in modules.
 
-- `_load_params` is overridden, so that parameters are checked before Ansible converts them. If
-  Ansible no longer calls it, the task fails.
+- `_load_params` is overridden to check parameters before Ansible converts them. If Ansible no
+  longer calls it, the task fails.
 - `_ansible_*` are parameters that Ansible adds to those of the task. If their prefix changes, they
-  pass the checks as unknown options do.
-- `_diff` is the flag `--diff`. Without it the task returns no diff and warns.
+  are handled as unknown options.
+- `_diff` is the flag `--diff`. If it is missing, the task returns no diff and warns.
 
-`_log_invocation` is not overridden: Ansible logs through the public method `log`.
+`_log_invocation` is not overridden, because Ansible logs through the public method `log`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ..plans.sealing import ARGUMENT
 
 INTERNAL_PREFIX = "_ansible_"
 _VERSION = tuple(int(part) for part in __version__.split(".")[:2])
-#: Since ansible-core 2.22 the controller masks results, and only the exact values of `no_log`
-#: options. Older releases mask the result in the module.
+#: Whether `AnsibleModule` masks its result. From ansible-core 2.22 on, the controller masks it, but
+#: only the exact values of `no_log` options.
 MODULE_MASKS_RESULTS = _VERSION < (2, 22)
 
 
@@ -36,12 +36,13 @@ UNCHECKED = (
 
 
 class HookedModule(AnsibleModule):
-    """An AnsibleModule that calls `check` before Ansible checks the parameters, and that logs its
-    invocation when `log_invocation` is called.
+    """An AnsibleModule that calls `check` before Ansible checks the parameters.
+
+    The invocation is logged only when `log_invocation` is called.
     """
 
     params: dict[str, Any]
-    #: Whether `check` was called. A module that was set up without it must fail.
+    #: Whether `check` was called. If not, the module must fail.
     checked = False
     #: The sealed plan that the action passes, see `core/plans/sealing.py`.
     sealed: Mapping[str, Any] | None = None
@@ -53,7 +54,7 @@ class HookedModule(AnsibleModule):
         self._ready = True
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters for Ansible's own check. May call `fail_json`."""
+        """Check the raw parameters, and return those for Ansible's check. May call `fail_json`."""
         return arguments
 
     def _load_params(self) -> None:
@@ -67,8 +68,9 @@ class HookedModule(AnsibleModule):
         self.params = {**internal, **self.check(self.params)}
 
     def log(self, msg: str, log_args: Mapping[str, Any] | None = None) -> None:
-        """Log a message. While the module is set up, Ansible logs the parameters: that waits for
-        `log_invocation`, because only the server knows which build parameters are passwords.
+        """Log a message, except the invocation, which Ansible logs in the constructor.
+
+        It is logged later, because only the server knows which build parameters are passwords.
         """
         if self._ready:
             super().log(msg, log_args=log_args)
@@ -76,16 +78,16 @@ class HookedModule(AnsibleModule):
             self._logs_invocation = True
 
     def log_invocation(self) -> None:
-        """Log the parameters as `params` shows them now, if Ansible wanted to log them."""
+        """Log the invocation with the current `params`, unless Ansible has not tried to log it."""
         if self._logs_invocation:
-            shown = {name: str(value) for name, value in self.params.items()}
-            words = ["Invoked", *(["with"] if shown else [])]
-            words += [f"{name}={value}" for name, value in shown.items()]
-            super().log(" ".join(words), log_args=shown)
+            params = {name: str(value) for name, value in self.params.items()}
+            words = ["Invoked", *(["with"] if params else [])]
+            words += [f"{name}={value}" for name, value in params.items()]
+            super().log(" ".join(words), log_args=params)
 
     @functools.cached_property
     def with_diff(self) -> bool:
-        """Return whether the task runs with `--diff`; warns if Ansible has no such flag."""
+        """Return whether the task runs with `--diff`. Warns if Ansible does not show the flag."""
         wanted = getattr(self, "_diff", None)
         if wanted is None:
             self.warn(

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Import faster from the archive in which Ansible sends a module.
+"""Speed up imports from the zip archive in which Ansible sends a module.
 
-The interpreter compiles each file of an archive twice: to find its path
-(`zipimporter.get_filename`, which every search calls) and to run it. For a task in a separate
-process that is a quarter of the time that this collection adds to Ansible's. Files imported after
-this one are compiled once.
+Python compiles each file of an archive twice: to find its path (`zipimporter.get_filename`) and to
+run it. In a separate process, this is a quarter of the time that the collection adds to a task.
+Modules that are imported after this one are compiled once.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from zipimport import ZipImportError, zipimporter
 
 
 class ArchiveFinder:
-    """Find modules in an archive without compiling them."""
+    """A finder for modules in zip archives that does not compile them."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module in an archive; `None` lets the next finder search.
+        """Return the spec of a module in an archive, or `None` to let the next finder search.
 
-        :param path: folders of the package, `None` for a module without a package
+        :param path: folders of the parent package, `None` for a top-level module
         """
         for folder in path or ():
             importer = get_importer(folder)
@@ -41,12 +40,12 @@ class ArchiveFinder:
 
 
 def _spec(fullname: str, importer: Any, folder: str, is_package: bool) -> ModuleSpec:
-    place = f"{folder}/{fullname.rpartition('.')[2]}"
-    origin = f"{place}/__init__.py" if is_package else f"{place}.py"
+    location = f"{folder}/{fullname.rpartition('.')[2]}"
+    origin = f"{location}/__init__.py" if is_package else f"{location}.py"
     spec = ModuleSpec(fullname, importer, origin=origin, is_package=is_package)
     spec.has_location = True
     if spec.submodule_search_locations is not None:
-        spec.submodule_search_locations.append(place)
+        spec.submodule_search_locations.append(location)
     return spec
 
 

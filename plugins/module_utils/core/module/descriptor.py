@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Describe a module in one place: its service, its object, its operations and their permissions.
+"""Metadata of a module: its service, its objects, its operations and the required permissions.
 
-Every `<Module>Operation` has a `descriptor`. Reports on the controller, the list of witnesses and
-the fault and permission tests read it, so that they need no list of modules. Every task defines
-these classes again: named tuples take an eighth of the time that dataclasses take.
+Every `<Module>Operation` has a `descriptor`. Reports, the list of witnesses, and the fault and
+permission tests read it. The classes are named tuples, because every process defines them again,
+and a dataclass takes eight times as long.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 
 class Access(NamedTuple):
-    """Permissions that an operation of a module needs, by the names that the server gives them.
+    """Permissions that an operation requires, named as on the server.
 
-    :param needs: permissions without which both check mode and the run fail
-    :param unforeseen: permissions without which only the run fails, because no read shows that
-        they are missing
+    :param needs: permissions whose absence is detected in check mode too
+    :param unforeseen: permissions whose absence is detected only by the write, because no read
+        shows it
     :param writes: whether the operation changes the server
     """
 
@@ -37,16 +37,16 @@ def writes(*needs: str, unforeseen: tuple[str, ...] = ()) -> Access:
 
 
 class Descriptor(NamedTuple):
-    """The objects that a module works on.
+    """Metadata of a module.
 
     :param service: `None` if the module sends no request
-    :param operations: name to access; the names are listed in docs/interfaces/witnesses.md
-    :param kind: kind of the object in reports; empty if the module compares no single object
-    :param name: format string over the options, and over the return value called `kind`, for the
-        name of the object in reports
-    :param listed: return value that lists objects with their `action`; `name` then also takes the
-        values of an entry. `results` for modules with the option `entries`
-    :param follows: the write completes writes of earlier tasks, as a restart does: a sealed plan
+    :param operations: access by name of the operation, as in docs/interfaces/witnesses.md
+    :param kind: kind of the object in reports; empty if the module does not compare an object
+    :param name: format string for the name of the object in reports. It may contain options, and
+        values of the return value with the name in `kind`
+    :param listed: return value that lists several objects with their `action`, such as `results`.
+        `name` may then contain values of an item too
+    :param follows: the write is a consequence of earlier tasks, such as a restart, so a sealed plan
         does not list it
     """
 

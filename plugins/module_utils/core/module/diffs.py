@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Diffs in a form that Ansible prints readably."""
+"""Format diffs so that Ansible prints them in a readable form."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from ..errors import escape_controls
 
 
 def printable_diff(diff: Mapping[str, Any]) -> dict[str, Any]:
-    r"""Return a diff with escaped control characters and unescaped letters.
+    r"""Return a diff with control characters escaped.
 
-    Ansible prints a mapping as JSON with every character that is not ASCII escaped (`Gr\u00f6`). If
-    a side contains such characters, both sides become JSON strings.
+    If `before` or `after` contains characters outside ASCII, both become JSON strings, because
+    Ansible would print such characters of a mapping as escapes (`Gr\u00f6`).
     """
-    found: dict[str, Any] = escape_controls(diff)
-    if all(not isinstance(side, dict) or _json(side).isascii() for side in found.values()):
-        return found
-    return {name: _json(side) if isinstance(side, dict) else side for name, side in found.items()}
+    escaped: dict[str, Any] = escape_controls(diff)
+    if all(not isinstance(state, dict) or _json(state).isascii() for state in escaped.values()):
+        return escaped
+    return {
+        name: _json(state) if isinstance(state, dict) else state for name, state in escaped.items()
+    }
 
 
-def _json(side: Mapping[str, Any]) -> str:
-    return json.dumps(side, indent=4, sort_keys=True, ensure_ascii=False, default=str) + "\n"
+def _json(state: Mapping[str, Any]) -> str:
+    return json.dumps(state, indent=4, sort_keys=True, ensure_ascii=False, default=str) + "\n"

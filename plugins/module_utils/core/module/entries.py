@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage an object by the options of a task, or many with the option `entries` [C11.1]."""
+"""Manage one object with the options of a task, or several with the option `entries` [C11.1]."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _DONE = {"none": "unchanged", "create": "created", "update": "updated", "delete"
 
 @dataclass
 class Managed(Generic[Entry]):
-    """An object of a task: its options, its plan, and the result of its write.
+    """A managed object, with its options, its plan and the result of its write.
 
-    :param place: the entry in messages, such as `entries[2]`; empty for the object of the options
-    :param returned: return values of the object after the write
+    :param place: the entry for messages, such as `entries[2]`; empty without `entries`
+    :param returned: return values of the object: those of the plan, after the write those of the
+        write
     """
 
     entry: Entry
@@ -35,66 +36,68 @@ class Managed(Generic[Entry]):
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Store an error of the object, so that it does not stop the others."""
+        """Store an error of the object, so that the task continues with the other objects."""
         try:
             yield
         except ToolchainError as error:
             self.error = error
 
     def placed(self, message: str) -> str:
-        """Return a message that names the entry."""
+        """Return a message with the entry and the name of the object, if there are `entries`."""
         return f"{self.place} ('{self.name}'): {message}" if self.place else message
 
 
 class EntryKind(ABC, Generic[Entry]):
-    """A kind of objects that a module manages.
+    """Base class for a kind of objects that a module manages.
 
-    `Entry` is the dataclass of the options of an object. :meth:`load` and :meth:`compare` send
+    `Entry` is the dataclass with the options of an object. :meth:`load` and :meth:`compare` send
     reads only.
     """
 
-    #: Return value with the object, if the task manages a single one.
+    #: Name of the return value with the object.
     noun: ClassVar[str]
 
     @abstractmethod
     def name(self, entry: Entry) -> str:
-        """Return the name of an object, unique in the task. Raises `invalid` for options that
-        contradict each other.
+        """Return the name of an object, which is unique in the task.
+
+        Raises `invalid` for contradictory options.
         """
 
     def key(self, entry: Entry) -> str:
-        """Return the name for comparisons: names that the server takes for the same are equal."""
+        """Return the normalized name: equal for names that mean the same object to the server."""
         return self.name(entry)
 
     @abstractmethod
     def load(self, entries: Sequence[Entry]) -> None:
-        """Read the objects, all in as few requests as possible."""
+        """Read all objects, with as few requests as possible."""
 
     @abstractmethod
     def compare(self, entry: Entry) -> Plan:
-        """Return the plan of an object, with its return value as `result`. A `failure` in it stops
-        this object only, unlike a raised `invalid`.
+        """Return the plan of an object, with its return value as `result`.
+
+        A `failure` of the plan stops this object only, but a raised `invalid` stops the task.
         """
 
     @abstractmethod
     def write(self, entry: Entry, plan: Plan) -> Mapping[str, Any]:
-        """Carry out the plan of an object; return its return value after that."""
+        """Carry out the plan of an object, and return its return values."""
 
     def write_all(self, objects: Sequence[Managed[Entry]]) -> None:
-        """Write all objects that differ. A kind overrides this for batches, or another order."""
+        """Write all changed objects. Overridden by kinds that write in batches or another order."""
         for obj in objects:
             with obj.reporting():
                 obj.returned = self.write(obj.entry, obj.plan)
 
     def foresee(self, entry: Entry, plan: Plan) -> None:
-        """In check mode, raise the error that the server would return for the write [C1.6]."""
+        """Raise in check mode the error that the server would return for the write [C1.6]."""
 
 
 class ObjectsOperation(Generic[Entry]):
-    """Bring one object, or the objects of `entries`, into the wanted state.
+    """Bring one object, or the objects of `entries`, to the desired state.
 
-    :param listed: whether the objects come from `entries`; the task then returns `results`, and
-        an object that fails does not stop the others
+    :param listed: the objects come from the option `entries`. Then the task returns `results`, and
+        continues after the failure of an object
     """
 
     def __init__(self, kind: EntryKind[Entry], entries: Sequence[Entry], *, listed: bool) -> None:
@@ -113,54 +116,54 @@ class ObjectsOperation(Generic[Entry]):
             self._named.append((entry, name, place))
 
     def plan(self) -> Plan:
-        objects = [Managed(*each) for each in self._named]
+        objects = [Managed(*named) for named in self._named]
         self._kind.load([obj.entry for obj in objects])
         for obj in objects:
             with obj.reporting():
                 obj.plan = self._kind.compare(obj.entry)
                 obj.returned = obj.plan.result
-            # invalid input ends the task before the first write
-            ends = not self._listed or (obj.error is not None and obj.error.kind == "invalid")
+            # invalid input of any object must end the task before the first write
+            fatal = not self._listed or (obj.error is not None and obj.error.kind == "invalid")
             obj.error = obj.error or obj.plan.failure
-            if obj.error is not None and ends:
+            if obj.error is not None and fatal:
                 obj.error.message = obj.placed(obj.error.message)
                 raise obj.error
         return self._full_plan(objects)
 
     def _full_plan(self, objects: Sequence[Managed[Entry]]) -> Plan:
-        """Return the plan of all entries, or of the only object."""
+        """Return the plan of the task: of all entries, or of the only object."""
         if not self._listed:
             return objects[0].plan.with_data(objects)
-        found = _changed(objects)
+        changed = _changed(objects)
         return Plan(
-            {each.name: each.plan.before for each in found},
-            {each.name: each.plan.after for each in found},
-            "update" if found else "none",
+            {obj.name: obj.plan.before for obj in changed},
+            {obj.name: obj.plan.after for obj in changed},
+            "update" if changed else "none",
             result=self._results(objects),
             failure=self._failure(objects),
             data=objects,
         )
 
     def preflight(self, plan: Plan) -> None:
-        """Raise the errors that the server would return for the writes."""
-        for each in _changed(plan.data):
-            with each.reporting():
-                self._kind.foresee(each.entry, each.plan)
+        """Raise in check mode the error that the server would return for the writes."""
+        for obj in _changed(plan.data):
+            with obj.reporting():
+                self._kind.foresee(obj.entry, obj.plan)
         self._raise_failure(plan.data)
 
     def parts(self, plan: Plan) -> Sequence[PlannedChange]:
-        """Return the changes of the objects, for a sealed plan."""
+        """Return a change for each changed object, for the sealed plan."""
         return [
-            PlannedChange(each.name, each.entry, each.plan.before, each.plan.after)
-            for each in _changed(plan.data)
+            PlannedChange(obj.name, obj.entry, obj.plan.before, obj.plan.after)
+            for obj in _changed(plan.data)
         ]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Return the plan without the changes of these objects."""
-        objects = [replace(each) for each in plan.data]
-        for number, each in enumerate(_changed(objects)):
+        """Return the plan without the changes at the given indexes of `parts`."""
+        objects = [replace(obj) for obj in plan.data]
+        for number, obj in enumerate(_changed(objects)):
             if number in places:
-                each.plan = unchanged(each.returned)
+                obj.plan = unchanged(obj.returned)
         return self._full_plan(objects)
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
@@ -174,11 +177,11 @@ class ObjectsOperation(Generic[Entry]):
             raise failure
 
     def _failure(self, objects: Sequence[Managed[Entry]]) -> ToolchainError | None:
-        """Return the error of the task: the first one, with the number of the failed entries."""
+        """Return the first error, with the number of failed entries in the message, or `None`."""
         failed = [obj for obj in objects if obj.error is not None]
         if not failed:
             return None
-        results = self._results(objects)  # with the messages as they are now
+        results = self._results(objects)
         first = failed[0]
         error = first.error or invalid("")
         if not self._listed:
@@ -194,17 +197,17 @@ class ObjectsOperation(Generic[Entry]):
     def _results(self, objects: Sequence[Managed[Entry]]) -> dict[str, Any]:
         return {"results": [self._item(obj) for obj in objects]}
 
-    def _item(self, each: Managed[Entry]) -> dict[str, Any]:
-        """Return an item of the return value `results`."""
-        returned = each.returned.get(self._kind.noun)
+    def _item(self, obj: Managed[Entry]) -> dict[str, Any]:
+        """Return the item of an object in the return value `results`."""
+        returned = obj.returned.get(self._kind.noun)
         item = {
             **(returned if isinstance(returned, Mapping) else {}),
-            "name": each.name,
-            "action": _DONE[each.plan.action],
-            "changes": [vars(change) for change in each.plan.changes],
+            "name": obj.name,
+            "action": _DONE[obj.plan.action],
+            "changes": [vars(change) for change in obj.plan.changes],
         }
-        if each.error is not None:
-            item["error"] = {**each.error.as_dict(), "msg": single_line(each.error.message)}
+        if obj.error is not None:
+            item["error"] = {**obj.error.as_dict(), "msg": single_line(obj.error.message)}
         return item
 
 
@@ -213,15 +216,17 @@ def _changed(objects: Sequence[Managed[Entry]]) -> list[Managed[Entry]]:
 
 
 def entries_of(options: Any, kind: type[Entry], prefix: str = "") -> list[Entry]:
-    """Return the entries of a task: those of the option `entries`, or the one of its own options.
+    """Return the option `entries` of a task, or a single entry made of the other options.
 
-    :param prefix: start of an option whose plain name is an option of the connection
+    Raises `invalid` if a task has both.
+
+    :param prefix: prefix of the options whose name in an entry is taken by a connection option
     """
     declared: Any = kind
-    names = {each.name: _flat_name(options, each.name, prefix) for each in fields(declared)}
+    names = {field.name: _flat_name(options, field.name, prefix) for field in fields(declared)}
     if options.entries is None:
         return [kind(**{name: getattr(options, flat) for name, flat in names.items()})]
-    defaults = {each.name: _default(each) for each in fields(options)}
+    defaults = {field.name: _default(field) for field in fields(options)}
     for name, flat in names.items():
         if getattr(options, flat) != defaults[flat]:
             raise invalid(f"{flat} cannot be combined with entries: set {name} in every entry")
@@ -239,7 +244,7 @@ def _default(option: Any) -> Any:
 
 
 def _name(kind: EntryKind[Entry], entry: Entry, place: str) -> str:
-    """Return the name of an entry; an error names its place."""
+    """Return the name of an entry. The message of an error begins with `place`."""
     try:
         return kind.name(entry)
     except ToolchainError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Add hints to error messages, for users who try a connection for the first time."""
+"""Add hints about login and address to error messages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _CHECK = "check url"
 
 
 def message_with_hint(error: ToolchainError, connection: Connection) -> str:
-    """Return the message of an error.
+    """Return the message of an error, with a hint that helps to correct the connection.
 
-    The message about a rejected login names the source of the login; the message about a 404 names
-    the program that responded instead of the service, if any.
+    The hint for a rejected login describes the login and its source. The hint for a 404 names the
+    program that responded instead of the service, if any.
     """
     if error.kind == "auth" and error.status is not None:
         login = connection.login
@@ -26,7 +26,7 @@ def message_with_hint(error: ToolchainError, connection: Connection) -> str:
 
 
 def _address_hint(error: ToolchainError, connection: Connection) -> str:
-    if error.other_server is None:  # the service itself responded
+    if error.other_server is None:
         return f"if it exists, {_CHECK} ({connection.url})"
     responder = f" ({error.other_server} responded)" if error.other_server else ""
     service = f"{connection.url} is the {connection.service} service"
