@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reject invalid input before Ansible converts it [C1.6].
 
-An argument spec may contain keys that Ansible does not know (:data:`EXTRA_KEYS`):
+An argument spec may contain keys that Ansible does not have (:data:`EXTRA_KEYS`):
 
-- `whole`: keep a line break at the end of a string, as in the body of a page. Otherwise it is
-  dropped: it comes from a file or the output of a command, and no name ends with one.
-- `empty`: whether the option may be empty. A string may not, unless its default is; a list may.
-- `values`: content of a `dict` without `options`, or of a `raw` option: `text` for strings that
-  the service gets unchanged, `json` for values with types; `json` for a string that is JSON.
-- `private`: names in the option, or the account that reads it, decide which values are secrets;
-  see :mod:`option_secrets`.
+- `whole`: keep line breaks at the end of a string, for example of a page. They are removed by
+  default, because they come from a file or from the output of a command.
+- `empty`: whether the option may be empty. By default, lists may be empty, and strings only if
+  their default is.
+- `values`: type of the values in a `dict` without `options` or in a `raw` option: `text` for
+  strings, `json` for any type. For a `str` option, `json` means that the string is JSON.
+- `private`: which values of the option are secrets depends on their names or on the account; see
+  :mod:`option_secrets`.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ EXTRA_KEYS = frozenset({"empty", "values", "private", "whole"})
 _TEXTS = ("str", "path")
 _QUOTES = "put it into quotes"
 _LONGEST_SHOWN = 80
-#: The value of `omit` before ansible-core 2.19, where Ansible does not remove it: in options of
-#: lookups and inside longer strings.
+#: Prefix of the value of `omit` before ansible-core 2.19. Ansible does not remove the value from
+#: options of lookups and from longer strings.
 _OMITTED = "__omit_place_holder__"
 _WANTED = {"int": "an integer", "float": "a number", "bool": "true or false"}
-#: Types with a string form; secrets of a vault are sequences. `omit` in a list has none of them.
+#: Types that can be converted to a string. Vault secrets are sequences; `omit` in a list is an
+#: object of another type.
 _SCALARS = (str, bytes, int, date, Sequence)
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "int": check_type_int,
@@ -55,7 +57,11 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """The path of a value, such as `builds[2].parameters.VERSION`, and whether it is a secret."""
+    """The location of a value in the options.
+
+    :param name: path for messages, such as `builds[2].parameters.VERSION`
+    :param secret: the value is a secret, which messages must not contain
+    """
 
     name: str
     secret: bool = False
@@ -67,33 +73,35 @@ class Place:
         return Place(f"{self.name}[{number}]", self.secret)
 
     def error(self, value: Any, hint: str, *, show: bool = True) -> ToolchainError:
-        """Return the error `invalid` for a value; a secret is not shown."""
-        return invalid(f"{self.name} is {_described(value, show and not self.secret)}: {hint}")
+        """Return the error `invalid` for a value.
+
+        :param hint: the expected input
+        :param show: quote the value in the message, unless it is a secret
+        """
+        return invalid(f"{self.name} is {_describe(value, show and not self.secret)}: {hint}")
 
     def empty(self, expected: str) -> ToolchainError:
         return invalid(f"{self.name} is empty: specify {expected}, or leave the option out (omit)")
 
 
 def ansible_spec(options: Options) -> dict[str, dict[str, Any]]:
-    """Return the argument spec for Ansible, without our keys and with copies of the defaults."""
+    """Return the argument spec for Ansible: without :data:`EXTRA_KEYS`, with copied defaults."""
     return {
         name: {
-            word: _for_ansible(word, value)
-            for word, value in option.items()
-            if word not in EXTRA_KEYS
+            key: _for_ansible(key, value) for key, value in option.items() if key not in EXTRA_KEYS
         }
         for name, option in options.items()
     }
 
 
-def _for_ansible(word: str, value: Any) -> Any:
-    if word == "options":
+def _for_ansible(key: str, value: Any) -> Any:
+    if key == "options":
         return ansible_spec(value)
-    return deepcopy(value) if word == "default" else value
+    return deepcopy(value) if key == "default" else value
 
 
 def canonical_name(options: Options, spelling: str) -> str:
-    """Return the option with a name or an alias; an unknown name unchanged."""
+    """Return the name of an option for its name or alias. Unknown names are returned unchanged."""
     if spelling in options:
         return spelling
     for name, option in options.items():
@@ -105,10 +113,13 @@ def canonical_name(options: Options, spelling: str) -> str:
 def check_options(
     options: Options, values: Mapping[str, Any], place: Place | None = None
 ) -> dict[str, Any]:
-    """Return the given options with strings parsed; raise `invalid` for invalid input.
+    """Check and parse the given options. Raises `invalid` for invalid input.
 
-    `None` and `omit` are left out. Ansible rejects unknown options, except for suboptions
-    (`place`): its message does not name the entry of the list.
+    Options with the value `None` or `omit` are removed. Unknown suboptions are rejected here,
+    because the message of Ansible would not contain the index in the list. Other unknown options
+    are left to Ansible.
+
+    :param place: location of suboptions, `None` for the options of the task
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
@@ -135,7 +146,10 @@ def _checked(option: Mapping[str, Any], value: Any, place: Place) -> Any:
 
 
 def text(value: Any, place: Place, *, empty: bool = False) -> str:
-    """Return a value as a string; whole numbers become their digits."""
+    """Return a value as a string. Raises `invalid` for values that YAML may have changed.
+
+    :param empty: accept an empty string
+    """
     if isinstance(value, bool):
         hint = f"expected a string; YAML reads yes, no, on and off as booleans, so {_QUOTES}"
         raise place.error(value, hint)
@@ -146,22 +160,22 @@ def text(value: Any, place: Place, *, empty: bool = False) -> str:
         raise place.error(value, "expected a string")
     found = str(value)
     if _OMITTED in found or _is_omitted(value):
-        raise place.error(value, "omit leaves out an option, and cannot be a part of a string")
+        raise place.error(value, "omit must be the whole value of an option, not part of a string")
     if not empty and not found.strip():
         raise place.empty("a string")
     return found
 
 
 def line(value: Any, place: Place, *, empty: bool = False) -> str:
-    """Return a value as a string, without the line break at its end."""
-    words = text(value, place, empty=empty).rstrip("\r\n")
-    if "\0" in words:
-        raise place.error(words, "it contains a null byte, which suggests a different encoding")
-    return words
+    """Return a value as a string without line breaks at its end. See :func:`text`."""
+    found = text(value, place, empty=empty).rstrip("\r\n")
+    if "\0" in found:
+        raise place.error(found, "it contains a null byte, so it may be in another encoding")
+    return found
 
 
 def texts(values: Iterable[Any], place: Place) -> list[str]:
-    """Return the entries of a list of names or queries; none may be empty."""
+    """Return the strings of a list. Raises `invalid` if one is empty."""
     return [line(value, place.entry(number)) for number, value in enumerate(values)]
 
 
@@ -170,14 +184,14 @@ def _text(option: Mapping[str, Any], value: Any, place: Place) -> str:
     if isinstance(value, bool) and str(value).lower() in choices:
         return str(value).lower()
     if isinstance(value, Mapping) and option.get("values") == "json":
-        # ansible-core before 2.19 parses the JSON that a template returns
+        # ansible-core before 2.19 has parsed the result of a template that looks like JSON
         value = json.dumps(value)
     empty = option.get("empty", option.get("default") == "")
     return _reader(option)(value, place, empty=empty)
 
 
 def _path(option: Mapping[str, Any], value: Any, place: Place) -> str:
-    """Return a local path. The file system would reject a name that is too long after requests."""
+    """Return a local path. Raises `invalid` if it is too long, before the first request is sent."""
     path = _text(option, value, place)
     encoded = os.fsencode(path)
     longest = max(map(len, encoded.split(b"/")))
@@ -187,18 +201,21 @@ def _path(option: Mapping[str, Any], value: Any, place: Place) -> str:
 
 
 def _reader(option: Mapping[str, Any]) -> Callable[..., str]:
-    """Return the function that reads a string; a secret keeps its line break."""
+    """Return the function that checks a string: `text` keeps line breaks at its end."""
     return text if option.get("whole") or option.get("no_log") else line
 
 
 def _scalar(option: Mapping[str, Any], value: Any, place: Place) -> Any:
-    """Return a number or a boolean. Ansible reads true as 1, and its errors name no path."""
+    """Return a number or a boolean.
+
+    Ansible would convert true to 1, and its error messages do not contain the path of the value.
+    """
     kind = option["type"]
     try:
         if isinstance(value, bool) and kind != "bool":
             raise TypeError
         if isinstance(value, float) and kind == "int" and value.is_integer():
-            return int(value)  # the result of 4 / 2 in Jinja; older releases of Ansible reject it
+            return int(value)  # such as 4 / 2 in Jinja; older releases of Ansible reject 2.0
         found = _CONVERSIONS[kind](value)
         if kind == "float" and not math.isfinite(found):
             raise ValueError  # Python accepts nan and inf
@@ -212,9 +229,9 @@ def _list(option: Mapping[str, Any], value: Any, place: Place) -> list[Any]:
     entries = _entries(value, elements, place)
     if not entries and option.get("empty") is False:
         raise place.empty("an entry")
-    words = ("choices", "options", "values", "whole", "no_log")
-    one = {"type": elements, **{word: option[word] for word in words if word in option}}
-    return [_checked(one, entry, place.entry(number)) for number, entry in enumerate(entries)]
+    keys = ("choices", "options", "values", "whole", "no_log")
+    element = {"type": elements, **{key: option[key] for key in keys if key in option}}
+    return [_checked(element, entry, place.entry(number)) for number, entry in enumerate(entries)]
 
 
 def _entries(value: Any, elements: str, place: Place) -> list[Any]:
@@ -243,19 +260,19 @@ def _mapping(option: Mapping[str, Any], value: Any, place: Place) -> Any:
         names = f" of {', '.join(options)}" if options else ""
         raise place.error(value, f"expected a mapping{names}", show=False)
     if options:
-        if value and all(one is None for one in value.values()):
-            # an empty mapping can clear something, which a variable without a value must not do
+        if value and all(member is None for member in value.values()):
+            # would become an empty mapping, which may clear a field of the object
             raise invalid(
                 f"{place.name} has only null values: set one of them, or omit {place.name}"
             )
         return check_options(options, value, place)
     if option.get("values") == "text":
-        return {name: _value(one, _named(place, name)) for name, one in value.items()}
+        return {name: _value(member, _member(place, name)) for name, member in value.items()}
     return dict(value)
 
 
 def _parsed_mapping(written: str, place: Place) -> Any:
-    """Parse a mapping in a string: JSON, or `a=1, b=2` as in Ansible."""
+    """Parse a mapping from a string, which may be JSON or `a=1, b=2` as in Ansible."""
     in_braces = written.strip().startswith("{")
     if not in_braces and (";" in written or "&" in written):
         hint = "write it as a mapping; a string with ; or & is not parsed"
@@ -271,9 +288,9 @@ def _parsed_mapping(written: str, place: Place) -> Any:
 
 
 def _value(value: Any, place: Place) -> Any:
-    """Return a value of a mapping of strings: a string, `None`, or a list of strings."""
+    """Return a value of a mapping: a string, `None`, or a list of strings."""
     if isinstance(value, (list, tuple)):
-        return [_single(one, place.entry(number)) for number, one in enumerate(value)]
+        return [_single(item, place.entry(number)) for number, item in enumerate(value)]
     return None if value is None else _single(value, place)
 
 
@@ -281,26 +298,28 @@ def _single(value: Any, place: Place) -> str:
     return str(value).lower() if isinstance(value, bool) else text(value, place, empty=True)
 
 
-def _named(place: Place, name: object) -> Place:
-    """Return the place of a member; a secret name makes the member a secret."""
+def _member(place: Place, name: object) -> Place:
+    """Return the location of a member, which is a secret if its name suggests that."""
     return place.member(name, secret=is_secret_name(str(name)))
 
 
 def _raw(option: Mapping[str, Any], value: Any, place: Place) -> Any:
-    """Return a string, or data with string values (of any type if `values` is `json`)."""
+    """Return a string, or a list or mapping. Its values become strings if `values` is `text`."""
     empty = bool(option.get("empty"))
     if not isinstance(value, (Mapping, list, tuple)):
         return _reader(option)(value, place, empty=empty)
     if option.get("values") != "text":
         return value
     if isinstance(value, Mapping):
-        members = ((name, one, _named(place, name)) for name, one in value.items())
-        return {name: one if one is None else _raw(option, one, at) for name, one, at in members}
-    return [_raw(option, one, place.entry(number)) for number, one in enumerate(value)]
+        return {
+            name: member if member is None else _raw(option, member, _member(place, name))
+            for name, member in value.items()
+        }
+    return [_raw(option, item, place.entry(number)) for number, item in enumerate(value)]
 
 
-def _described(value: Any, show: bool) -> str:
-    """Return the type of a value, with the value if it is a scalar that may be shown."""
+def _describe(value: Any, show: bool) -> str:
+    """Describe a value for a message by its type, and by the value itself if it may be shown."""
     if value is None:
         return "null"
     if isinstance(value, Mapping):
@@ -309,9 +328,9 @@ def _described(value: Any, show: bool) -> str:
         return "a list"
     kind = "string" if isinstance(value, str) else "number"
     kind = "boolean" if isinstance(value, bool) else kind
-    words = shorten(str(value), _LONGEST_SHOWN)
-    words = f"'{words}'" if kind == "string" else words.lower()
-    return f"the {kind} {words}" if show else f"a {kind}"
+    shown = shorten(str(value), _LONGEST_SHOWN)
+    shown = f"'{shown}'" if kind == "string" else shown.lower()
+    return f"the {kind} {shown}" if show else f"a {kind}"
 
 
 _CHECKS: dict[str, Callable[[Mapping[str, Any], Any, Place], Any]] = {

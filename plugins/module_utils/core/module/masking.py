@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Mask secrets in results, as `remove_values` of Ansible does up to ansible-core 2.21.
+"""Mask secrets in results, with the same output as `remove_values` of Ansible.
 
-Since 2.22 that function is deprecated. It also checks every value on its own: two seconds for
-50,000 rows. Searching the JSON of a large list as a whole takes a tenth of that.
+Ansible deprecated that function in ansible-core 2.22. It is also slow, because it checks every
+value: two seconds for 50,000 rows. A search in the JSON of a large list takes a tenth of that.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from typing import Any
 
 from ansible.module_utils.common.text.converters import to_native
 
-#: Ansible's replacement for an option or a value that is a secret.
+#: Ansible's replacement for a value that is a secret as a whole.
 HIDDEN = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"
 _STARS = "********"
-#: Minimum number of entries for a list to be searched as a whole.
+#: Minimum number of entries of a list that is searched as JSON.
 _LARGE = 100
 
 
 def mask_values(value: Any, secrets: Collection[str]) -> Any:
-    """Return a copy of a result, or of a part of it, without the secrets.
+    """Return a copy of a result with the secrets masked.
 
-    A string or number that is a secret becomes `HIDDEN`; a secret inside a longer string becomes
-    stars. Keys stay. A large list at the top level that contains no secret is not copied.
+    A string that is a secret, and a number that contains a secret, become `HIDDEN`. A secret inside
+    a longer string becomes stars. Keys are not masked. Large lists at the top level are copied only
+    if they contain a secret.
     """
     strings = [to_native(secret, errors="surrogate_or_strict") for secret in secrets]
     strings.sort(key=len, reverse=True)  # a secret may be part of a longer secret
@@ -32,8 +33,8 @@ def mask_values(value: Any, secrets: Collection[str]) -> Any:
         return _masked(value, strings)
     forms = [json.dumps(string, ensure_ascii=False)[1:-1] for string in strings]
     return {
-        name: one if _is_large_and_clean(one, forms) else _masked(one, strings)
-        for name, one in value.items()
+        name: item if _is_large_and_clean(item, forms) else _masked(item, strings)
+        for name, item in value.items()
     }
 
 
@@ -47,11 +48,11 @@ def _masked(value: Any, secrets: list[str]) -> Any:
     if isinstance(value, (int, float)):
         return HIDDEN if any(secret in str(value) for secret in secrets) else value
     if isinstance(value, Mapping):
-        return {name: _masked(one, secrets) for name, one in value.items()}
+        return {name: _masked(item, secrets) for name, item in value.items()}
     if isinstance(value, Set):
-        return {_masked(one, secrets) for one in value}
+        return {_masked(item, secrets) for item in value}
     if isinstance(value, Sequence):
-        return [_masked(one, secrets) for one in value]
+        return [_masked(item, secrets) for item in value]
     return value  # dates, and warnings of Ansible, which it masks itself
 
 
@@ -64,14 +65,14 @@ def _masked_string(text: str, secrets: list[str]) -> str:
 
 
 def _is_large_and_clean(value: Any, forms: list[str]) -> bool:
-    """Return whether a large list contains no secret, neither in strings nor in numbers.
+    """Return whether a value is a large list without any secret.
 
-    :param forms: the secrets as JSON escapes them
+    :param forms: the secrets as escaped in JSON strings
     """
     if not isinstance(value, list) or len(value) < _LARGE:
         return False
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return False  # JSON cannot express a value in it, such as a date
+        return False  # the list contains a value that JSON does not support, such as a date
     return not any(form in text for form in forms)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Find the secrets in the options before anything can fail [C1.6].
 
-A secret is masked in every output. A secret that is too short for that, a value of the wrong shape
-and the value of an unknown option are hidden only in the option itself.
+Secrets are masked in all output. Short secrets, values of the wrong type and values of unknown
+options are hidden only in the shown options, because they would match too many other strings.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ..secret import clean_url, is_secret_name, secrets_of_url
 from .input_check import Options, canonical_name
 from .masking import HIDDEN
 
-# Shorter secrets, like the words below, occur in too many other strings.
+# Shorter secrets, and the words below, occur in too many other strings to be masked there.
 _SHORTEST_TEXT, _SHORTEST_NUMBER = 4, 6
 _WORDS = frozenset({"true", "false", "none", "null"})
 
 
 class OptionSecrets:
-    """Walk through options as they were given, of any shape.
+    """Finds the secrets in the raw options of a task, which may have any type.
 
-    :param failed: also hide all `private` values: only the server knows which values are secrets,
-        and it may not have been queried
+    :param failed: hide all `private` values, because the server, which knows the secret ones, may
+        not have been queried
     """
 
     def __init__(self, options: Options, *, failed: bool = False) -> None:
@@ -32,7 +32,7 @@ class OptionSecrets:
         self.found: set[str] = set()
 
     def shown(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options as they may be shown; add their secrets to `found`."""
+        """Return the options with secrets hidden, and add the secrets to `found`."""
         return self._members(self._options, values)
 
     def _mask(self, texts: Iterable[str]) -> None:
@@ -51,9 +51,9 @@ class OptionSecrets:
         if option is None:
             return HIDDEN
         if option.get("no_log"):
-            # the user in a token_json that Ansible has parsed is not a secret
-            named = option.get("values") == "json" and isinstance(value, Mapping)
-            self._mask(_secrets_by_name(value) if named else _texts_in(value))
+            # if Ansible has parsed the JSON, as of token_json, only some members are secrets
+            parsed = option.get("values") == "json" and isinstance(value, Mapping)
+            self._mask(_secrets_by_name(value) if parsed else _strings_in(value))
             return HIDDEN
         if option.get("private") and option.get("type", "str") == "str":
             return HIDDEN if self._failed else value
@@ -70,36 +70,37 @@ class OptionSecrets:
         if isinstance(value, Mapping):
             return self._members(options, value)
         if isinstance(value, list):
-            return [self._nested(options, each) for each in value]
+            return [self._nested(options, item) for item in value]
         return HIDDEN
 
     def _private(self, value: Any) -> Any:
-        """Hide the mapping members with secret names; hide other values whole."""
+        """Hide the members of a mapping with secret names, or a value of another type."""
         if not isinstance(value, Mapping):
             return HIDDEN
         self._mask(_secrets_by_name(value))
-        return dict(self._hidden(value, named_so=False))
+        return dict(self._hidden(value, secret=False))
 
-    def _hidden(self, value: Any, named_so: bool) -> Any:
+    def _hidden(self, value: Any, secret: bool) -> Any:
         if isinstance(value, Mapping):
             return {
-                name: self._hidden(one, is_secret_name(str(name))) for name, one in value.items()
+                name: self._hidden(item, is_secret_name(str(name))) for name, item in value.items()
             }
         if isinstance(value, list):
-            return [self._hidden(one, named_so) for one in value]
-        single = value is not None and not isinstance(value, bool)
-        return HIDDEN if single and (named_so or self._failed) else value
+            return [self._hidden(item, secret) for item in value]
+        scalar = value is not None and not isinstance(value, bool)
+        return HIDDEN if scalar and (secret or self._failed) else value
 
 
-def _secrets_by_name(values: Any, named_so: bool = False) -> Iterator[str]:
+def _secrets_by_name(values: Any, secret: bool = False) -> Iterator[str]:
+    """Yield the values whose names suggest that they are secrets, at any depth."""
     if isinstance(values, Mapping):
         for name, value in values.items():
             yield from _secrets_by_name(value, is_secret_name(str(name)))
     elif isinstance(values, list):
         for value in values:
-            yield from _secrets_by_name(value, named_so)
-    elif named_so:
-        yield from _texts_in(values)
+            yield from _secrets_by_name(value, secret)
+    elif secret:
+        yield from _strings_in(values)
 
 
 def _can_be_masked(text: str) -> bool:
@@ -107,12 +108,12 @@ def _can_be_masked(text: str) -> bool:
     return len(text) >= shortest and text.lower() not in _WORDS
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _strings_in(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _texts_in(one)
+        for item in value.values():
+            yield from _strings_in(item)
     elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _texts_in(one)
+        for item in value:
+            yield from _strings_in(item)
     elif value is not None and not isinstance(value, bool) and str(value):
         yield str(value)
