@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run a module: the only place that exits or fails."""
+"""Run a module. Only this file calls `exit_json` and `fail_json`."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Given = TypeVar("Given")
 
 
 class _Module(HookedModule):
-    """An AnsibleModule that rejects invalid input before Ansible converts it, and that registers
-    secrets before anything can fail.
+    """An AnsibleModule that registers secrets first, and then rejects invalid input before Ansible
+    converts it.
     """
 
     def __init__(self, argument_spec: Options, **constraints: Any) -> None:
@@ -49,12 +49,14 @@ class _Module(HookedModule):
             self.fail_json(**_failure(ToolchainError("failed", UNCHECKED)))
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the options without those that are null: for Ansible they would count as given in
-        rules such as `mutually_exclusive`.
+        """Check the options, and return them without null values.
+
+        Ansible would count null values as given in rules such as `mutually_exclusive`.
         """
         hidden.clear()  # secrets of the previous task in this process
         deep = [name for name, value in arguments.items() if json_text.is_too_deep(value)]
-        self.params = {**arguments, **dict.fromkeys(deep)}  # nothing can walk through a deep value
+        # without values that are too deep for the recursive functions below
+        self.params = {**arguments, **dict.fromkeys(deep)}
         self._register_secrets()
         try:
             if deep:
@@ -62,7 +64,7 @@ class _Module(HookedModule):
             return check_options(self._options, arguments)
         except ToolchainError as error:
             rejected = error
-        # outside of `except`, where Ansible would add a traceback
+        # outside `except`, because Ansible would add the traceback to the result
         return self.fail_json(**_failure(rejected))
 
     def exit_json(self, **values: Any) -> NoReturn:
@@ -76,12 +78,12 @@ class _Module(HookedModule):
         raise AssertionError("fail_json returned")
 
     def _finish(self, *, failed: bool) -> None:
-        """Hide the secrets in the options that the result and the system log show."""
+        """Hide the secrets in `params`, which the result and the system log contain."""
         self.params = mask_values(self._register_secrets(failed=failed), self.no_log_values)
         self.log_invocation()
 
     def _register_secrets(self, *, failed: bool = False) -> dict[str, Any]:
-        """Register the secrets of the options; return the options as output may show them."""
+        """Register the secrets in the options, and return the options with secrets hidden."""
         secrets = OptionSecrets(self._options, failed=failed)
         shown = secrets.shown(self.params)
         hidden.add(*secrets.found, *secrets_in_addresses("", self.params))
@@ -96,17 +98,17 @@ class _Module(HookedModule):
 
 
 class _LintedModule(_Module):
-    """A module under ansible-lint, whose arguments may be templates: only Ansible's own check
-    accepts them.
-    """
+    """A module under ansible-lint, without our checks: they would reject unrendered templates."""
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return arguments
 
 
 def _new_module(service: str | None, options: type) -> _Module:
-    """Create the module on top of the current `AnsibleModule`: ansible-lint replaces that class
-    with a class that checks the options and stops.
+    """Create the module.
+
+    ansible-lint replaces `AnsibleModule` with a class that only checks the options. If it has done
+    so, the module inherits from that class.
     """
     current: Any = basic.AnsibleModule
     is_linted = current.__module__ != basic.__name__
@@ -117,7 +119,7 @@ def _new_module(service: str | None, options: type) -> _Module:
 
 @functools.cache
 def _spec(service: str | None, options: type) -> Options:
-    """Return the argument spec of a module; the items of a loop share it."""
+    """Return the argument spec of a module, cached for the items of a loop."""
     connection = {} if service is None else argument_spec(service)
     return {**connection, **typed_options.argument_spec(options)}
 
@@ -127,10 +129,10 @@ def run(
 ) -> None:
     """Run a module: plan, apply the plan unless in check mode, and exit with the result.
 
-    :param service: the service of the module; `None` for a module that needs no server
-    :param options: the dataclass of the module's options, without those of the connection
+    :param service: service of the module, `None` for a module that needs no server
+    :param options: dataclass of the module's options, without those of the connection
     :param operation: creates the operation from the task (`None` without a service) and the
-        options; raises `invalid` for options that contradict each other
+        options; raises `invalid` for contradictory options
     """
     module = _new_module(service, options)
     task = None if service is None else _task(service, module)
@@ -156,7 +158,7 @@ def run(
 
 
 def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | None:
-    """Return the sealed plan of the run, `None` for a run without one."""
+    """Return the sealing of the task, or `None` if the run makes or uses no sealed plan."""
     if module.sealed is None or task is None:
         return None
     secrets = OptionSecrets(typed_options.argument_spec(options))
@@ -167,7 +169,7 @@ def _sealing(module: _Module, options: type, task: Task | None) -> Sealing | Non
 
 
 def _values_for_reports(sealing: Sealing | None) -> dict[str, Any]:
-    """Return the return values that reports read."""
+    """Return the return values for reports."""
     if sealing is None:
         return {}
     values = {"plan_digests": sealing.grouped, "plan_skipped": sealing.skipped}
@@ -180,7 +182,7 @@ def run_locally(options: type[Given], operation: Callable[[Given], Operation]) -
 
 
 def _task(service: str, module: _Module) -> Task:
-    """Return the task of a module; fail the module if it has no valid connection."""
+    """Return the task of a module. The module fails if the connection options are invalid."""
     if REQUESTS_MISSING is not None:
         missing = invalid(missing_required_lib("requests"))
         module.fail_json(**_failure(missing), exception=REQUESTS_MISSING)
@@ -192,7 +194,7 @@ def _task(service: str, module: _Module) -> Task:
         failed = error
     if failed is not None:
         module.fail_json(**_failure(failed))
-    # the result names the server, even if its address came from a variable
+    # the result contains the address of the server, even if a variable sets it
     module.params["url"] = module.params["url"] or connection.url
     warn: Callable[[str], None] = lambda text: module.warn(printable(text))  # noqa: E731
     predictions = Predictions(connection.url, check_mode=module.check_mode)
@@ -200,15 +202,15 @@ def _task(service: str, module: _Module) -> Task:
 
 
 def _failure(error: ToolchainError) -> dict[str, Any]:
-    """Return the return values of a task that failed without a connection."""
+    """Return the return values of a task that failed before there was a connection."""
     return {"msg": error.message, "error": error.as_dict(), "http": Accounting().as_dict()}
 
 
 def _must_apply(operation: Operation, plan: Plan, check_mode: bool) -> bool:
     """Return whether to apply a plan.
 
-    Otherwise raises the failure of the plan and, in check mode, the errors that the server would
-    respond with.
+    If not, raises the failure of the plan, or in check mode the error that the server would return
+    for the write.
     """
     if plan.needs_apply and not check_mode:
         return True

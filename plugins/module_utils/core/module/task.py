@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The task of an operation, the same for modules and for lookups."""
+"""The context of an operation, the same in modules and lookups."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ..progress import progress
 from ..secret import hidden
 from .hints import message_with_hint
 
-#: Address and memory of the id of a site in the cloud [tracker-40].
+#: Path that returns the id of a cloud site, and key of the id in the cache [tracker-40].
 _TENANT, _ID = "_edge/tenant_info", "cloud.id"
 
 
 @dataclass(frozen=True)
 class Task:
-    """The connection, and functions that show messages to the user.
+    """The context of an operation: connection, check mode, accounting and warnings.
 
-    :param read_only: check mode; only for transports and clients, not for operations
-    :param diff: whether the user wants a diff
+    :param read_only: send no writes (check mode). Operations must not read this value
+    :param diff: return a diff
     """
 
     connection: Connection
@@ -37,9 +37,9 @@ class Task:
     read_only: bool
     diff: bool = False
     accounting: Accounting = field(default_factory=Accounting)
-    #: Masks a secret that only the server knows, such as a password parameter.
+    #: Masks a secret that only the server knows, such as the value of a password parameter.
     hide: Callable[[str], None] = hidden.add
-    #: What earlier tasks of the run in check mode would create on this server.
+    #: Objects that earlier tasks of a run in check mode would create on this server.
     predictions: Predictions = field(default_factory=Predictions)
 
     def __post_init__(self) -> None:
@@ -47,15 +47,15 @@ class Task:
         unchecked = self.connection.settings.get("validate_certs") is False
         if unchecked and self.connection.url.startswith("https:"):
             self.warn(
-                f"validate_certs is false: the identity of {self.connection.url} is not verified,"
-                " so others may be able to read the requests"
+                f"validate_certs is false: the certificate of {self.connection.url} is not"
+                " verified, so an attacker could read the requests"
             )
 
     @functools.cached_property
     def server(self) -> Connection:
-        """Return the connection that requests are sent to, which may be a gateway.
+        """Return the connection for requests, which leads to the gateway if `cloud_id` is set.
 
-        It may read the id of the site first.
+        The first access may send a request for the id of the site.
         """
         return _server_of(self.connection, self.accounting)
 
@@ -71,7 +71,8 @@ class Task:
     ) -> Transport:
         """Return a transport to the service of this task; see :class:`Transport`.
 
-        :param base: base address of another interface of the service, with the same login
+        :param api_key_headers: names of the headers for an API key
+        :param base: base address of another API of the service with the same login
         """
         connection = self.server if base is None else replace(self.connection, url=base)
         return Transport(
@@ -108,7 +109,7 @@ class Task:
 
 
 def _server_of(connection: Connection, accounting: Accounting) -> Connection:
-    """Return the connection that requests are sent to: with `cloud_id` that to the gateway."""
+    """Return the connection for requests, which leads to the gateway if `cloud_id` is set."""
     cloud_id = connection.settings.get("cloud_id")
     if cloud_id is None:
         return connection
@@ -118,7 +119,7 @@ def _server_of(connection: Connection, accounting: Accounting) -> Connection:
 
 
 def _id_of(connection: Connection, accounting: Accounting) -> str:
-    """Read the id of the site, without the login: once per server and process."""
+    """Return the id of a cloud site. It is read without a login, once per server and process."""
     site = replace(
         connection,
         url=site_of(connection),

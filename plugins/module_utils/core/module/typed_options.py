@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a module as a frozen dataclass: its argument spec and its typed values.
+"""Derive the argument spec of a module from a dataclass, and parse parameters into the dataclass.
 
-A field is an option, with the same type and default. A field without a default is a required
-option. `None` stands for an option that is not given.
+Each field is an option with the same type and default. An option is required if its field has no
+default. `None` means that an option is not given.
 """
 
 from __future__ import annotations
@@ -29,18 +29,14 @@ _TYPES: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Option:
-    """Properties of an option beyond the type of its field, as `Annotated[str, Option(...)]`.
+    """Additional properties of an option, as in `Annotated[str, Option(...)]`.
 
-    :param name: name of the option if it differs from that of the field (`from`)
-    :param type: type in the argument spec (`path`)
+    :param name: name of the option if it differs from the name of the field, such as `from`
+    :param type: type in the argument spec, such as `path`
     :param aliases: other names of the option
-    :param secret: `True` hides the value everywhere; `False`: the option is not a secret despite a
-        name such as `key_file`; `None` lets the name decide
-    :param empty: whether the option may be empty, if the default does not decide [C1.6]
-    :param whole: keep a line break at the end of the string
-    :param values: content of a mapping without suboptions: strings, or values with types
-    :param private: names in the mapping decide which values are secrets; a string is hidden if the
-        task fails, because the account that reads it is not known then
+    :param secret: `True` masks the value, `False` does not, even if the name suggests a secret.
+        `None` means that the name decides
+    :param empty: see :mod:`input_check`, also for `whole`, `values` and `private` [C1.6]
     """
 
     name: str | None = None
@@ -53,7 +49,7 @@ class Option:
     private: bool | None = None
 
     def spec_entries(self) -> Spec:
-        """Return the entries for an argument spec."""
+        """Return the properties as entries of an argument spec."""
         entries = {
             "aliases": list(self.aliases) or None,
             "no_log": self.secret,
@@ -65,13 +61,13 @@ class Option:
         return {name: value for name, value in entries.items() if value is not None}
 
 
-#: An option that Ansible reads as a path: `~` and variables of the environment are expanded.
+#: A path. Ansible expands `~` and environment variables.
 PathText = Annotated[str, Option(type="path")]
 
 
 @dataclass(frozen=True)
 class _Declaration:
-    """An option: its field, its type and its annotation."""
+    """The field of an option, with its type and its additional properties."""
 
     field: Field[Any]
     kind: Any
@@ -83,12 +79,12 @@ class _Declaration:
 
     @property
     def nested(self) -> type | None:
-        """Return the dataclass of a mapping, or of the entries of a list."""
+        """Return the dataclass of the suboptions, or `None`."""
         kind = _element(self.kind) if get_origin(self.kind) is list else self.kind
         return kind if isinstance(kind, type) and is_dataclass(kind) else None
 
     def default(self) -> Any:
-        """Return the default, `MISSING` for a required option."""
+        """Return the default, or `MISSING` for a required option."""
         if self.field.default_factory is not MISSING:
             return self.field.default_factory()
         return self.field.default
@@ -141,7 +137,7 @@ def constraints(options: type) -> dict[str, Any]:
 
 
 def parse(options: type[Options], params: Mapping[str, Any]) -> Options:
-    """Return the typed options of parameters that Ansible has checked."""
+    """Return the typed options for parameters that Ansible has checked."""
     kind: type = options
     return options(
         **{declaration.field.name: declaration.value(params) for declaration in _declarations(kind)}
