@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Create the key and the certificate of an OAuth consumer [W5]: the module `oauth_consumer`.
 
-The server knows the public key. An expired certificate is renewed with the same key, so that the
-registration stays valid.
+An expired certificate is renewed with the same key, because the public key is registered on the
+server.
 """
 
 from __future__ import annotations
@@ -44,7 +44,12 @@ _EXPONENT = 65537
 
 @dataclass(frozen=True)
 class Pair:
-    """The content of both files; `None` if a file is missing or must be replaced."""
+    """The key and the certificate.
+
+    :param key: `None` if the file is missing or must be replaced
+    :param mode: permissions of the key file
+    :param certificate: `None` if the file is missing or must be replaced
+    """
 
     key: RSAPrivateKey | None = None
     mode: int = _KEY_MODE
@@ -81,7 +86,7 @@ class OauthConsumerOperation:
             raise invalid(missing_required_lib("cryptography"))
         self._options, self._now = options, now
         self._name = options.common_name
-        # follow links: a mounted secret is a link
+        # links are followed, because mounted secrets are links
         self._key_path = os.path.realpath(options.private_key)
         self._certificate_path = os.path.realpath(options.certificate)
         self._check_options()
@@ -105,14 +110,17 @@ class OauthConsumerOperation:
             if not os.path.isdir(folder):
                 raise invalid(f"cannot create {path}: the folder {folder} does not exist")
             if os.path.isdir(path):
-                raise invalid(f"{path} cannot be a file: it is a folder")
+                raise invalid(f"{path} is a folder, but must be a file")
 
     # -- plan -------------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
         key, mode = self._read_key()
         certificate = self._read_certificate()
-        current = {"private_key": _of_key(key, mode), "certificate": _of_certificate(certificate)}
+        current = {
+            "private_key": _describe_key(key, mode),
+            "certificate": _describe_certificate(certificate),
+        }
         if self._must_replace(key):
             key = None
         if not self._is_good(key, certificate):
@@ -121,10 +129,10 @@ class OauthConsumerOperation:
         lasting = f"in {self._options.valid_days} days"
         new = {"common_name": self._name, "expires": lasting, "sha256": "new"}
         desired = {
-            "private_key": _of_key(key, mode & _KEY_MODE) or new_key,
-            "certificate": _of_certificate(certificate) or new,
+            "private_key": _describe_key(key, mode & _KEY_MODE) or new_key,
+            "certificate": _describe_certificate(certificate) or new,
         }
-        found = plan(current, desired).with_result(consumer=self._described(key, certificate))
+        found = plan(current, desired).with_result(consumer=self._describe(key, certificate))
         return found.with_data(Pair(key, mode, certificate))
 
     def _must_replace(self, key: RSAPrivateKey | None) -> bool:
@@ -133,12 +141,12 @@ class OauthConsumerOperation:
         if key is not None and key.key_size < size and not self._options.force:
             raise invalid(
                 f"the key in {self._key_path} has {key.key_size} bits, which is less than key_size"
-                f" ({size}): force: true creates a new key, which must then be registered"
+                f" ({size}). Set force to true to create a new key, and register that key"
             )
         return self._options.force
 
     def _read_key(self) -> tuple[RSAPrivateKey | None, int]:
-        """Return the key and the permissions of its file."""
+        """Return the key, `None` if there is none, and the permissions of its file."""
         if not os.path.exists(self._key_path):
             return None, _KEY_MODE
         key: object = None
@@ -163,10 +171,10 @@ class OauthConsumerOperation:
 
     def _require_force(self, path: str, wanted: str) -> None:
         if not self._options.force:
-            raise invalid(f"{path} exists, but is not {wanted}: force: true replaces it")
+            raise invalid(f"{path} is not {wanted}: set force to true to replace it")
 
     def _is_good(self, key: RSAPrivateKey | None, certificate: x509.Certificate | None) -> bool:
-        """Return whether the certificate matches key and name, and is valid long enough."""
+        """Return whether the certificate has the key and the name, and is valid long enough."""
         moment = self._now()
         if key is None or certificate is None:
             return False
@@ -181,7 +189,7 @@ class OauthConsumerOperation:
     # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        """Write the key first: a certificate without its key is useless."""
+        """Write the key, then the certificate, which is useless without its key."""
         pair: Pair = plan.data
         key, certificate = pair.key, pair.certificate
         if key is None:
@@ -195,14 +203,14 @@ class OauthConsumerOperation:
                     )
                 )
         elif pair.mode & ~_KEY_MODE:
-            _narrow(self._key_path, pair.mode & _KEY_MODE)
+            _set_mode(self._key_path, pair.mode & _KEY_MODE)
         if certificate is None:
-            certificate = self._signed(key)
+            certificate = self._create_certificate(key)
             with atomic_write(self._certificate_path, _CERTIFICATE_MODE) as file:
                 file.write(certificate.public_bytes(serialization.Encoding.PEM))
-        return {"consumer": self._described(key, certificate)}
+        return {"consumer": self._describe(key, certificate)}
 
-    def _signed(self, key: RSAPrivateKey) -> x509.Certificate:
+    def _create_certificate(self, key: RSAPrivateKey) -> x509.Certificate:
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, self._name)])
         begin = self._now().replace(microsecond=0)
         return (
@@ -217,11 +225,10 @@ class OauthConsumerOperation:
             .sign(key, hashes.SHA256())
         )
 
-    def _described(
+    def _describe(
         self, key: RSAPrivateKey | None, certificate: x509.Certificate | None
     ) -> dict[str, Any]:
-        """Describe key and certificate in the result; values that check mode cannot know are
-        `None`."""
+        """Return the return value `consumer`. Values that are unknown in check mode are `None`."""
         known: dict[str, str] = {}
         if key is not None:
             known["public_key"] = _spki(key.public_key(), "PEM").decode("ascii")
@@ -233,24 +240,24 @@ class OauthConsumerOperation:
         return {"consumer_key": self._name, **{name: known.get(name) for name in names}}
 
 
-def _narrow(path: str, mode: int) -> None:
+def _set_mode(path: str, mode: int) -> None:
     try:
         os.chmod(path, mode)
     except OSError as error:
-        message = f"changing the permissions of {path}: {error.strerror}"
+        message = f"cannot change the permissions of {path}: {error.strerror}"
         raise ToolchainError("failed", message) from None
 
 
-def _of_key(key: RSAPrivateKey | None, mode: int) -> dict[str, Any] | None:
-    """Return the description of a key in a diff."""
+def _describe_key(key: RSAPrivateKey | None, mode: int) -> dict[str, Any] | None:
+    """Describe a key for the diff."""
     if key is None:
         return None
-    shown = hashlib.sha256(_spki(key.public_key())).hexdigest()
-    return {"bits": key.key_size, "mode": f"{mode:04o}", "sha256": shown}
+    digest = hashlib.sha256(_spki(key.public_key())).hexdigest()
+    return {"bits": key.key_size, "mode": f"{mode:04o}", "sha256": digest}
 
 
-def _of_certificate(certificate: x509.Certificate | None) -> dict[str, Any] | None:
-    """Return the description of a certificate in a diff."""
+def _describe_certificate(certificate: x509.Certificate | None) -> dict[str, Any] | None:
+    """Describe a certificate for the diff."""
     if certificate is None:
         return None
     end = _moment(certificate, "not_valid_after")
@@ -267,7 +274,7 @@ def _common_name(certificate: x509.Certificate) -> str | None:
 
 
 def _moment(certificate: x509.Certificate, name: str) -> datetime:
-    """Return `not_valid_before` or `not_valid_after` in UTC, also with cryptography before 42."""
+    """Return `not_valid_before` or `not_valid_after` in UTC, with any version of cryptography."""
     found: datetime | None = getattr(certificate, f"{name}_utc", None)
     if found is None:
         found = getattr(certificate, name).replace(tzinfo=timezone.utc)
@@ -275,7 +282,10 @@ def _moment(certificate: x509.Certificate, name: str) -> datetime:
 
 
 def _spki(key: Any, encoding: str = "DER") -> bytes:
-    """Return the encoding of a public key."""
+    """Return a public key in SubjectPublicKeyInfo format.
+
+    :param encoding: `DER` or `PEM`
+    """
     data: bytes = key.public_bytes(
         getattr(serialization.Encoding, encoding), serialization.PublicFormat.SubjectPublicKeyInfo
     )

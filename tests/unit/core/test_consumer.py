@@ -251,7 +251,7 @@ def elliptic() -> bytes:
 @pytest.mark.parametrize("content", [b"", b"precious", encrypted(), elliptic()])
 def test_invalid_key_is_rejected_without_force(site: Site, content: bytes) -> None:
     site.key.write_bytes(content)
-    with pytest.raises(ToolchainError, match="force: true replaces it") as caught:
+    with pytest.raises(ToolchainError, match="set force to true to replace it") as caught:
         site()
     assert caught.value.kind == "invalid"
     assert site.key.read_bytes() == content
@@ -260,7 +260,7 @@ def test_invalid_key_is_rejected_without_force(site: Site, content: bytes) -> No
 
 def test_invalid_certificate_is_rejected_without_force(site: Site) -> None:
     site.certificate.write_bytes(b"precious")
-    with pytest.raises(ToolchainError, match=r"consumer\.crt exists, but is not a certificate"):
+    with pytest.raises(ToolchainError, match=r"consumer\.crt is not a certificate"):
         site()
     assert not site.key.exists()
     assert site(force=True)["changed"] is True
@@ -287,7 +287,7 @@ def test_too_small_key_is_rejected(site: Site) -> None:
         ({"renew_before": 365}, "renew_before"),
         ({"renew_before": -1}, "renew_before"),
         ({"private_key": "/nowhere/key.pem"}, "the folder /nowhere does not exist"),
-        ({"certificate": "/"}, "/ cannot be a file: it is a folder"),
+        ({"certificate": "/"}, "/ is a folder, but must be a file"),
     ],
 )
 def test_invalid_options_are_rejected(site: Site, params: dict[str, Any], words: str) -> None:

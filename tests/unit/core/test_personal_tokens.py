@@ -258,7 +258,7 @@ def test_new_token_that_is_due_already_gives_a_warning(server: Server) -> None:
         201, {**row, "expiringAt": "2030-01-01T00:00:00Z", "rawToken": "secret"}
     )
     server.run(renew_before="9999d")
-    assert "the next run creates another one" in server.warnings[0]
+    assert "the next run creates another token" in server.warnings[0]
     assert "2030-01-01T00:00:00.000Z" in server.warnings[0]
 
 
@@ -318,7 +318,7 @@ def test_cloud_site_is_rejected_before_any_request(
     monkeypatch.setattr(server.stub, "url", "https://example.atlassian.net/wiki")
     error = server.fails()
     assert error.kind == "invalid"
-    assert "cloud has no interface for personal access tokens" in error.message
+    assert "a cloud site has no API for personal access tokens" in error.message
 
 
 @pytest.mark.parametrize("expires_in", ["36h", "90m"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Personal access tokens of issue tracker and wiki: the interface of both [tracker-41]."""
+"""Personal access tokens of the tracker and the wiki, which have the same API [tracker-41]."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .token_operation import TokenOptions
 
 _PATH = "rest/pat/latest/tokens"
 _LISTS = ("values", "tokens")
-#: Every success: an error message would repeat the secret in the response.
+#: All 2xx statuses, because the error for an unexpected status would contain the secret.
 _CREATED = tuple(range(200, 300))
 
 
@@ -33,27 +33,27 @@ class PersonalTokenOptions(TokenOptions):
 
 
 class PersonalTokens(NamedTokens):
-    """The personal access tokens of one name that the logged-in account owns.
+    """The personal access tokens of the logged-in account with the same name.
 
-    :param needs: what the server must be to have the interface, for messages
+    :param needs: required product and version of the server, for messages
     """
 
     def __init__(self, task: Task, options: PersonalTokenOptions, needs: str) -> None:
         super().__init__(options.name)
         if is_cloud(task.connection):
             raise invalid(
-                "url: a site in the cloud has no interface for personal access tokens: create an"
-                f" API token in the account's settings; this module needs {needs}"
+                "url: a cloud site has no API for personal access tokens, which require"
+                f" {needs}: create an API token in the account's settings instead"
             )
         self._lifetime, self._needs = options.lifetime, needs
 
     @abstractmethod
     def read(self, purpose: str, address: str) -> Response:
-        """Send a read."""
+        """Send a GET request to an address."""
 
     @abstractmethod
     def write(self, purpose: str, method: str, address: str, **parts: Any) -> Response:
-        """Send a write; `parts` are those of `Transport.write`."""
+        """Send a write. For `parts` see `Transport.write`."""
 
     def listed(self) -> list[Token]:
         purpose = f"reading the tokens '{self.name}'"
@@ -61,17 +61,17 @@ class PersonalTokens(NamedTokens):
             response = self.read(purpose, _PATH)
         except ToolchainError as error:
             if error.kind == "not_found" or error.status == 405:
-                error.with_hint(f"personal access tokens need {self._needs}")
+                error.with_hint(f"personal access tokens require {self._needs}")
             raise
         self.set_clock(response.date)
-        shown, reader = response.json(), TokenReader.of(response)
-        rows = shown
-        if isinstance(shown, Mapping):
-            rows = next((shown[name] for name in _LISTS if name in shown), None)
+        body, reader = response.json(), TokenReader.of(response)
+        rows = body
+        if isinstance(body, Mapping):
+            rows = next((body[name] for name in _LISTS if name in body), None)
         if not isinstance(rows, list):
             raise unexpected_body(response, "a list of tokens")
-        if isinstance(shown, Mapping):
-            reader.require_whole(shown, rows)
+        if isinstance(body, Mapping):
+            reader.require_whole(body, rows)
         return [_token(row, reader) for row in reader.rows(rows)]
 
     def send(self, purpose: str, mark: str, verify: Verify) -> Response:
@@ -87,7 +87,7 @@ class PersonalTokens(NamedTokens):
             return None
         try:
             return NewToken(_token({**row, "name": mark}, TokenReader.of(response)), value)
-        except ToolchainError:  # without its id, nobody can revoke it later
+        except ToolchainError:  # a token without id could not be revoked later
             return None
 
     def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Issue, renew and revoke the tokens of a name, for all services that issue tokens."""
+"""Create, renew and revoke tokens by name, for all services with tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .named_tokens import NamedTokens, NewToken, Token
 
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff*]|^\s|\s$")
 _LONGEST_NAME = 200
-#: Longest lifetime: the calendar ends after it.
+#: Maximum lifetime, so that no expiration is beyond the year 9999.
 _LONGEST = timedelta(days=36_500)
 _NEVER = re.compile(r"0\s*[wdhm]?")
 #: Mode of the file with the secret.
@@ -30,7 +30,10 @@ _MODE = 0o600
 
 @dataclass(frozen=True)
 class TokenOptions:
-    """The options of all modules for tokens; `identifying` are those that go with any state."""
+    """Options of all modules for tokens.
+
+    :param identifying: options that can be combined with state `absent`
+    """
 
     identifying: ClassVar[frozenset[str]] = frozenset({"name", "state"})
     name: str
@@ -46,8 +49,8 @@ class TokenOptions:
         """Raise `invalid` for contradictory options."""
         if _UNFIT.search(self.name) or len(self.name) > _LONGEST_NAME:
             raise invalid(
-                f"name: write at most {_LONGEST_NAME} characters, without '*', line breaks, and"
-                " blanks at the ends"
+                f"name must have at most {_LONGEST_NAME} characters, without '*', control"
+                " characters, and spaces at the start or end"
             )
         if self.state == "absent":
             for option in sorted({field.name for field in fields(self)} - self.identifying):
@@ -63,7 +66,7 @@ class TokenOptions:
             )
 
     def require_whole_days(self) -> None:
-        """Raise `invalid` for a lifetime in hours or minutes, for servers that count days."""
+        """Raise `invalid` for a lifetime with hours or minutes, if the server counts whole days."""
         if self.lifetime and self.lifetime % timedelta(days=1):
             raise invalid(
                 f"expires_in is {self.expires_in}, but the server only supports whole days, such"
@@ -72,7 +75,7 @@ class TokenOptions:
 
     @property
     def lifetime(self) -> timedelta | None:
-        """Return `expires_in`, 0 for "never", `None` for the default of the server."""
+        """Return `expires_in`. Zero means no expiration, `None` the default of the server."""
         return None if self.expires_in is None else _span("expires_in", self.expires_in)
 
     @property
@@ -90,44 +93,43 @@ def _span(option: str, text: str) -> timedelta:
 
 @dataclass(frozen=True)
 class TokenSnapshot:
-    """The valid tokens, and those of them that the task revokes."""
+    """The valid tokens with the name, and those that the task revokes."""
 
-    held: list[Token]
+    valid: list[Token]
     revoked: list[Token]
 
 
 class TokenOperation:
-    """The tokens of a name: the newest valid one is used."""
+    """Manages the tokens of a name: keeps the newest valid token, or creates one."""
 
     def __init__(self, task: Task, options: TokenOptions, tokens: NamedTokens) -> None:
         self._task, self._options, self._tokens = task, options, tokens
 
     def plan(self) -> Plan:
         self._check_dest()
-        held = self._read()
-        before = {"tokens": [token.shown() for token in held]}
+        valid = self._read()
+        before = {"tokens": [token.shown() for token in valid]}
         present = self._options.state == "present"
-        # the valid token that stays; `None` if a new one is needed
-        used = self._usable(held) if present else None
-        revoked = self._revoked(held, used)
-        blank = {"id": None, "name": self._options.name, "created": None, "expires": None}
-        newest = used.shown() if used else blank if present else None
-        stay = [token.shown() for token in held if token not in revoked]
-        # the times of a new token are not known yet
+        # the valid token that is kept; `None` if a new token must be created
+        used = self._usable(valid) if present else None
+        revoked = self._revoked(valid, used)
+        unknown = {"id": None, "name": self._options.name, "created": None, "expires": None}
+        newest = used.shown() if used else unknown if present else None
+        stay = [token.shown() for token in valid if token not in revoked]
         after = {"tokens": [newest, *stay] if present and used is None else stay}
         result = {"token": newest, **before}
         if before == after:
             return unchanged(result, before)
         changes = (Change("tokens", before["tokens"], after["tokens"]),)
         action: Action = "update" if used else "create" if present else "delete"
-        return Plan(before, after, action, changes, result, data=TokenSnapshot(held, revoked))
+        return Plan(before, after, action, changes, result, data=TokenSnapshot(valid, revoked))
 
     def _read(self) -> list[Token]:
-        """Return the valid tokens that the task is about, newest first."""
+        """Return the valid tokens with the name, newest first."""
         return self._tokens.valid()
 
     def _check_dest(self) -> None:
-        """Raise `invalid` if `dest` cannot be written: no token may be created unnecessarily."""
+        """Raise `invalid` if `dest` cannot be written, before a token is created."""
         path = self._options.dest
         if path is None:
             return
@@ -139,32 +141,33 @@ class TokenOperation:
         with suppress(FileNotFoundError):
             require_replaceable(path, os.lstat(path))
 
-    def _usable(self, held: list[Token]) -> Token | None:
-        """Return the newest token if it is valid long enough, unless its secret is missing. An
-        older one is no substitute: nobody may have its secret.
+    def _usable(self, valid: list[Token]) -> Token | None:
+        """Return the newest token, or `None` if it expires too soon or the file `dest` is missing.
+
+        Older tokens are not used, because their secrets may be lost.
         """
         options = self._options
         if options.renew or (options.dest is not None and not os.path.isfile(options.dest)):
             return None
-        newest = next(iter(held), None)
-        if newest is not None and newest.created is None and len(held) > 1:
+        newest = next(iter(valid), None)
+        if newest is not None and newest.created is None and len(valid) > 1:
             raise ToolchainError(
                 "protocol",
                 f"reading the tokens '{options.name}': the server does not show when the token"
-                f" {newest.id} was created, so that the newest one is not known: revoke it, or set"
-                " renew",
+                f" {newest.id} was created, so the newest token is unknown: revoke the token, or"
+                " set renew to true",
             )
         return newest if newest and self._is_good(newest) else None
 
     def _is_good(self, token: Token) -> bool:
         return token.is_good_for(self._options.margin, self._tokens.now())
 
-    def _revoked(self, held: list[Token], newest: Token | None) -> list[Token]:
-        """Return the tokens that the task revokes: never the one that it is logged in with."""
+    def _revoked(self, valid: list[Token], newest: Token | None) -> list[Token]:
+        """Return the tokens to revoke, without the token that the task is logged in with."""
         if self._options.state == "present" and not self._options.revoke_older:
             return []
         used = set(self._options.in_use or ())
-        older = [token for token in held if token != newest and token.id not in used]
+        older = [token for token in valid if token != newest and token.id not in used]
         for token in older:
             if self._tokens.logs_in(token):
                 self._task.warn(
@@ -176,49 +179,53 @@ class TokenOperation:
     # -- apply ------------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
-        made = self._made() if plan.action == "create" else None
-        self._revoke(plan.data.revoked, made)
-        if made is None:
+        new_token = self._create() if plan.action == "create" else None
+        self._revoke(plan.data.revoked, new_token)
+        if new_token is None:
             return {}
-        if not self._is_good(made.token):
+        if not self._is_good(new_token.token):
             self._task.warn(
-                f"the new token expires at {iso(made.token.expires)}, so that the next run creates"
-                " another one: set a longer expires_in, or a shorter renew_before"
+                f"the new token expires at {iso(new_token.token.expires)}, so the next run creates"
+                " another token: set a longer expires_in, or a shorter renew_before"
             )
-        return {"token": self._returned(made)}
+        return {"token": self._returned(new_token)}
 
-    def _made(self) -> NewToken:
-        """Create a token and write its secret into `dest`, or revoke it if that fails."""
+    def _create(self) -> NewToken:
+        """Create a token and write its secret to `dest`. Revoke the token if that fails."""
         path = self._options.dest
         if path is None:
             return self._tokens.create()
-        made: NewToken | None = None
+        new_token: NewToken | None = None
         try:
-            with atomic_write(path, _MODE) as file:  # opened first, so that it can be written
-                made = self._tokens.create()
-                file.write(made.value.encode())
+            with atomic_write(path, _MODE) as file:  # opened before the token is created
+                new_token = self._tokens.create()
+                file.write(new_token.value.encode())
         except BaseException:
-            if made is not None:
-                self._tokens.discard(made.token, f"{path} could not be written")
+            if new_token is not None:
+                self._tokens.discard(new_token.token, f"{path} could not be written")
             raise
-        return made
+        return new_token
 
-    def _revoke(self, tokens: list[Token], made: NewToken | None) -> None:
-        """Revoke tokens. After a creation a failure is a warning, so that the result with the new
-        secret is not lost.
+    def _revoke(self, tokens: list[Token], new_token: NewToken | None) -> None:
+        """Revoke tokens.
+
+        If a token was created, failures are warnings, because the result must return its secret.
         """
         for token in tokens:
-            if made is not None and token.id == made.token.id:
+            if new_token is not None and token.id == new_token.token.id:
                 continue
             try:
                 self._tokens.revoke(token)
             except ToolchainError as error:
-                if made is None:
+                if new_token is None:
                     raise
                 self._task.warn(f"the older token {token.id} is still valid: {error.message}")
 
-    def _returned(self, made: NewToken) -> dict[str, Any]:
-        shown = made.token.shown()
+    def _returned(self, new_token: NewToken) -> dict[str, Any]:
+        shown = new_token.token.shown()
         if self._options.dest is not None:
             return shown
-        return {**shown, **without_none({"value": made.value, "refresh_token": made.refresh})}
+        return {
+            **shown,
+            **without_none({"value": new_token.value, "refresh_token": new_token.refresh}),
+        }

@@ -89,9 +89,9 @@ class RepoTokenOperation(TokenOperation):
                 " valid for less than three hours; such a token cannot be found or revoked later"
             )
         plan = super().plan()
-        if plan.action == "create" and plan.data.held and not self._user:
+        if plan.action == "create" and plan.data.valid and not self._user:
             own = self._api.own
-            self._require_owner(plan.data.held, own.user if own else self._login)
+            self._require_owner(plan.data.valid, own.user if own else self._login)
         return plan
 
     def _read(self) -> list[Token]:
