@@ -101,7 +101,7 @@ def test_invalid_or_unsupported_permissions_are_reported(fresh: Fresh) -> None:
     nobody = [{"user": "nobody", "operations": ["space:read"]}]
     for options, kind, words in (
         ({"key": "DOC"}, "invalid", "name is required to create it"),
-        ({"key": "a b", "name": "x"}, "invalid", "letters and digits"),
+        ({"key": "a b", "name": "x"}, "invalid", "letters, digits"),
         ({"key": "REL", "home_page": "No"}, "not_found", "home_page: there is no page 'No'"),
         ({"key": "REL", "permissions": nobody}, "not_found", "there is no user 'nobody'"),
         (

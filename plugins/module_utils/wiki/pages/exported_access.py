@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Spaces, and restrictions of pages, as entries of a desired state."""
+"""Export spaces and the restrictions of pages as entries of a desired state."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .restrictions import OPERATIONS, PageRights, Restrictions
 from .spaces import Spaces
 from .wiki_space import SpaceEntry, SpacePermission
 
-#: Kinds of errors for content that the account cannot read, or that the server does not have.
-_REFUSED = ("not_found", "permission", "rejected")
+#: Error kinds for content that the account may not read or the server does not support.
+_UNREADABLE = ("not_found", "permission", "rejected")
 _INCOMPLETE = "the server does not report all users and groups"
 
 
 class AccessReader:
-    """Read spaces and restrictions; add those that cannot be read to `left_out` of a state."""
+    """Read spaces and restrictions. Those that cannot be read are listed in the state."""
 
     def __init__(self, client: WikiClient) -> None:
         self._spaces, self._restrictions = Spaces(client), Restrictions(client)
 
     def space(self, key: str, state: ServiceState) -> list[dict[str, Any]]:
-        """Return the entry of a space for `wiki_space` in a list; empty if it has none."""
+        """Return a list with the entry of a space for `wiki_space`. Empty if it is unreadable."""
         try:
             found = self._spaces.read(key)
             if found is None:
                 raise ToolchainError("not_found", "it does not exist, or is not visible")
             SpaceEntry(key).require_sense()
         except ToolchainError as error:
-            if error.kind not in (*_REFUSED, "invalid"):
+            if error.kind not in (*_UNREADABLE, "invalid"):
                 raise
             state.leave_out("space", key, error.message)
             return []
@@ -42,32 +42,36 @@ class AccessReader:
         try:
             entry["permissions"] = self._permissions(key)
         except ToolchainError as error:
-            if error.kind not in (*_REFUSED, "invalid"):
+            if error.kind not in (*_UNREADABLE, "invalid"):
                 raise
             state.leave_out("permissions", key, error.message)
         return [entry]
 
     def _permissions(self, key: str) -> list[dict[str, Any]]:
-        """Return the permissions of a space. Raises an error if a permission cannot be expressed:
-        the exported list is exact, so it would remove that permission.
+        """Return the permissions of a space as entries.
+
+        Raises `ToolchainError` if an entry cannot express a permission. Importing the list without
+        it would remove the permission, because the list is exact.
         """
-        found = [self._permission(*item) for item in sorted(self._spaces.permissions(key).items())]
-        SpaceEntry(key, permissions=[SpacePermission(**one) for one in found]).require_sense()
-        return found
+        entries = [
+            self._permission(*item) for item in sorted(self._spaces.permissions(key).items())
+        ]
+        SpaceEntry(key, permissions=[SpacePermission(**entry) for entry in entries]).require_sense()
+        return entries
 
     def _permission(self, subject: str, operations: list[str]) -> dict[str, Any]:
         kind, _colon, name = subject.partition(":")
-        whose: dict[str, Any] = {kind: name or True}
+        holder: dict[str, Any] = {kind: name or True}
         if kind == "user":
-            whose = {kind: self._spaces.user_name(name)}
-        return {**whose, "operations": operations}
+            holder = {kind: self._spaces.user_name(name)}
+        return {**holder, "operations": operations}
 
     def restrictions(self, page: Page) -> PageRights | ToolchainError:
-        """Return the restrictions of a page, or the reason why they are unknown."""
+        """Return the restrictions of a page, or the error if they cannot be read."""
         try:
             return self._restrictions.of(page) or ToolchainError("protocol", _INCOMPLETE)
         except ToolchainError as error:
-            if error.kind not in _REFUSED:
+            if error.kind not in _UNREADABLE:
                 raise
             return error
 
@@ -75,7 +79,7 @@ class AccessReader:
 def restriction_entry(space: str, title: str, rights: PageRights) -> dict[str, Any]:
     """Return the entry of a page for `wiki_restriction`.
 
-    A page without restrictions has empty ones, so that a restriction that a user adds is drift.
+    A page without restrictions gets empty ones. A restriction that a user adds is then drift.
     """
     operations = {
         name: {kind: names for kind, names in rights[name].items() if names} for name in OPERATIONS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Restrictions as a part of a page, which are set before its content [wiki-19]."""
+"""The option `restrictions` of a page. Restrictions are set before the content [wiki-19]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Names = Annotated[list[str], Option(empty=True)]
 
 @dataclass(frozen=True)
 class RestrictedTo:
-    """The accounts that may do an operation; without any, everybody may."""
+    """The users and groups that may perform an operation. Without any, everybody may."""
 
     users: _Names = field(default_factory=list)
     groups: _Names = field(default_factory=list)
@@ -26,7 +26,7 @@ class RestrictedTo:
 
 @dataclass(frozen=True)
 class RestrictedOperations:
-    """The accounts that may read and update a page; an operation that is None is not managed."""
+    """The users and groups that may read and update a page. None means not managed."""
 
     read: RestrictedTo | None = None
     update: RestrictedTo | None = None
@@ -36,17 +36,18 @@ class RestrictedOperations:
         """Return the managed operations with their users and groups."""
         operations = {"read": self.read, "update": self.update}
         return {
-            name: {"users": sorted(set(one.users)), "groups": sorted(set(one.groups))}
-            for name, one in operations.items()
-            if one is not None
+            name: {"users": sorted(set(allowed.users)), "groups": sorted(set(allowed.groups))}
+            for name, allowed in operations.items()
+            if allowed is not None
         }
 
 
 class PageRestrictions:
-    """Restrict a page. Raises `invalid` for options without an operation.
+    """Plan and set the restrictions of a page. Raises `invalid` for options without an operation.
 
     :param store: reads and writes restrictions, shared by the pages of a task
-    :param force: whether the task's account may lose a page that is not written
+    :param force: whether the task's account may lose a permission. It keeps those that the task
+        needs to write the content
     """
 
     def __init__(self, store: Restrictions, options: RestrictedOperations, *, force: bool) -> None:
@@ -57,9 +58,9 @@ class PageRestrictions:
         self._after: PageRights = {}
 
     def plan(self, page: Page | None, *, saves: bool) -> Change | None:
-        """Read and compare; `page` None is a page to create.
+        """Compare the restrictions of a page, or of a new page if `page` is None.
 
-        Raises `invalid` if the task's account would lose the page.
+        Raises `invalid` if the task's account would lose a permission.
 
         :param saves: whether the content is written after the restrictions
         """
@@ -70,7 +71,7 @@ class PageRestrictions:
         lost = None if self._force and not saves else self._store.lost(self._before, self._after)
         if lost is not None:
             account, operation = lost
-            hint = "to write the content" if saves else "or set force"
+            hint = "which the task needs to write the content" if saves else "or set force"
             raise invalid(
                 f"restrictions: the task's account {account} would lose the permission to"
                 f" {operation} the page: add it to {operation}, {hint}"
@@ -79,11 +80,11 @@ class PageRestrictions:
 
     @property
     def change(self) -> Callable[[Page], None] | None:
-        """Return `apply()` if `plan()` found a difference, else None."""
+        """Return the method `apply` if `plan()` found a difference, else None."""
         return self.apply if self._before != self._after else None
 
     def text(self, *, after: bool) -> str:
-        """Return the lines of a diff."""
+        """Return the diff lines before or after the task."""
         rights = self._after if after else self._before
         return "".join(f"{name}: {_shown(rights[name])}\n" for name in OPERATIONS)
 
@@ -91,7 +92,7 @@ class PageRestrictions:
         return {"restrictions": self._after}
 
     def apply(self, page: Page) -> None:
-        """Set the operations that differ."""
+        """Set the restrictions of the operations that differ."""
         changed = {
             name: names for name, names in self._after.items() if names != self._before[name]
         }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and set who may read and change a page [wiki-19]."""
+"""Read and set the restrictions of pages: who may read and update a page [wiki-19]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..page import Page, member
 OPERATIONS = ("read", "update")
 _KINDS = ("user", "group")
 _MEMBERS = tuple(f"{name}.restrictions.{kind}" for name in OPERATIONS for kind in _KINDS)
-#: Members to expand, so that a page shows its restrictions [wiki-19].
+#: Members to expand for the restrictions of a page [wiki-19].
 EXPANSION = tuple(f"restrictions.{name}" for name in _MEMBERS)
 _USER = "rest/api/user"
 
@@ -31,20 +31,23 @@ class Account:
     member: str
     groups: frozenset[str] = frozenset()
 
-    def is_in(self, names: Mapping[str, Any]) -> bool:
-        """Return whether a restriction lets the account through; one without names does."""
+    def is_admitted(self, names: Mapping[str, Any]) -> bool:
+        """Return whether a restriction to `users` and `groups` admits the account.
+
+        A restriction without any names admits everybody.
+        """
         if not names["users"] and not names["groups"]:
             return True
         users = {name.casefold() for name in names["users"]}
         return self.id.casefold() in users or bool(self.groups & set(names["groups"]))
 
 
-#: Operation to its `users` and `groups`, sorted; without any, everybody may.
+#: The sorted `users` and `groups` of each operation. Without any, everybody may perform it.
 PageRights = dict[str, dict[str, list[str]]]
 
 
 class Restrictions:
-    """The restrictions of pages."""
+    """Read and write the restrictions of pages."""
 
     def __init__(self, client: WikiClient) -> None:
         self._client = client
@@ -52,19 +55,20 @@ class Restrictions:
         self._asking = threading.Lock()
 
     def of(self, page: Page) -> PageRights | None:
-        """Return the restrictions that a page shows, or read them. None: the server does not report
-        all of them.
+        """Return the restrictions of a page; read them if the page does not contain them.
+
+        Returns None if the server does not report all users and groups.
         """
         shown = _shown(page)
         return _rights(self._read(page).json()) if shown is None else shown
 
     def require(self, page: Page) -> PageRights:
-        """Return the restrictions like `of()`. Raise `protocol` for `None`."""
+        """Like `of()`, but raise `protocol` instead of returning None."""
         shown = _shown(page)
         return self.read(page) if shown is None else shown
 
     def read(self, page: Page) -> PageRights:
-        """Read the current restrictions. Raise `protocol` if they are not complete."""
+        """Read the current restrictions. Raises `protocol` if they are incomplete."""
         response = self._read(page)
         found = _rights(response.json())
         if found is None:
@@ -79,19 +83,18 @@ class Restrictions:
         )
 
     def lost(self, before: PageRights, after: PageRights) -> tuple[str, str] | None:
-        """Return the task's account and an operation that it would no longer be allowed to do; None
-        if there is none."""
+        """Return the task's account and an operation that a change would forbid it, or None."""
         if before == after:
             return None
         restricted = [rights[name] for rights in (before, after) for name in OPERATIONS]
         account = self._account(groups=any(names["groups"] for names in restricted))
         for name in OPERATIONS:
-            if account.is_in(before[name]) and not account.is_in(after[name]):
+            if account.is_admitted(before[name]) and not account.is_admitted(after[name]):
                 return account.id, name
         return None
 
     def _account(self, *, groups: bool) -> Account:
-        """Return the account of the task, with its groups if they count. It is read once."""
+        """Return the task's account, which is read once. `groups`: whether to read its groups."""
         with self._asking:
             if groups not in self._accounts:
                 self._accounts[groups] = self._read_account(groups=groups)
@@ -107,7 +110,7 @@ class Restrictions:
         return Account(account.id, name, self._groups({name: account.id}))
 
     def _groups(self, account: Mapping[str, str]) -> frozenset[str]:
-        """Return the names of all groups of an account; none if the account may not list them."""
+        """Return the names of the groups of an account. Empty if it may not list them."""
         purpose, found = "reading the groups of the account", list[str]()
         while len(found) < MAX_ENTRIES:
             query = {**account, "limit": 200, "start": len(found)}
@@ -115,15 +118,15 @@ class Restrictions:
             if response.status != 200:
                 break
             listed = results_of(response, "the groups of the account")
-            found += [str(member(one, "name")) for one in listed]
+            found += [str(member(group, "name")) for group in listed]
             if not listed or member(response.json(), "_links", "next") is None:
                 break
         return frozenset(found)
 
     def write(self, page: Page, wanted: PageRights) -> None:
-        """Set the restrictions of the given operations; others stay.
+        """Replace the restrictions of the given operations. Other operations stay unchanged.
 
-        Raises `rejected` for a server that cannot, or did not.
+        Raises `rejected` if the server does not support the change or did not save it.
         """
         purpose = f"setting the restrictions of the page '{page.title}' ({page.id})"
         known = next(iter(self._accounts.values()), None)
@@ -145,7 +148,7 @@ class Restrictions:
                 content_route(page.id, "restriction"),
                 (200, 204),
                 json=body,
-                verify=lambda: not self._left(page, wanted),
+                verify=lambda: not self._unsaved(page, wanted),
                 repeatable=True,
             )
         except ToolchainError as error:
@@ -153,19 +156,19 @@ class Restrictions:
                 error.kind = "rejected"
                 error.with_hint("servers before 8.8 have no interface for setting restrictions")
             raise
-        left = self._left(page, wanted)
-        if left:
-            message = f"the server accepted the change, but did not save {', '.join(left)}"
+        unsaved = self._unsaved(page, wanted)
+        if unsaved:
+            message = f"the server accepted the change, but did not save {', '.join(unsaved)}"
             raise response.error("rejected", message)
 
-    def _left(self, page: Page, wanted: PageRights) -> list[str]:
-        """Return the operations that differ."""
+    def _unsaved(self, page: Page, wanted: PageRights) -> list[str]:
+        """Return the operations whose current restrictions are not the wanted ones."""
         now = self.read(page)
         return [name for name, names in wanted.items() if not _same_names(now[name], names)]
 
 
 def merged(before: PageRights, wanted: PageRights) -> PageRights:
-    """Return the restrictions after a change; names that only differ in case stay."""
+    """Return the restrictions after a change. User names that only differ in case stay."""
     changed = {
         name: names for name, names in wanted.items() if not _same_names(before[name], names)
     }
@@ -178,22 +181,24 @@ def unrestricted() -> PageRights:
 
 
 def _shown(page: Page) -> PageRights | None:
-    """Return the restrictions that a page shows. A predicted page has no restrictions."""
+    """Return the restrictions in a page, or None. A predicted page is unrestricted."""
     if predicted_pages.is_id(page.id):
         return unrestricted()
     return _rights(page.content.get("restrictions"))
 
 
 def _same_names(current: Mapping[str, list[str]], wanted: Mapping[str, list[str]]) -> bool:
-    """Compare the names of a restriction; those of users without regard to case."""
-    users = [sorted(name.casefold() for name in set(one["users"])) for one in (current, wanted)]
-    return users[0] == users[1] and set(current["groups"]) == set(wanted["groups"])
+    """Return whether users, ignoring case, and groups of two restrictions are equal."""
+    users, wanted_users = (
+        sorted(name.casefold() for name in set(names["users"])) for names in (current, wanted)
+    )
+    return users == wanted_users and set(current["groups"]) == set(wanted["groups"])
 
 
 def _rights(shown: Any) -> PageRights | None:
-    """Parse restrictions; None if a list is missing, not complete, or has an entry without a name.
+    """Parse restrictions. Return None for a missing or incomplete list, or an unnamed entry.
 
-    Restrictions that are read in part would look open, and would be lost when they are set.
+    Incomplete restrictions would look less strict, and a save would remove the missing names.
     """
     found: PageRights = {}
     for name in OPERATIONS:

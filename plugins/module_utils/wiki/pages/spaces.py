@@ -21,22 +21,22 @@ _ATTEMPTS = 60
 _ANONYMOUS = "anonymous"
 _NO_PERMISSIONS = "servers before 9.1 and the cloud have no interface for permissions of a space"
 
-#: Subject (`group:NAME`, `user:KEY`, `anonymous`) to its operations, as `page:create`, sorted.
+#: Sorted operations, such as `page:create`, by subject: `group:NAME`, `user:KEY` or `anonymous`.
 Permissions = dict[str, list[str]]
 
 
 class Spaces:
-    """The spaces of a wiki."""
+    """Read and write the spaces of a wiki."""
 
     def __init__(self, client: WikiClient) -> None:
         self._client = client
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """Return id, name, description and title of the home page; None for a missing space."""
+        """Return `id`, `name`, `description` and `home_page` (its title), or None if missing."""
         return self._client.space(key)
 
     def pages(self, key: str) -> int:
-        """Return the number of pages, at most 200."""
+        """Return the number of pages, counted up to 200."""
         return self._client.count_pages(key)
 
     def create(self, key: str, wanted: Mapping[str, Any]) -> None:
@@ -50,12 +50,12 @@ class Spaces:
         )
 
     def update(self, key: str, wanted: Mapping[str, Any], home: str | None) -> None:
-        """Change a space. Raises `rejected` for a member that the server does not keep.
+        """Change a space. Raises `rejected` if the server does not save a field.
 
-        :param home: id of the new home page; None keeps it
+        :param home: id of the new home page; None means unchanged
         """
 
-        def left() -> list[str]:
+        def unsaved() -> list[str]:
             now = self.read(key) or {}
             return [name for name, value in wanted.items() if now.get(name) != value]
 
@@ -66,13 +66,13 @@ class Spaces:
             f"{_SPACE}/{path(key)}",
             (200,),
             json=members,
-            verify=lambda: not left(),
+            verify=lambda: not unsaved(),
             repeatable=True,
         )
-        _require_kept(response, left())
+        _require_kept(response, unsaved())
 
     def delete(self, key: str) -> bool:
-        """Delete a space; return whether it is gone. The server may take longer."""
+        """Delete a space and wait up to 50 seconds. Return whether it is gone."""
         self._client.send(
             f"deleting the space {key}",
             "DELETE",
@@ -96,7 +96,7 @@ class Spaces:
         try:
             response = self._client.ask(purpose, f"{_SPACE}/{path(key)}/permissions", {}, (200,))
         except ToolchainError as error:
-            if error.status == 500:  # the answer to an account that may not see them
+            if error.status == 500:  # the server's response if a permission is missing
                 error.kind = "permission"
                 error.with_hint("the account must have the permission to administer the space")
             raise _without_interface(error) from None
@@ -104,8 +104,9 @@ class Spaces:
         if not isinstance(reported, list):
             raise unexpected_body(response, "a list of permissions")
         found: dict[str, set[str]] = {}
-        for one in reported:
-            subject, pair = _subject(member(one, "subject")), member(one, "operation")
+        for permission in reported:
+            subject = _subject(member(permission, "subject"))
+            pair = member(permission, "operation")
             target, operation = member(pair, "targetType"), member(pair, "operationKey")
             if subject is None or not target or not operation:
                 raise unexpected_body(response, "a subject and an operation in each permission")
@@ -113,24 +114,24 @@ class Spaces:
         return {subject: sorted(operations) for subject, operations in found.items()}
 
     def set_permissions(self, key: str, wanted: Permissions) -> None:
-        """Set all operations of the given subjects; others stay."""
+        """Replace the operations of the given subjects. Other subjects stay unchanged."""
         subjects = list(wanted)
         for begin in range(0, len(subjects), _MAX_SUBJECTS):
             part = {name: wanted[name] for name in subjects[begin : begin + _MAX_SUBJECTS]}
             self._set(key, part)
 
     def _set(self, key: str, wanted: Permissions) -> None:
-        def left() -> list[str]:
+        def unsaved() -> list[str]:
             now = self.permissions(key)
             return [name for name, operations in wanted.items() if now.get(name, []) != operations]
 
         body = []
         for subject, operations in wanted.items():
             kind, _colon, name = subject.partition(":")
-            whose = {} if kind == _ANONYMOUS else {_MEMBERS[kind]: name}
+            holder = {} if kind == _ANONYMOUS else {_MEMBERS[kind]: name}
             pairs = [operation.partition(":") for operation in operations]
             listed = [{"targetType": pair[0], "operationKey": pair[2]} for pair in pairs]
-            body.append({**whose, "operations": listed})
+            body.append({**holder, "operations": listed})
         try:
             response = self._client.send(
                 f"setting the permissions of the space {key}",
@@ -138,15 +139,15 @@ class Spaces:
                 f"{_SPACE}/{path(key)}/permissions",
                 (200, 201, 204),
                 json=body,
-                verify=lambda: not left(),
+                verify=lambda: not unsaved(),
                 repeatable=True,
             )
         except ToolchainError as error:
             raise _without_interface(error) from None
-        _require_kept(response, left())
+        _require_kept(response, unsaved())
 
     def user_key(self, name: str) -> str:
-        """Return the key of a user. Raises `not_found`."""
+        """Return the key of a user. Raises `not_found` if the user does not exist."""
         purpose = f"searching for the user '{name}'"
         response = self._client.ask(purpose, _USER, {"username": name}, (200, 404))
         found = member(response.json(), "userKey") if response.status == 200 else None
@@ -155,7 +156,7 @@ class Spaces:
         return str(found)
 
     def user_name(self, key: str) -> str:
-        """Return the name of a user. Raises `not_found`."""
+        """Return the name of a user. Raises `not_found` if the user does not exist."""
         purpose = f"searching for the user with the key {key}"
         response = self._client.ask(purpose, _USER, {"key": key}, (200, 404))
         found = member(response.json(), "username") if response.status == 200 else None
@@ -164,7 +165,7 @@ class Spaces:
         return str(found)
 
     def own_subjects(self) -> set[str]:
-        """Return the account of the task and its groups as subjects."""
+        """Return the task's account and its groups as subjects of permissions."""
         reported = self._client.ask(
             "reading the task's account", f"{_USER}/current", {}, (200,)
         ).json()
@@ -185,7 +186,7 @@ def administers(permissions: Permissions, subjects: set[str]) -> bool:
 
 
 def _subject(shown: Any) -> str | None:
-    """Return the subject of a permission; None if it has no name."""
+    """Return the subject of a permission, or None if a user or group has no name."""
     kind = member(shown, "type")
     if kind in (None, _ANONYMOUS):
         return _ANONYMOUS
@@ -201,9 +202,9 @@ def _sent(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return sent
 
 
-def _require_kept(response: Response, left: list[str]) -> None:
-    if left:
-        message = f"the server accepted the change, but did not save {', '.join(left)}"
+def _require_kept(response: Response, unsaved: list[str]) -> None:
+    if unsaved:
+        message = f"the server accepted the change, but did not save {', '.join(unsaved)}"
         raise response.error("rejected", message)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage who may read and change a page: the module `wiki_restriction` [wiki-19]."""
+"""Module `wiki_restriction`: manage who may read and update a page [wiki-19]."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..permissions import require
 from .page_restrictions import RestrictedOperations
 from .restrictions import EXPANSION, OPERATIONS, PageRights, Restrictions, merged, unrestricted
 
-#: Pages that are read at once.
+#: Maximum number of pages that are read concurrently.
 _PARALLEL = 4
 
 
 @dataclass(frozen=True)
 class RestrictionEntry(RestrictedOperations):
-    """The options of the restrictions of a page."""
+    """Options for the restrictions of a page."""
 
     page_id: str | None = None
     space: str | None = None
@@ -37,7 +37,7 @@ class RestrictionEntry(RestrictedOperations):
     state: Literal["present", "absent"] = "present"
 
     def require_sense(self) -> None:
-        """Raise `invalid` for contradictory options."""
+        """Raise `invalid` for missing or contradictory options."""
         if self.page_id is None and (self.space is None or self.title is None):
             raise invalid("the page is missing: set page_id, or space and title")
         names = [name for name in OPERATIONS if getattr(self, name) is not None]
@@ -65,7 +65,7 @@ class WikiRestrictionOptions(RestrictionEntry):
 
 
 class WikiRestrictionOperation(ObjectsOperation[RestrictionEntry]):
-    """The restrictions of pages. Raises `invalid`."""
+    """Manage the restrictions of pages. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "wiki",
@@ -81,7 +81,7 @@ class WikiRestrictionOperation(ObjectsOperation[RestrictionEntry]):
 
 
 class RestrictionKind(EntryKind[RestrictionEntry]):
-    """The restrictions of pages: a request for each page, in the cloud two."""
+    """Restrictions of pages as entries. Each page takes a request, in the cloud two requests."""
 
     noun = "restriction"
 
@@ -102,7 +102,7 @@ class RestrictionKind(EntryKind[RestrictionEntry]):
             try:
                 page = self._page(entry)
                 return page, self._restrictions.require(page)
-            except ToolchainError as error:  # of this entry only
+            except ToolchainError as error:  # compare() raises it for this entry
                 return error
 
         names = [self.name(entry) for entry in entries]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manage spaces and their permissions: the module `wiki_space` [wiki-20, wiki-21]."""
+"""Module `wiki_space`: manage spaces and their permissions [wiki-20, wiki-21]."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from .spaces import Permissions, Spaces, administers
 
 _KEY = re.compile(r"~?[A-Za-z0-9._-]{1,255}")
 _OPERATION = re.compile(r"[a-z]+:[a-z_]+")
-_OF_SPACES_THAT_STAY = ("name", "description", "home_page", "permissions")
-_OWN = ("name", "description", "home_page")
+_FIELDS = ("name", "description", "home_page")
+#: Options that cannot be combined with `state: absent`.
+_ONLY_PRESENT = (*_FIELDS, "permissions")
 
 
 @dataclass(frozen=True)
 class SpacePermission:
-    """The operations of a group, a user, or of everybody."""
+    """The operations that a group, a user or anonymous users may perform."""
 
     group: str | None = None
     user: str | None = None
@@ -35,7 +36,7 @@ class SpacePermission:
 
 @dataclass(frozen=True)
 class SpaceEntry:
-    """The options of a space."""
+    """Options of a space."""
 
     key: Annotated[str, Option(secret=False)]
     name: str | None = None
@@ -49,16 +50,18 @@ class SpaceEntry:
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
         if not self.key or not _KEY.fullmatch(self.key):
-            raise invalid(f"key is '{self.key or ''}', but must consist of letters and digits")
-        names = [name for name in _OF_SPACES_THAT_STAY if getattr(self, name) is not None]
+            raise invalid(
+                f"key is '{self.key or ''}', but may only contain letters, digits, '.', '_' and '-'"
+            )
+        names = [name for name in _ONLY_PRESENT if getattr(self, name) is not None]
         if self.state == "absent" and names:
             raise invalid(f"{names[0]} cannot be combined with state 'absent': leave it out")
-        for number, one in enumerate(self.permissions or ()):
-            if [one.group is not None, one.user is not None, one.anonymous].count(True) != 1:
+        for number, entry in enumerate(self.permissions or ()):
+            if [entry.group is not None, entry.user is not None, entry.anonymous].count(True) != 1:
                 raise invalid(
                     f"permissions[{number}] requires exactly one of group, user and anonymous"
                 )
-            for operation in one.operations:
+            for operation in entry.operations:
                 if not _OPERATION.fullmatch(operation):
                     raise invalid(
                         f"permissions[{number}].operations has '{operation}', but an operation has"
@@ -84,7 +87,7 @@ class WikiSpaceOptions:
 
 
 class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
-    """Spaces. Raises `invalid`."""
+    """Manage spaces. Raises `invalid`."""
 
     descriptor: ClassVar = Descriptor(
         "wiki",
@@ -114,7 +117,7 @@ class WikiSpaceOperation(ObjectsOperation[SpaceEntry]):
 
 
 class SpaceKind(EntryKind[SpaceEntry]):
-    """Spaces. A space costs a request, and another one for its permissions."""
+    """Spaces as entries. Each space takes a request, and another request for its permissions."""
 
     noun = "space"
 
@@ -132,14 +135,14 @@ class SpaceKind(EntryKind[SpaceEntry]):
         return entry.key.lower()
 
     def load(self, entries: Sequence[SpaceEntry]) -> None:
-        """Read nothing: no list has descriptions and permissions."""
+        """Do nothing: no list contains descriptions and permissions, so `compare()` reads."""
 
     def compare(self, entry: SpaceEntry) -> Plan:
         found = self._spaces.read(entry.key)
         number = None if found is None else found.pop("id")
         if entry.state == "absent":
             return self._removal(entry, found)
-        wanted = without_none({name: getattr(entry, name) for name in _OWN})
+        wanted = without_none({name: getattr(entry, name) for name in _FIELDS})
         if found is None:
             if "name" not in wanted:
                 raise invalid(
@@ -151,8 +154,8 @@ class SpaceKind(EntryKind[SpaceEntry]):
             self._homes[entry.key] = self._home(entry.key, str(entry.home_page))
         if entry.permissions is not None:
             for permission in entry.permissions:
-                self._subject(permission)  # names of users in what the server shows
-            before = {} if found is None else self._shown(self._spaces.permissions(entry.key))
+                self._subject(permission)  # collects the keys of users for _with_names()
+            before = {} if found is None else self._with_names(self._spaces.permissions(entry.key))
             found = None if found is None else {**found, "permissions": before}
             wanted["permissions"] = self._permissions(entry, before)
         made = plan(found, wanted)
@@ -179,8 +182,9 @@ class SpaceKind(EntryKind[SpaceEntry]):
         return page.id
 
     def _permissions(self, entry: SpaceEntry, before: Permissions) -> Permissions:
-        """Return the permissions after the task. Raises `invalid` if the task's account would no
-        longer administer the space.
+        """Return the permissions of a space after the task.
+
+        Raises `invalid` if the task's account would no longer administer the space.
         """
         after = {} if entry.permissions_mode == "exact" else dict(before)
         for permission in entry.permissions or ():
@@ -198,16 +202,16 @@ class SpaceKind(EntryKind[SpaceEntry]):
                 )
         return after
 
-    def _subject(self, one: SpacePermission) -> str:
-        if one.user is None:
-            return "anonymous" if one.group is None else f"group:{one.group}"
-        if one.user not in self._keys.values():
-            self._keys[self._spaces.user_key(one.user)] = one.user
-        return f"user:{one.user}"
+    def _subject(self, permission: SpacePermission) -> str:
+        if permission.user is None:
+            return "anonymous" if permission.group is None else f"group:{permission.group}"
+        if permission.user not in self._keys.values():
+            self._keys[self._spaces.user_key(permission.user)] = permission.user
+        return f"user:{permission.user}"
 
-    def _shown(self, permissions: Permissions) -> Permissions:
-        """Return permissions with the names of users that are known."""
-        return {self._named(subject): one for subject, one in permissions.items()}
+    def _with_names(self, permissions: Permissions) -> Permissions:
+        """Return permissions with user names instead of user keys, if the names are known."""
+        return {self._named(subject): held for subject, held in permissions.items()}
 
     def _named(self, subject: str) -> str:
         kind, _colon, key = subject.partition(":")
