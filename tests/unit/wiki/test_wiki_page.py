@@ -371,7 +371,7 @@ def test_impossible_change_is_rejected_before_any_write(
     ("options", "words"),
     [
         ({"space": "REL", "body": ""}, "page_id, or space and title"),
-        ({"page_id": "7", "section": "A"}, "section needs body"),
+        ({"page_id": "7", "section": "A"}, "section requires its content"),
         ({"page_id": "7", "body": "<p>R & D</p>"}, "line 1, column 6"),
         ({"page_id": "..", "body": ""}, "page_id is '..', which is not a name"),
     ],
@@ -715,7 +715,7 @@ def test_read_only_page_is_reported(stub: Stub, wiki: Wiki) -> None:
     wiki.puts = [lambda wiki: Reply(404, {"message": "No content found"})]
     error = Run(stub, page_id="7", body="<p>new</p>").fails()
     assert error.kind == "not_found"
-    assert "the account can read but not edit it" in error.message
+    assert "the account may read but not edit it" in error.message
 
 
 # -- after the save --------------------------------------------------------------------------------

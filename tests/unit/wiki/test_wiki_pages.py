@@ -129,10 +129,13 @@ def test_unavailable_server_is_asked_once(reply: Reply, kind: str) -> None:
     [
         ([{"body": ""}], "pages[0]: set page_id"),
         ([{"page_id": "7", "body": "<p>"}, {"page_id": "8", "body": "a & b"}], "pages[1]: body"),
-        ([{"page_id": "7"}, {"page_id": "7"}], "pages[1]: the page 7 is also pages[0]"),
+        (
+            [{"page_id": "7"}, {"page_id": "7"}],
+            "pages[1]: the page 7 is already listed as pages[0]",
+        ),
         (
             [{"space": "REL", "title": "a"}, {"space": "rel", "title": " A"}],
-            "pages[1]: the page 'A' in the space rel is also pages[0]",
+            "pages[1]: the page 'A' in the space rel is already listed as pages[0]",
         ),
     ],
 )

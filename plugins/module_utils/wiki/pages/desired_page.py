@@ -18,9 +18,10 @@ from .page_options import PageOptions
 
 @dataclass(frozen=True)
 class DesiredPage:
-    """The managed members of a page; a member that is None is not managed.
+    """The desired fields of a page. A field that is None is not managed.
 
-    `heading`: `body` is the content of the section under it. `exact`: compare bodies as strings.
+    `heading`: if set, `body` is the content of the section below this heading.
+    `exact`: compare bodies as strings.
     """
 
     title: str | None
@@ -33,7 +34,7 @@ class DesiredPage:
         return page.title if self.title is None else self.title
 
     def validate(self, page: Page) -> BodyComparison:
-        """Compare the body of a page; a body that the server does not send differs."""
+        """Compare the bodies. A page whose body the server does not send is different."""
         if self.body is None:
             return BodyComparison(True)
         if page.body is None:
@@ -46,16 +47,17 @@ class DesiredPage:
         )
 
     def body_on(self, page: Page, comparison: BodyComparison | None = None) -> str:
-        """Return the body to save; an equivalent stored body is kept. Inline comments of readers
-        stay where their text is still there.
+        """Return the body to save, which is the stored body if that is equivalent.
+
+        Inline comments of readers are kept if the commented text still exists.
 
         :param comparison: the result of `validate()`, if known
         """
         if page.body is None and (self.body is None or self.heading is not None):
             raise ToolchainError(
                 "protocol",
-                f"the server does not send the body of the page '{page.title}': without it, a"
-                " section cannot be changed, nor the title or parent alone",
+                f"the server does not send the body of the page '{page.title}', so the whole body"
+                " must be given: set body or src, without section",
             )
         if self.body is None or (self.validate(page) if comparison is None else comparison).same:
             return page.body or ""
@@ -66,10 +68,9 @@ class DesiredPage:
         return found.replaced(with_comments(found.content, self.body))
 
     def changes_parent(self, page: Page) -> bool:
-        """Return whether the page has another parent.
+        """Return whether the page has another parent; False if the server does not return it.
 
-        If the server does not show the parent, every run would move the page. The parent is then
-        only sent with other changes.
+        An unknown parent is only sent with other changes, because every run would move the page.
         """
         return self.parent is not None and page.shows_parent and page.parent != self.parent
 
@@ -77,18 +78,16 @@ class DesiredPage:
         return self.title is not None and self.title != composed(page.title)
 
     def is_met_by(self, page: Page) -> bool:
-        """Return whether a saved page is the desired page. The server may have
-        rewritten its body.
-        """
+        """Return whether a saved page is the desired page, even if its body was rewritten."""
         same = replace(self, exact=False).validate(page).same
         return same and not self.changes_title(page) and not self.changes_parent(page)
 
 
 def desired_page(options: PageOptions) -> DesiredPage:
-    """Return the desired page of a task. Raise `invalid` for a malformed body."""
+    """Return the desired page of a task. Raises `invalid` for a malformed body."""
     title, body = options.title, _body(options)
     if options.section is not None and body is None:
-        raise invalid("section needs body or src: the content of the section")
+        raise invalid("section requires its content: set body or src")
     return DesiredPage(
         title=None if title is None else composed(title),
         body=body,
@@ -112,6 +111,6 @@ def _body(options: PageOptions) -> str | None:
     try:
         parse(body)
     except Malformed as error:
-        where = "body" if source is None else f"src {source}"
-        raise invalid(f"{where} is not well-formed storage format, {error}") from None
+        name = "body" if source is None else f"src {source}"
+        raise invalid(f"{name} is not well-formed storage format, {error}") from None
     return body

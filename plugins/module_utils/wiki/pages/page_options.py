@@ -32,16 +32,14 @@ class PageAddress:
             raise invalid(f"title: {wrong}")
 
     def space_and_title(self) -> tuple[str, str]:
-        """Return space and title of a page without `page_id`. Raise `invalid` if either
-        is missing.
-        """
+        """Return space and title, for a page without `page_id`. Raises `invalid` without them."""
         if self.space is None or self.title is None:
             raise invalid("set page_id, or space and title, to identify the page")
         return self.space, composed(self.title)
 
     @property
     def named(self) -> str:
-        """Return the name of the page in messages."""
+        """Return the page as messages name it, for example `the page 7`."""
         if self.page_id is not None:
             return f"the page {self.page_id}"
         space, title = self.space_and_title()

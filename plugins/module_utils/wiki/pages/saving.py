@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Save a page without losing changes of others [W4.3].
+"""Save a page without overwriting changes of other users [W4.3].
 
-Server facts [wiki-3]: a version other than the next one is rejected with 409. 409 and 5xx may also
-report temporary locks inside the server, by their error message. After a lost response or any other
-5xx, only a verification read shows whether the page was saved.
+Server facts [wiki-3]: every version number except the next is rejected with 409. A 409 or 5xx can
+also report a temporary lock inside the server, which the error message shows. After a lost response
+or any other 5xx, only a verification read shows whether the page was saved.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _TITLE_IN_USE = re.compile(r"title already exists|already exists with the (same 
 
 
 class PageWriter:
-    """Save pages of a task.
+    """Create or update a page, and recover from conflicts.
 
-    :param note: `version_comment` and `minor_edit` as members of the version
-    :param properties: content properties to create with a new page
-    :param retry: save again after another writer's save if that left the body unchanged
-    :param restrict: restricts a page; called before the content is saved
+    :param note: `message` and `minorEdit` of the saved version
+    :param properties: content properties of a new page
+    :param retry: after a conflict, save again if the other user left the body unchanged
+    :param restrict: sets the restrictions of the page; called before the content is saved
     """
 
     def __init__(
@@ -52,8 +52,10 @@ class PageWriter:
         self._seen: Page | None = None
 
     def create(self, space: str) -> Page:
-        """Create the page. A page that is restricted is created empty, and gets its content after
-        that: nobody else can read it in between.
+        """Create the page and return it.
+
+        A restricted page is created empty and gets its content after its restrictions. Otherwise
+        everybody could read the content in between.
         """
         if self._restrict is None:
             return self._create(space, self._desired)
@@ -70,9 +72,7 @@ class PageWriter:
         return saved if shows else replace(saved, content=made.content)
 
     def _create(self, space: str, desired: DesiredPage) -> Page:
-        """Create a page. After a lost response, search for the page instead of repeating the
-        request.
-        """
+        """Create a page. After a lost response, search for it instead of repeating the request."""
         title = desired.title or ""
         purpose = f"creating the page '{title}' in the space {space}"
         content = _content(title, space, desired.body or "", desired.parent)
@@ -104,7 +104,7 @@ class PageWriter:
         return found
 
     def update(self, page: Page, body: str) -> Page:
-        """Save `body` as the next version and return the saved page; it is restricted before."""
+        """Set the restrictions, save `body` as the next version, and return the saved page."""
         if self._restrict is not None:
             self._restrict(page)
         return self._update(page, body)
@@ -148,9 +148,7 @@ class PageWriter:
         return saved
 
     def _is_saved(self, page: Page) -> bool | None:
-        """Return whether the next version is the desired version; None if somebody else saved the
-        page.
-        """
+        """Return whether the page was saved, or None if another user has saved it."""
         now = self._client.get(f"verifying the page '{page.title}'", page.id, page.space)
         if now is None or now.version not in (page.version, page.version + 1):
             return None
@@ -158,11 +156,9 @@ class PageWriter:
         return False if now.version == page.version else self._desired.is_met_by(now) or None
 
     def _after_failure(self, error: ToolchainError, page: Page) -> Page:
-        """Read the page after a failed save. Raise if the save cannot be repeated."""
+        """Read the page after a failed save. Raises an error if the save cannot be repeated."""
         if error.kind == "not_found":
-            reason = (
-                "the page existed before: it was deleted, or the account can read but not edit it"
-            )
+            reason = "the page has been deleted meanwhile, or the account may read but not edit it"
             raise _copied(error, "not_found", reason) from None
         if not (error.outcome_unknown or error.kind in ("conflict", "server")) or _is_title_in_use(
             error
@@ -182,17 +178,17 @@ class PageWriter:
         return now
 
     def _is_done(self, page: Page, now: Page) -> bool:
-        """Return whether the next version is the desired version although the response is an error.
+        """Return whether the page was saved although the response is an error.
 
-        After a gateway timeout the server may still save, and the next attempt conflicts with that.
-        Another host may have saved the same content at the same time.
+        After a gateway timeout the server may still save the page, and the next attempt conflicts
+        with that. Or another host has saved the same content at the same time.
         """
         return now.version == page.version + 1 and self._desired.is_met_by(now)
 
     def _require_transient(self, error: ToolchainError, now: Page) -> None:
-        """Raise unless the error is a temporary lock.
+        """Raise an error unless the failure was a temporary lock.
 
-        After an unknown outcome the save may still take place, so it is not repeated.
+        If the outcome is unknown, the server may still save the page, so the save is not repeated.
         """
         reported = error.verified_undone or not error.outcome_unknown
         if reported and error.status is not None and _LOCK.search(error.detail or ""):
@@ -203,7 +199,7 @@ class PageWriter:
         raise _with_hint(error) from None
 
     def _require_same_body(self, error: ToolchainError, page: Page, now: Page) -> None:
-        """Raise `conflict` unless `retry` is set and the other writer left the body unchanged."""
+        """Raise `conflict` unless `retry` is set and the other user left the body unchanged."""
         untouched = page.body is not None and now.body == page.body
         if not (self._retry and untouched and not error.outcome_unknown):
             reason = (
@@ -214,7 +210,7 @@ class PageWriter:
 
 
 def _content(title: str, space: str | None, body: str, parent: str | None) -> dict[str, Any]:
-    """Return the members of a PUT [W4.3], and the parent if it is managed."""
+    """Return the request body of a page without its version [W4.3]. `parent`: id, or None."""
     content: dict[str, Any] = {
         "type": "page",
         "title": title,
@@ -227,12 +223,12 @@ def _content(title: str, space: str | None, body: str, parent: str | None) -> di
 
 
 def _is_title_in_use(error: ToolchainError) -> bool:
-    """Return whether a title is in use in the space, which is a 400, 409 or 500 [wiki-3]."""
+    """Return whether the space already has the title. The status is 400, 409 or 500 [wiki-3]."""
     return _TITLE_IN_USE.search(error.detail or "") is not None
 
 
 def _with_hint(error: ToolchainError) -> ToolchainError:
-    """Return the error with the right kind, and with advice if the server gives none."""
+    """Return the error, as a `conflict` if the title is in use, or with advice if known."""
     if _is_title_in_use(error):
         return _copied(error, "conflict", None)
     if "unreconciled" in (error.detail or "").lower():

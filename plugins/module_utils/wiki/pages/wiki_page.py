@@ -17,7 +17,8 @@ from ..storage.excerpt import excerpt
 from .page_options import PageFields, PageOptions
 from .single_page import SinglePage
 
-#: Kinds of errors that apply to all other pages too; before the first response there are more.
+#: Error kinds after which all other pages would fail too. Before the first response, errors of the
+#: connection are added.
 _FOR_ALL_PAGES = frozenset({"auth", "rate_limited"})
 _BEFORE_FIRST_RESPONSE = _FOR_ALL_PAGES | {"network", "timeout"}
 
@@ -110,16 +111,16 @@ class _ListedPage:
     error: ToolchainError | None = None
 
     def shown(self) -> dict[str, Any]:
-        """Return an entry of the return value `pages`."""
+        """Return the entry of the page in the return value `pages`."""
         if self.error is None:
             return {"ok": True, "changed": self.plan.changed, **self.values, "error": None}
         failure = self.task.failure(self.error)
-        del failure["http"]  # that of the task counts
+        del failure["http"]  # the return value `http` of the task includes this page
         return {"ok": False, "page": None, **failure}
 
 
 class ListedPages:
-    """Manage independent pages: if a page fails, the others are still written."""
+    """Manage independent pages. If a page fails, the others are still written."""
 
     def __init__(self, task: Task, pages: Sequence[PageOptions], parallel: int) -> None:
         self._task, self._parallel = task, parallel
@@ -127,14 +128,14 @@ class ListedPages:
         self._items = self._parse_entries(pages)
 
     def _parse_entries(self, pages: Sequence[PageOptions]) -> list[_ListedPage]:
-        """Return the pages of the entries. Raise `invalid` with all invalid entries."""
+        """Return the pages of the entries. Raises `invalid`, which reports all invalid entries."""
         items, problems, seen = [], [], dict[str, int]()
         for index, page in enumerate(pages):
             try:
                 name = page.named
                 first = seen.setdefault(name.lower(), index)
                 if first != index:
-                    raise invalid(f"{name} is also pages[{first}]")
+                    raise invalid(f"{name} is already listed as pages[{first}]")
                 items.append(self._item(index, name, page))
             except ToolchainError as error:
                 problems.append(f"pages[{index}]: {error.message}")
@@ -148,11 +149,11 @@ class ListedPages:
         task = replace(self._task, warn=warnings.append, accounting=accounting)
         return _ListedPage(name, task, SinglePage(task, page, connections=self._parallel))
 
-    # -- deciding ------------------------------------------------------------------------------
+    # -- planning ------------------------------------------------------------------------------
 
     def plan(self) -> Plan:
-        # The first page alone: its findings about the server, a rejection included, hold for
-        # all pages.
+        # The first page is planned alone: the version of the server and a rejected login, for
+        # example, apply to all pages.
         earlier = self._each(self._plan_one, self._items[:1], _BEFORE_FIRST_RESPONSE)
         self._each(self._plan_one, self._items[1:], _FOR_ALL_PAGES, earlier)
         self._reject_duplicates()
@@ -177,9 +178,7 @@ class ListedPages:
         item.values = item.plan.result
 
     def _reject_duplicates(self) -> None:
-        """Reject a second entry for the same page: one entry may use its id, the other
-        its title.
-        """
+        """Reject a second entry for the same page, for example by its id instead of its title."""
         seen: dict[str, str] = {}
         for item in self._items:
             page = item.operation.page
@@ -187,19 +186,19 @@ class ListedPages:
                 item.error = invalid(f"{item.name} is the same page as {seen[page.id]}")
 
     def predict(self) -> None:
-        """In check mode, remember the new pages."""
+        """Record the new pages for later tasks in check mode."""
         for item in self._items:
             item.operation.predict()
 
     def preflight(self, plan: Plan) -> None:
-        """Check the permissions of all pages. Raises the errors of `apply()`."""
+        """Check the permissions of all pages. Raises an error for all failed pages."""
         todo = [item for item in self._items if item.error is None and item.plan.changed]
         self._each(lambda item: item.operation.preflight(item.plan), todo, _FOR_ALL_PAGES)
         failure = self._failure()
         if failure is not None:
             raise failure
 
-    # -- doing ---------------------------------------------------------------------------------
+    # -- applying ------------------------------------------------------------------------------
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         todo = [item for item in self._items if item.error is None and item.plan.changed]
@@ -219,9 +218,11 @@ class ListedPages:
         final: frozenset[str],
         earlier: ToolchainError | None = None,
     ) -> ToolchainError | None:
-        """Run a step for many pages, `parallel` at once; store errors with their pages.
+        """Call `work` for pages, `parallel` at once, and store the errors in the pages.
 
-        Returns the first error of a `final` kind. After that, no further page is started.
+        Returns the first error of a `final` kind, or None. After it, no further page is started.
+
+        :param earlier: such an error of a previous call
         """
         found = [] if earlier is None else [earlier]
 
@@ -242,15 +243,13 @@ class ListedPages:
                 self._task.warn(warnings.pop(0))
         return found[0] if found else None
 
-    # -- telling -------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------
 
     def _shown(self) -> list[dict[str, Any]]:
         return [item.shown() for item in self._items]
 
     def _failure(self) -> ToolchainError | None:
-        """Return an error for all failed pages, with kind, status and address of the
-        first error.
-        """
+        """Return an error for all failed pages, or None. Kind and status are those of the first."""
         found = [item.error for item in self._items if item.error is not None]
         if not found:
             return None

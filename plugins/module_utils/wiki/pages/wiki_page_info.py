@@ -30,17 +30,17 @@ class WikiPageInfoOperation(ReadOnly):
     def __init__(self, task: Task, options: WikiPageInfoOptions) -> None:
         options.require()
         if options.page_id is not None and options.title is not None:
-            raise invalid("title cannot be combined with page_id: it identifies a page in space")
+            raise invalid("title cannot be combined with page_id: leave out title")
         self._client, self._options = WikiClient(task), options
 
     def plan(self) -> Plan:
         return unchanged({"page": self.page()})
 
     def page(self) -> dict[str, Any]:
-        """Return the return value.
+        """Return the page with its body, as the return value `page`.
 
-        Raises `not_found` if the page is missing or not visible, or the server has no lookup by
-        title; `protocol` if the server does not send the body.
+        Raises `not_found` if the page is missing or not visible, or the server cannot find pages by
+        title. Raises `protocol` if the server does not send the body.
         """
         found, name = self._read(), self._options.named
         if found is None or found.status != "current":
