@@ -257,7 +257,7 @@ def test_too_long_markdown_is_rejected() -> None:
     """
     assert storage_format("a" + " " * (document.LONGEST - 1)) == "<p>a</p>"
     with pytest.raises(
-        AnsibleFilterError, match=r"has 1000001 characters, but a page must have at most 1000000"
+        AnsibleFilterError, match=r"has 1000001 characters, but the maximum is 1000000"
     ):
         storage_format("[" * (document.LONGEST + 1))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Download the attachments of exported pages, and name those that cannot be exported."""
+"""Download the attachments of exported pages, and report those that cannot be exported."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from ..client import WikiClient
 from ..page import Page, member
 from .wanted_pages import named_attachments
 
-#: The longest ending that a file keeps.
-_LONGEST_ENDING = 10
-#: Endings of pages and of desired states: a file with such an ending would be read as a page or
-#: state.
-_READ = ("md", "xml", "yml", "yaml", "json")
-_OTHER = "bin"
+#: Maximum length of a file extension that is kept.
+_LONGEST_EXTENSION = 10
+#: Extensions that are replaced, because such files would be read as pages or as desired states.
+_RESERVED = ("md", "xml", "yml", "yaml", "json")
+_REPLACEMENT = "bin"
 
 
 @dataclass
 class PageFiles:
     """Attachments of a page.
 
-    `contents`: by file name. `listed`: entries of the front matter by attachment name. `left_out`:
-    kind, name and reason.
+    `contents`: content by file name. `listed`: file name by attachment name, for the front matter;
+    None is an attachment that is not managed. `left_out`: kind, name and reason.
     """
 
     contents: dict[str, FileContent] = field(default_factory=dict)
@@ -39,7 +38,7 @@ class PageFiles:
 class AttachmentReader:
     """Download the attachments of several pages at once.
 
-    :param largest: bytes; larger attachments are left out
+    :param largest: maximum size in bytes; larger attachments are left out
     """
 
     def __init__(self, client: WikiClient, largest: int) -> None:
@@ -47,9 +46,7 @@ class AttachmentReader:
         self._kept = KeptFiles()
 
     def read(self, page: Page) -> PageFiles:
-        """Download the attachments of a page; list them unless the page contains all
-        attachments.
-        """
+        """Download the attachments of a page."""
         found = PageFiles()
         try:
             entries = entries_of(self._client, page)
@@ -84,7 +81,7 @@ class AttachmentReader:
     def _content(
         self, page: Page, name: str, stored: StoredAttachment
     ) -> tuple[FileContent | None, str | None]:
-        """Return the content, or None and the reason."""
+        """Return the content and None, or None and the reason why it is left out."""
         if stored.size is None or stored.link is None:
             return None, "the server does not report its size or its address"
         if stored.size > self._largest:
@@ -102,19 +99,22 @@ class AttachmentReader:
 
 def file_name(names: FileNames, page_id: str, name: str) -> str:
     """Return the file name of an attachment, which never equals that of a page or folder."""
-    stem, dot, ending = name.rpartition(".")
-    plain = ending.isascii() and ending.isalnum() and len(ending) <= _LONGEST_ENDING
-    kept = bool(dot and stem and plain and ending.lower() not in _READ)
+    stem, dot, extension = name.rpartition(".")
+    plain = extension.isascii() and extension.isalnum() and len(extension) <= _LONGEST_EXTENSION
+    kept = bool(dot and stem and plain and extension.lower() not in _RESERVED)
     owner = (
         page_id
         if page_id.isdecimal()
         else sha256(page_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     )
     base = names.name("", f"{owner} {stem if kept else name}")
-    return f"{base}.{ending if kept else _OTHER}"
+    return f"{base}.{extension if kept else _REPLACEMENT}"
 
 
 def listed_of(files: PageFiles, body: str) -> dict[str, str | None]:
-    """Return the attachments for the front matter; those only in the body are not managed."""
+    """Return the file name of each attachment, for the front matter.
+
+    Attachments that only the body refers to are None: they are not managed.
+    """
     named = (name.strip() for name, _element in named_attachments(body))
     return {**{name: None for name in named if name}, **files.listed}

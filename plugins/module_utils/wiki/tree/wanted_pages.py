@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convert a folder to pages with titles, bodies, labels and attachments. All invalid files are
-reported before any request.
+"""Convert a folder to pages with titles, bodies, labels and attachments.
+
+All invalid files are reported before the first request.
 """
 
 from __future__ import annotations
@@ -19,21 +20,22 @@ from ..markdown.front_matter import FrontMatter, split_front_matter
 from ..names import composed, wrong_label, wrong_title
 from ..storage.canonical import HEADINGS
 from ..storage.parser import Malformed, StorageElement, parse
-from .links import PageLinks, Places
+from .links import FolderLinks, PageLinks
 from .source_files import SourceFile, SourceFolder, is_markdown
 
 _CHILDREN = '<ac:structured-macro ac:name="children"/>'
-_PLACE = re.compile(r"line (\d+)(?:, column \d+)?: ")
-#: Characters of a message; the return value `problems` contains all problems.
+_POSITION = re.compile(r"line (\d+)(?:, column \d+)?: ")
+#: Maximum length in characters. The return value `problems` contains all problems.
 _MAX_MESSAGE = 900
 
 
 @dataclass(frozen=True)
 class WantedPage:
-    """A page of the folder. `labels` None: labels are not managed.
+    """A page of the folder.
 
-    `files`: attachment name to path. `source_digest`: of the file content; None for the page of a
-    folder without a file.
+    `labels`: None means not managed.
+    `files`: path on disk by attachment name.
+    `source_digest`: digest of the file content; None for a folder without a file for its page.
     """
 
     source: SourceFile
@@ -77,7 +79,7 @@ class WantedPages:
 
     :param warn: reports warnings
     :param attachments: whether to attach files that pages refer to
-    :param by_folder: add the name of the folder to titles that several files have
+    :param by_folder: whether to append the folder to titles that several files have
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class WantedPages:
         if any(is_markdown(source.place) for source in self._folder.pages.values()):
             require_markdown()
         read = [page for source in self._folder.pages.values() if (page := self._read(source))]
-        read = self._told_apart(read) if self._by_folder else read
+        read = self._with_unique_titles(read) if self._by_folder else read
         self._reject_duplicates(read)
         wanted = list(self._converted({page.source.key: page for page in read}))
         if self._problems:
@@ -113,7 +115,7 @@ class WantedPages:
         try:
             page = self._read_file(source)
         except (ToolchainError, Malformed, OSError, UnicodeDecodeError) as error:
-            self._problems.append(_placed(source.place, error))
+            self._problems.append(_problem(source.place, error))
             return None
         wrong = wrong_title(page.title)
         if wrong is not None:
@@ -128,7 +130,7 @@ class WantedPages:
         front = split_front_matter(text)
         if is_markdown(source.place):
             document = parse_markdown(front.text)
-            heading = next((each.text for each in document.headings if each.text), "")
+            heading = next((head.text for head in document.headings if head.text), "")
             return self._page(source, front, heading, document, text)
         heading = _first_heading(parse(front.text))
         return self._page(source, front, heading, None, text)
@@ -150,8 +152,8 @@ class WantedPages:
         name = source.name if source.parent is not None else self._folder.title
         return " ".join(composed(f"{self._prefix}{title or heading or name}").split())
 
-    def _told_apart(self, pages: Sequence[_ReadPage]) -> list[_ReadPage]:
-        """Add the folder to each title that several pages have."""
+    def _with_unique_titles(self, pages: Sequence[_ReadPage]) -> list[_ReadPage]:
+        """Append the name of the folder to each title that several pages have."""
         times = Counter(title_key(page.title) for page in pages)
         return [
             replace(page, title=f"{page.title} ({self._folder_name(page.source)})")
@@ -181,16 +183,16 @@ class WantedPages:
     # -- converting ----------------------------------------------------------------------------
 
     def _converted(self, pages: dict[str, _ReadPage]) -> Iterator[WantedPage]:
-        places = Places(self._folder)
+        folder = FolderLinks(self._folder)
         titles = {key: page.title for key, page in pages.items()}
         known = {key: page.document.slugs for key, page in pages.items() if page.document}
-        led_to = _places_led_to(pages, places)
+        targets = _linked_fragments(pages, folder)
         for key, page in pages.items():
-            links = PageLinks(page.source, places, titles, known, self._problems.append, self._warn)
+            links = PageLinks(page.source, folder, titles, known, self._problems.append, self._warn)
             if self._attachments:
                 self._attach_listed(links, page)
             if page.document is not None:
-                body = StorageRenderer(page.document, links, led_to.get(key, set())).body()
+                body = StorageRenderer(page.document, links, targets.get(key, set())).body()
             else:
                 body = page.body
                 if self._attachments:
@@ -208,20 +210,20 @@ class WantedPages:
             if file in self._folder.files:
                 links.files[name] = str(file)
             elif file is not None:
-                at = f"{page.source.place}:1"
-                self._problems.append(f"{at}: attachments: the file '{path}' does not exist")
+                position = f"{page.source.place}:1"
+                self._problems.append(f"{position}: attachments: the file '{path}' does not exist")
 
     def _attach_named(self, links: PageLinks, body: str, listed: Container[str]) -> None:
         """Add the files that a body in storage format refers to as attachments."""
         for name, element in named_attachments(body):
             if name.strip() not in listed:
                 line = body.encode()[: element.begin].count(b"\n") + 1
-                place = links.places.find(links.page, f"./{name}")
-                if place is None or place.file is None:
-                    path = f"{links.page.place}:{line}"
-                    self._problems.append(f"{path}: the attachment '{name}' does not exist")
+                target = links.folder_links.find(links.page, f"./{name}")
+                if target is None or target.file is None:
+                    position = f"{links.page.place}:{line}"
+                    self._problems.append(f"{position}: the attachment '{name}' does not exist")
                 else:
-                    links.attach(place.file)
+                    links.attach(target.file)
 
     def _labels_of(self, page: _ReadPage) -> tuple[str, ...] | None:
         if self._labels is None and page.labels is None:
@@ -234,7 +236,7 @@ class WantedPages:
 
 
 def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
-    """Return the attachments of the same page that a body in storage format refers to."""
+    """Return the attachments of the same page that a body refers to, with their elements."""
     return [
         (element.attributes.get("ri:filename", ""), element)
         for element in parse(body).walk()
@@ -242,16 +244,16 @@ def named_attachments(body: str) -> list[tuple[str, StorageElement]]:
     ]
 
 
-def _places_led_to(pages: dict[str, _ReadPage], places: Places) -> dict[str, set[str]]:
-    """Return the link targets among the headings of the pages, by key of the page."""
+def _linked_fragments(pages: dict[str, _ReadPage], folder: FolderLinks) -> dict[str, set[str]]:
+    """Return the fragments of all links to a page, by key of the page."""
     found: dict[str, set[str]] = {}
     for page in pages.values():
         if page.document is None:
             continue
         for address in page.document.links():
-            place = places.find(page.source, address)
-            if place is not None and place.page is not None and place.fragment:
-                found.setdefault(place.page, set()).add(place.fragment)
+            target = folder.find(page.source, address)
+            if target is not None and target.page is not None and target.fragment:
+                found.setdefault(target.page, set()).add(target.fragment)
     return found
 
 
@@ -270,14 +272,14 @@ def _first_heading(tree: StorageElement) -> str:
     return ""
 
 
-def _placed(path: str, error: Exception) -> str:
-    """Return a problem with its file and line."""
+def _problem(path: str, error: Exception) -> str:
+    """Return the message for an invalid file, with its path and line."""
     if isinstance(error, UnicodeDecodeError):
         return f"{path}:1: is not UTF-8 text"
     if isinstance(error, OSError):
         return f"{path}:1: cannot be read: {error.strerror}"
     reason = str(error)
-    found = _PLACE.match(reason)
+    found = _POSITION.match(reason)
     return f"{path}:1: {reason}" if found is None else f"{path}:{found[1]}: {reason[found.end() :]}"
 
 

@@ -41,7 +41,7 @@ _WIDTH = 1_000_000
 
 @dataclass(frozen=True)
 class ExportedTree:
-    """Suboptions of `trees`."""
+    """An entry of the option `trees`."""
 
     page_id: str | None = None
     space: str | None = None
@@ -118,7 +118,9 @@ class WikiExportOperation(ServiceExport):
             roots[root.id] = root
         if options.spaces:
             keys = dict.fromkeys(str(root.space) for root in roots.values())
-            state.values["spaces"] = [one for key in keys for one in self._access.space(key, state)]
+            state.values["spaces"] = [
+                entry for key in keys for entry in self._access.space(key, state)
+            ]
         found = (self._tree(root, state) for root in roots.values())
         state.values["trees"] = [entry for entry in found if entry is not None]
         if options.restrictions:
@@ -143,7 +145,7 @@ class WikiExportOperation(ServiceExport):
         return found
 
     def _tree(self, root: Page, state: ServiceState) -> dict[str, Any] | None:
-        """Return a tree for the role `desired_state`, and add its files to `state`."""
+        """Return the entry of a tree for `desired_state`, and add its files to `state`."""
         space = str(root.space)
         reader = TreeReader(self._client, space, self._options.parallel, self._task.progress)
         tree = reader.tree(root)
@@ -152,19 +154,26 @@ class WikiExportOperation(ServiceExport):
             self._task.progress, f"reading the pages below '{root.title}'", len(pages)
         )
 
-        def whole(page: Page) -> _WholePage:
+        def read_page(page: Page) -> _ExportedPage:
             try:
                 files = None if self._files is None else self._files.read(page)
                 rights = self._access.restrictions(page) if self._options.restrictions else None
-                return _WholePage(reader.with_body(page), self._labels(page), files, rights)
+                return _ExportedPage(reader.with_body(page), self._labels(page), files, rights)
             finally:
                 count.add()
 
-        read = spread(self._options.parallel, whole, pages)
-        for one in read:
-            self._add_restrictions(space, one, state)
-        texts = {one.page.id: page_file(one.page, one.labels, state, one.files) for one in read}
-        attached = {one.page.id: one.files.contents for one in read if one.files is not None}
+        read = spread(self._options.parallel, read_page, pages)
+        for exported in read:
+            self._add_restrictions(space, exported, state)
+        texts = {
+            exported.page.id: page_file(exported.page, exported.labels, state, exported.files)
+            for exported in read
+        }
+        attached = {
+            exported.page.id: exported.files.contents
+            for exported in read
+            if exported.files is not None
+        }
         files = TreeLayout(tree, texts, self._names, state, attached).files(
             self._names.name("wiki", f"{space} {root.title}")
         )
@@ -176,8 +185,8 @@ class WikiExportOperation(ServiceExport):
         entry["attachments"] = self._options.attachments
         return {**entry, **({} if root.parent is None else {"parent_id": root.parent})}
 
-    def _add_restrictions(self, space: str, read: _WholePage, state: ServiceState) -> None:
-        title, rights = read.page.title, read.rights
+    def _add_restrictions(self, space: str, exported: _ExportedPage, state: ServiceState) -> None:
+        title, rights = exported.page.title, exported.rights
         if rights is None:
             return
         key = (space, title_key(title))
@@ -192,7 +201,7 @@ class WikiExportOperation(ServiceExport):
             self._restricted[key] = restriction_entry(space, title, rights)
 
     def _labels(self, page: Page) -> tuple[str, ...] | None:
-        """Return the labels of a page; None if the account may not read them."""
+        """Return the labels of a page, or None if the account may not read them."""
         if page.labels is not None:
             return page.labels
         purpose = f"reading the labels of the page '{page.title}' ({page.id})"
@@ -205,9 +214,10 @@ class WikiExportOperation(ServiceExport):
 
 
 @dataclass(frozen=True)
-class _WholePage:
-    """A page with its parts; a part that is not exported is None, and so are labels that the
-    account may not read.
+class _ExportedPage:
+    """A page with its labels, attachments and restrictions.
+
+    `labels`: None if the account may not read them. `files`, `rights`: None if not exported.
     """
 
     page: Page
@@ -218,11 +228,11 @@ class _WholePage:
 
 @dataclass
 class TreeLayout:
-    """Choose the paths of the pages of a tree: a page with children is `index.xml` of its folder.
+    """Choose the paths of the pages of a tree. A page with children is the `index.xml` of a folder.
 
-    `texts`: file content by page id; None for a page that cannot be a file, which is left out with
-    its descendants, because at another place they would be moved. `attached`: attachments
-    by page id.
+    `texts`: file content by page id; None for a page that cannot be exported. Its descendants are
+    not exported either, because an import would move them to another parent.
+    `attached`: content by file name of the attachments, by page id.
     """
 
     tree: ExistingTree
@@ -271,10 +281,10 @@ def page_file(
     state: ServiceState,
     files: PageFiles | None = None,
 ) -> str | None:
-    """Return the file content of a page.
+    """Return the content of the file for a page.
 
-    Returns None, with a reason in `state`, if `wiki_tree` would read it differently. Raises
-    `protocol` if the server does not send the body.
+    Returns None if `wiki_tree` would read another page from it, and adds the reason to `state`.
+    Raises `protocol` if the server does not send the body.
     """
     if page.body is None:
         message = f"reading the page '{page.title}' ({page.id}): the server does not send the body"
