@@ -491,8 +491,8 @@ def test_link_out_of_the_folder_is_rejected(tree: Tree, tmp_path: Path) -> None:
     (tree.folder / "fifo.md").unlink(missing_ok=True)
     os.mkfifo(tree.folder / "pipe.txt")
     error = tree.fails()
-    assert "link.txt: a link to a file outside the folder" in error.message
-    assert "more: links to folders are not followed" in error.message
+    assert "link.txt: the symbolic link leads to a file outside the folder" in error.message
+    assert "more: symbolic links to folders are not followed" in error.message
     assert tree.http["requests"] == 0
     assert tree(exclude=["link.txt", "more", "drafts/*"])[0]
     assert "exclude: 'drafts/*' matches nothing in src" in tree.warnings

@@ -19,13 +19,13 @@ from .wanted_pages import WantedPage, title_key
 
 @dataclass
 class ExistingTree:
-    """The root page and all pages below it, by id; parents first."""
+    """The root page and all pages below it. `pages`: by id, parents first."""
 
     root: Page
     pages: dict[str, Page] = field(default_factory=dict)
 
     def own(self) -> dict[str, TreeMark]:
-        """Return the marks of the pages that this tree wrote, by id, without the root page."""
+        """Return the marks of the pages of this tree by page id, without the root page."""
         marks = {page_id: mark_of(page) for page_id, page in self.pages.items()}
         return {
             page_id: mark
@@ -40,8 +40,8 @@ class ExistingTree:
 class TreeReader:
     """Find pages of a space.
 
-    :param client: reads pages with their marks
-    :param say: shows progress
+    :param client: client that expands the marks of pages
+    :param say: reports progress
     """
 
     def __init__(self, client: WikiClient, space: str, parallel: int, say: Listener) -> None:
@@ -49,7 +49,10 @@ class TreeReader:
         self._found: dict[str, Page | None] = {}
 
     def find(self, title: str) -> Page | None:
-        """Return the page with a title in the space, or None. The result is cached."""
+        """Return the page with a title in the space, or None. The result is cached.
+
+        Raises `conflict` for an archived page.
+        """
         if title not in self._found:
             found = self._client.find(f"searching for the page '{title}'", self._space, title)
             if found is not None and found.status != "current":
@@ -59,13 +62,13 @@ class TreeReader:
         return self._found[title]
 
     def find_all(self, wanted: Sequence[WantedPage]) -> dict[str, Page]:
-        """Return the pages with the titles of the wanted pages, by key of the file."""
+        """Return the existing pages with the titles of the wanted pages, by key of the file."""
         found = spread(self._parallel, lambda page: self.find(page.title), wanted)
         keys = [page.source.key for page in wanted]
         return {key: page for key, page in zip(keys, found, strict=True) if page is not None}
 
     def tree(self, root: Page) -> ExistingTree:
-        """List all pages below the root, level by level."""
+        """Read the root page and all pages below it."""
         found = ExistingTree(root, {root.id: root})
         level = [root]
         purpose = f"listing the pages below '{root.title}' ({root.id})"
@@ -83,7 +86,10 @@ class TreeReader:
         return found
 
     def _listed(self, purpose: str, listed: Sequence[tuple[str, str]]) -> dict[str, Page]:
-        """Read the pages of a list with their parents; leave out pages that are no longer found."""
+        """Read pages by id, without those that are no longer found.
+
+        :param listed: pairs of page id and parent id
+        """
         count = ProgressCounter(self._say, purpose, len(listed))
 
         def read(entry: tuple[str, str]) -> Page | None:
@@ -98,7 +104,7 @@ class TreeReader:
         return {page.id: page for page in pages if page is not None}
 
     def with_body(self, page: Page) -> Page:
-        """Return the page with its body; in its newest version if others have saved it since."""
+        """Return the page with its body, in the newest version if it has been saved since."""
         if page.body is not None:
             return page
         purpose = f"reading the page '{page.title}' ({page.id})"
@@ -109,7 +115,7 @@ class TreeReader:
         return now if now.shows_parent else replace(now, parent=page.parent)
 
     def former_tree(self, wanted: Sequence[WantedPage]) -> str | None:
-        """Return the id of the tree of these files after a change of the root's title, or None.
+        """Return the id of the tree with these files under a former title of the root, or None.
 
         More than half of the files must be marked as unchanged files of that tree, because
         different manuals may have some titles in common.
@@ -128,11 +134,11 @@ class TreeReader:
         return None
 
     def new_root(self, wanted: Sequence[WantedPage]) -> Page | None:
-        """Return the root page that another task created after `find()` had not found it.
+        """Return the root page if another task created it after `find()` returned None.
 
-        Every page of a tree is created after the root page, and its mark contains the id of that
-        page. Lookups by title are kept, so no page of that tree can appear after this check. The
-        root page is read by id because lookups by title lag in the cloud [wiki-3].
+        Each page of a tree is created after the root page, and its mark contains the root's id.
+        `find()` caches its results, so no page of that tree can appear after this check. The root
+        page is read by id, because lookups by title lag behind in the cloud [wiki-3].
         """
         title = next(page.title_key for page in wanted if page.source.key == ROOT)
         marks = map(mark_of, self.find_all(wanted).values())
@@ -143,7 +149,7 @@ class TreeReader:
         return None
 
     def root(self, page_id: str) -> Page | None:
-        """Return the root page of a tree by its id; None if it is gone."""
+        """Return the root page with an id, or None if it does not exist any more."""
         root = self._client.get(f"reading the root page {page_id}", page_id, self._space)
         if root is None or root.status != "current":
             return None
@@ -161,5 +167,5 @@ class TreeReader:
 
 
 def titles_of(pages: dict[str, Page]) -> dict[str, Page]:
-    """Return the pages by normalized title."""
+    """Return the pages by their normalized titles."""
     return {title_key(page.title): page for page in pages.values()}

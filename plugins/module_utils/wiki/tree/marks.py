@@ -14,7 +14,7 @@ from ..client import WikiClient
 from ..page import Page, member, number
 
 KEY = "delivery-toolchain-tree"
-#: The member to expand, so that a page contains its mark.
+#: Member to expand for the mark of a page.
 EXPANSION = f"metadata.properties.{KEY}"
 
 
@@ -22,9 +22,11 @@ EXPANSION = f"metadata.properties.{KEY}"
 class TreeMark:
     """The tree and file of a page.
 
-    `tree`: id of the root page, None on a new root page. `page`: id of the page itself, because a
-    copied page keeps the properties; None on a new page. `digest`: of the body that was saved as
-    `version`. `source`: digest of the file.
+    `tree`: id of the root page; None on a new root page.
+    `file`: path of the file below the folder.
+    `page`: id of the page, which shows whether the page is a copy; None on a new page.
+    `digest`: digest of the body that was saved as `version`.
+    `source`: digest of the file content.
     """
 
     tree: str | None
@@ -36,16 +38,16 @@ class TreeMark:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether the task finished the page after it was created."""
+        """Return whether the page is finished. The first mark of a new page has no page id."""
         return self.page is not None
 
     def shown(self) -> dict[str, Any]:
-        """Return the value of the property."""
+        """Return the mark as the value of the content property."""
         return asdict(self)
 
 
 def mark_of(page: Page) -> TreeMark | None:
-    """Return the mark of a page; None for a copied page or an invalid property."""
+    """Return the mark of a page, or None for a copied page or an invalid property."""
     value = member(page.content, "metadata", "properties", KEY, "value")
     file = member(value, "file")
     if not isinstance(file, str):
@@ -62,7 +64,7 @@ def mark_of(page: Page) -> TreeMark | None:
 
 
 def write_mark(client: WikiClient, page: Page, mark: TreeMark) -> None:
-    """Set the mark. After a lost response or a conflict, read it first."""
+    """Write the mark of a page. After a conflict, read the current mark before the next attempt."""
     purpose = f"marking the page '{page.title}' ({page.id})"
     known = member(page.content, "metadata", "properties", KEY)
     try:
@@ -92,7 +94,10 @@ def _read(client: WikiClient, page_id: str, purpose: str) -> Any:
 
 
 def with_mark(client: WikiClient, page: Page) -> Mapping[str, Any]:
-    """Return the page's JSON with its mark, for servers that do not expand properties."""
+    """Read the mark of a page, and return the page's JSON object with it.
+
+    For servers that do not expand properties.
+    """
     found = _read(client, page.id, f"reading the mark of the page '{page.title}' ({page.id})")
     metadata = member(page.content, "metadata") or {}
     properties = {} if found is None else {KEY: found}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Match files with pages of the server, by file or by title."""
+"""Match files with existing pages, by the file in the mark or by title."""
 
 from __future__ import annotations
 
@@ -17,35 +17,36 @@ def match(
     pages: Mapping[str, Page],
     root: str,
 ) -> dict[str, str]:
-    """Return the ids of the existing pages, by key of the file.
+    """Return the ids of the matching pages by key of the file.
 
-    A page belongs to the file in its mark, whatever its title. Otherwise the file was moved, and
-    belongs to the page with its title, unless that page has a file.
+    A file matches the page whose mark contains it, whatever the title. A moved file matches the
+    page with its title, unless that page matches another file.
 
-    :param marks: the marks of the pages that the tree wrote, by id
-    :param root: the id of the root page
+    :param marks: marks of the pages of the tree, by page id
+    :param pages: pages of the tree, by page id
+    :param root: id of the root page
     """
     by_key = {key_of(mark.file): page_id for page_id, mark in marks.items()}
     by_title = {title_key(pages[page_id].title): page_id for page_id in marks}
     found = {ROOT: root}
-    rest = [page for page in wanted if page.source.key != ROOT]
-    for page in rest:
+    others = [page for page in wanted if page.source.key != ROOT]
+    for page in others:
         if page.source.key in by_key:
             found[page.source.key] = by_key[page.source.key]
     taken = set(found.values())
-    for page in rest:
+    for page in others:
         holder = by_title.get(page.title_key)
         if page.source.key not in found and holder is not None and holder not in taken:
             found[page.source.key] = holder
             taken.add(holder)
-    _settle_titles({page.source.key: page for page in rest}, found, by_title)
+    _resolve_blocked_renames({page.source.key: page for page in others}, found, by_title)
     return found
 
 
-def _settle_titles(
+def _resolve_blocked_renames(
     wanted: Mapping[str, WantedPage], found: dict[str, str], by_title: Mapping[str, str]
 ) -> None:
-    """Match pages by title if their renames would wait for each other or for a kept title."""
+    """Match by title if renames would form a cycle, or need the title of a page without a file."""
     for start in list(found):
         chain: list[str] = []
         key = start
@@ -55,10 +56,10 @@ def _settle_titles(
                 chain = []
                 break
             chain.append(key)
-            key = next((each for each, page_id in found.items() if page_id == holder), "")
-        if key in chain:  # a circle
+            key = next((other for other, page_id in found.items() if page_id == holder), "")
+        if key in chain:  # a cycle
             chain = chain[chain.index(key) :]
         elif key:
             chain = []
-        for each in chain:
-            found[each] = by_title[wanted[each].title_key]
+        for renamed in chain:
+            found[renamed] = by_title[wanted[renamed].title_key]

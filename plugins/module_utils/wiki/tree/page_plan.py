@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan of a page of a tree: what differs, how a result and a diff show it, and its part of a sealed
-plan [C9].
-"""
+"""Plan of a page of a tree, with its result, its diff and its change in a sealed plan [C9]."""
 
 from __future__ import annotations
 
@@ -26,9 +24,10 @@ SAVED = frozenset({"body", "title", "parent"})
 
 @dataclass
 class PagePlan:
-    """Plan of a page: `page` is None if it is new, `wanted` is None if it will be trashed.
+    """Plan of a page.
 
-    `fields`: the members that differ. `parent`: title of the parent, for the diff.
+    `wanted`: None if the page will be deleted. `page`: the existing page; None if it is new.
+    `fields`: names of the fields that differ. `parent`: title of the parent, for the diff.
     """
 
     path: str
@@ -55,7 +54,7 @@ class PagePlan:
         return next((word for name, word in named.items() if name in self.fields), changed)
 
     def shown(self, now: Page | None = None) -> dict[str, object]:
-        """Return an entry of the return value `pages`; `now` is the written page."""
+        """Return the entry in the return value `pages`. `now`: the written page."""
         page = now or self.page
         wanted = self.wanted
         saved = self.saves and (page is not None or self._is_created_empty)
@@ -76,11 +75,11 @@ class PagePlan:
 
     @property
     def _is_created_empty(self) -> bool:
-        """Return whether the content of a new page is a second version, after its restrictions."""
+        """Return whether a new page gets its content as version 2, after its restrictions."""
         return "restrictions" in self.fields and self.wanted is not None and self.wanted.body != ""
 
     def changes(self) -> list[dict[str, object]]:
-        """Return the differing fields with their values before and after."""
+        """Return the fields that differ, with the values before and after."""
         page, wanted, fields = self.page, self.wanted, set(self.fields)
         if wanted is None:
             return [{"field": "title", "before": page and page.title, "after": None}]
@@ -103,7 +102,7 @@ class PagePlan:
         ]
 
     def sides(self) -> tuple[str, str]:
-        """Return both sides of the diff, without equal lines."""
+        """Return the diff before and after, without most of the equal lines."""
         before, after = "", ""
         page, wanted = self.page, self.wanted
         was, will = self._bodies()
@@ -114,7 +113,7 @@ class PagePlan:
         return excerpt(f"{self.path} ({self.action})", before, after)
 
     def _bodies(self) -> tuple[str, str]:
-        """Return both bodies if they differ; equal bodies are not always read."""
+        """Return both bodies for the diff. Empty if they are equal: then they may be unread."""
         if "body" not in self.fields:
             return "", ""
         was = "" if self.page is None else self.page.body or ""
@@ -122,7 +121,7 @@ class PagePlan:
         return readable(was, will, None if self.page is None else self.page.space)
 
     def _more(self, *, after: bool) -> str:
-        """Return the lines between title and body."""
+        """Return the diff lines between title and body."""
         lines = ""
         if "parent" in self.fields:
             above = self.parent if after else (self.page and self.page.parent) or "-"
@@ -154,11 +153,14 @@ def final_mark(plan: PagePlan, page: Page, root: str) -> TreeMark:
 
 
 def part_of(plan: PagePlan, space: str) -> PlannedChange:
-    """Return the change of a page. A page that was edited since the plan is not deleted."""
+    """Return the change of a page for a sealed plan.
+
+    A deletion contains the version, so a page that was edited after the plan is not deleted.
+    """
     page, wanted = plan.page, plan.wanted
     changes = {str(change["field"]): change for change in plan.changes()}
-    before: dict[str, Any] = {name: each["before"] for name, each in changes.items()}
-    after: dict[str, Any] = {name: each["after"] for name, each in changes.items()}
+    before: dict[str, Any] = {name: change["before"] for name, change in changes.items()}
+    after: dict[str, Any] = {name: change["after"] for name, change in changes.items()}
     before["id"] = None if page is None else page.id
     after["action"], after["path"] = plan.action, plan.path
     title = wanted.title if wanted is not None else page.title if page is not None else ""
@@ -169,17 +171,18 @@ def part_of(plan: PagePlan, space: str) -> PlannedChange:
     return PlannedChange(f"{space}/{title}", None, before, after)
 
 
-def left_out(plans: Sequence[PagePlan], places: Collection[int]) -> set[int]:
-    """Return the places of the changes that cannot be made without those at `places`, and `places`.
+def left_out(plans: Sequence[PagePlan], indexes: Collection[int]) -> set[int]:
+    """Return the indexes of the given plans and of all plans that depend on them.
 
-    A page needs the page above it and its title; a page that is deleted may have no pages below.
+    The plan of a page depends on those of its parent and of the page that has its title. A deletion
+    depends on the plans of the pages below.
     """
-    out = set(places)
+    out = set(indexes)
     while True:
         more = {
-            number
-            for number, plan in enumerate(plans)
-            if number not in out and _needs(plan, [plans[place] for place in out])
+            index
+            for index, plan in enumerate(plans)
+            if index not in out and _needs(plan, [plans[other] for other in out])
         }
         if not more:
             return out
@@ -194,18 +197,18 @@ def _needs(plan: PagePlan, others: Sequence[PagePlan]) -> bool:
 
 
 def _holds_below(deleted: PagePlan, other: PagePlan) -> bool:
-    """Return whether a page stays below a page that will be deleted."""
+    """Return whether the page of `other` stays below the deleted page."""
     page, stays = deleted.page, other.page
     return page is not None and stays is not None and stays.parent == page.id
 
 
 def _precedes(other: PagePlan, plan: PagePlan) -> bool:
-    """Return whether a page can only be written after another one."""
+    """Return whether `plan` can only be carried out after `other`."""
     if plan.wanted is None or other.wanted is None:
         return False
     source = other.wanted.source
     if source.key == ROOT and (other.page is None or other.adopted):
-        return True  # the marks of all pages name the root
+        return True  # the marks of all pages contain the id of the root
     if source.key == plan.wanted.source.parent:
         return other.page is None or {"parent"} <= plan.fields & other.fields
     is_held = other.page is not None and title_key(other.page.title) == plan.wanted.title_key
@@ -213,5 +216,5 @@ def _precedes(other: PagePlan, plan: PagePlan) -> bool:
 
 
 def leave_out(plan: PagePlan) -> PagePlan:
-    """Return the plan that leaves an existing page as it is."""
+    """Return the plan without its changes."""
     return replace(plan, fields=set(), additions=[], adopted=False, restrictions=None)

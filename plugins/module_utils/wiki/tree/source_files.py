@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read the files of a folder that becomes a tree of pages; links out of the folder are rejected."""
+"""List the files of a folder that becomes a tree of pages.
+
+Symbolic links to files outside the folder are rejected.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from dataclasses import dataclass, field
 from ...core.errors import invalid
 from ...core.paths.globs import Patterns
 
-#: The key of the page of the folder itself; those of other folders also end with a slash.
+#: Key of the root page, which is the page of the folder. All keys of folders end with a slash.
 ROOT = "./"
 _ENDINGS = (".md", ".xml")
 _NOTHING = "nothing in src"
@@ -23,8 +26,11 @@ _FOLDER_PAGES = ("index", "readme")
 class SourceFile:
     """A file or folder that becomes a page.
 
-    `key`: unique; `path`: identifies it in marks; `file`: None for a folder without a page file;
-    `parent`: key of the parent page; `single`: name of a file that is the whole tree.
+    `key`: path of the file, or of the folder with a slash at the end.
+    `path`: path below the folder, which marks contain.
+    `file`: path on disk; None for a folder without a file for its page.
+    `parent`: key of the parent page; None for the root page.
+    `single`: name of the file if `src` is a single file.
     """
 
     key: str
@@ -46,7 +52,12 @@ class SourceFile:
 
 @dataclass
 class SourceFolder:
-    """`pages` by key, parents first; `files`: all other files by path below the folder."""
+    """The files of a folder.
+
+    `pages`: by key, parents first.
+    `files`: paths on disk of all other files, by path below the folder.
+    `problems`: errors that prevent the conversion.
+    """
 
     root: str
     #: Default title of the root page.
@@ -63,7 +74,7 @@ class SourceFolder:
 
 
 def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
-    """Read a folder, or a single file. Raises `invalid` if it is neither or has no pages."""
+    """List a folder or a single file. Raises `invalid` if it is neither, or has no pages."""
     root = os.path.abspath(src)
     if os.path.isfile(root):
         return _read_single(root, exclude)
@@ -80,7 +91,7 @@ def read_folder(src: str, exclude: Sequence[str]) -> SourceFolder:
 
 
 def _read_single(path: str, exclude: Sequence[str]) -> SourceFolder:
-    """Return a tree of one page. The files next to it are not listed: it may be anywhere."""
+    """Return a tree with a single page. Its folder is not listed, because it may be very large."""
     root, name = os.path.split(path)
     if not _is_page(name):
         raise invalid(f"src: {path} is not a .md or .xml file")
@@ -91,9 +102,9 @@ def _read_single(path: str, exclude: Sequence[str]) -> SourceFolder:
 
 
 class _Neighbours(dict[str, str]):
-    """The files next to a single page, by path below its folder, looked up when a link names them.
+    """The files in the folder of a single page, by path below the folder.
 
-    No file outside the folder is found.
+    A file is checked on disk when a link refers to it. Files outside the folder do not count.
     """
 
     def __init__(self, root: str) -> None:
@@ -110,12 +121,12 @@ class _Neighbours(dict[str, str]):
 
 
 class _Walk:
-    """All regular files that are not excluded; links lead no further than the folder."""
+    """Find the regular files that are not excluded. Links may only lead to files of the folder."""
 
     def __init__(self, folder: SourceFolder, exclude: Sequence[str]) -> None:
-        # a folder goes with its content, however it is named
         self._folder = folder
-        self._exclude = Patterns("exclude", [each.rstrip("/") for each in exclude])
+        # `drafts/` excludes the same folder as `drafts`.
+        self._exclude = Patterns("exclude", [pattern.rstrip("/") for pattern in exclude])
         self._real = os.path.realpath(folder.root)
 
     def paths(self) -> list[tuple[str, str]]:
@@ -126,7 +137,7 @@ class _Walk:
             for name in self._wanted(below, folders):
                 if os.path.islink(os.path.join(here, name)):
                     path = _joined(below, name)
-                    self._problem(path, "links to folders are not followed: exclude it")
+                    self._problem(path, "symbolic links to folders are not followed: exclude it")
                 else:
                     remaining.append(name)
             folders[:] = remaining
@@ -149,10 +160,10 @@ class _Walk:
         return wanted
 
     def _is_inside(self, path: str, file: str) -> bool:
-        """Return whether it is a regular file of the folder."""
+        """Return whether a path is a regular file of the folder."""
         real = os.path.realpath(file)
         if os.path.commonpath([real, self._real]) != self._real:
-            self._problem(path, "a link to a file outside the folder")
+            self._problem(path, "the symbolic link leads to a file outside the folder")
             return False
         try:
             return stat.S_ISREG(os.stat(real).st_mode)
@@ -170,7 +181,7 @@ class _Walk:
 
 
 def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
-    """Return the pages of the files and of their folders."""
+    """Add the pages of the files and of their folders to `folder`."""
     index: dict[str, str] = {}
     folders: set[str] = set()
     for path in chosen:
@@ -194,8 +205,8 @@ def _add_pages(folder: SourceFolder, chosen: dict[str, str]) -> None:
             folder.pages[path] = SourceFile(path, path, file, above)
     ordered = sorted(folder.pages, key=lambda key: (key.rstrip("/").count("/"), key))
     first = [ROOT] if ROOT in folder.pages else []
-    rest = [key for key in ordered if key != ROOT]
-    folder.pages = {key: folder.pages[key] for key in first + rest}
+    others = [key for key in ordered if key != ROOT]
+    folder.pages = {key: folder.pages[key] for key in first + others}
 
 
 def key_of(path: str) -> str:

@@ -26,11 +26,12 @@ from .wanted_pages import WantedPage, title_key
 class TreePlanner:
     """Match the wanted pages with existing pages and compare them.
 
-    :param parent: id of the page above the root
-    :param adopt: whether to take over pages of others below the root
+    :param space: key of the space
+    :param parent: id of the page above the root; None is the top of the space
+    :param adopt: whether to take over pages below the root that do not belong to the tree
+    :param orphaned_comments: whether inline comments of readers may be orphaned
     :param uses_marks: whether to match pages by their marks; otherwise by their titles only
-    :param restrict: returns the restrictions of a page, which are the same for all; None: they are
-        not managed
+    :param restrict: creates the restrictions of a page; None means not managed
     """
 
     def __init__(
@@ -49,17 +50,21 @@ class TreePlanner:
     ) -> None:
         self._uses_marks, self._restrict = uses_marks, restrict
         self._client, self._reader, self._space, self._parent = client, reader, space, parent
-        #: Inline comments of readers in the pages that are saved.
+        #: Numbers of inline comments that the saved pages keep and lose.
         self.comments = {"kept": 0, "lost": 0}
         self._counting = threading.Lock()
         self._adopt, self._orphaned, self._parallel = adopt, orphaned_comments, parallel
         self._warn = warn
-        #: Id of a tree with the same files whose root page is gone.
+        #: Id of a tree with the same files, whose root page has another title or is gone.
         self._former: str | None = None
         self.tree: ExistingTree | None = None
 
     def plans(self, wanted: Sequence[WantedPage]) -> list[PagePlan]:
-        """Return the plans of the wanted pages, in order. Raises `conflict`, `not_found`."""
+        """Return a plan for each wanted page, in the same order.
+
+        Raises `conflict` for a page that does not belong to the tree, and `not_found` for a missing
+        space or parent.
+        """
         root = self._root(wanted)
         self.tree = None if root is None else self._reader.tree(root)
         found = self._matched(wanted)
@@ -93,7 +98,7 @@ class TreePlanner:
         self._former = self._reader.former_tree(wanted) if self._uses_marks else None
         root = None if self._former is None else self._reader.root(self._former)
         if root is not None and not (_is_root(root) and self._parent in (None, root.parent)):
-            self._former = root = None  # the same files below another parent keep their pages
+            self._former = root = None  # below another parent it is a separate tree
         if root is None and self._parent is None:
             self._client.require_space(self._space)
         elif root is None:
@@ -101,7 +106,7 @@ class TreePlanner:
         return root
 
     def _may_be_root(self, page: Page) -> bool:
-        """Return whether a page is where the root page belongs."""
+        """Return whether the parent of a page fits the root page."""
         home = member(page.content, "space", "homepage", "id")
         if self._parent is None:
             return page.parent is None or page.parent == str(home)
@@ -115,7 +120,10 @@ class TreePlanner:
         return {key: self.tree.pages[page_id] for key, page_id in ids.items()}
 
     def _take_by_title(self, wanted: Sequence[WantedPage], found: dict[str, Page]) -> set[str]:
-        """Add pages with the titles of new pages to `found`; return the keys of adopted pages."""
+        """Add existing pages with the titles of new pages to `found`, by key of the file.
+
+        Returns the keys of adopted pages. Raises `conflict` for a page that may not be taken over.
+        """
         below = {} if self.tree is None else self.tree.pages
         by_title = titles_of(below)
         held = {page.id for page in found.values()}
@@ -150,29 +158,30 @@ class TreePlanner:
         return trees if self._former is None else (*trees, self._former)
 
     def _may_take(self, page: Page, is_below: bool) -> bool:
-        """Return whether a page is from this tree, which may have been moved, or may be adopted."""
+        """Return whether a page belongs to this tree or its former root, or may be adopted."""
         mark = mark_of(page)
         return (mark is not None and mark.tree in self._trees()) or (self._adopt and is_below)
 
     def _is_left_over(self, page: Page, wanted: WantedPage, parent: str | None) -> bool:
-        """Return whether a page was created, but not marked: the cloud needs two requests, and the
-        task may have ended between them.
+        """Return whether an interrupted task created the page but did not mark it.
+
+        Creating and marking a page takes two requests in the cloud.
         """
         if self._client.creates_properties or not self._uses_marks or page.version != 1:
             return False
         unmarked = member(page.content, "metadata", "properties", KEY) is None
         if not unmarked or page.parent != parent or page.body is None:
             return False
-        empty = self._restrict is not None and page.body == ""  # it was not restricted yet
+        empty = self._restrict is not None and page.body == ""  # interrupted before restrictions
         return empty or alike(page.body, wanted.body, page.space)
 
     def _foreign(self, page: Page, title: str) -> ToolchainError:
         mark = mark_of(page)
-        whose = "does not belong to this tree"
+        owner = "does not belong to this tree"
         if mark is not None and mark.tree is not None:
-            whose = f"belongs to the tree of the page {mark.tree} (file {mark.file})"
+            owner = f"belongs to the tree of the page {mark.tree} (file {mark.file})"
         reason = (
-            f"the page '{title}' ({page.id}) in the space {self._space} {whose}, and is not changed"
+            f"the page '{title}' ({page.id}) in the space {self._space} {owner}, and is not changed"
         )
         return ToolchainError(
             "conflict", f"{reason}; adopt: true takes over existing pages below the root page"
@@ -195,8 +204,8 @@ class TreePlanner:
         plan.fields |= _displaced(page, wanted, parent)
         mark = mark_of(page)
         root = "" if self.tree is None else self.tree.root.id
-        place = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
-        if self._uses_marks and place != (root, plan.path):
+        marked = None if mark is None or not mark.is_finished else (mark.tree, mark.file)
+        if self._uses_marks and marked != (root, plan.path):
             plan.fields.add("mark")
         if not _is_known(page, wanted) and not alike(page.body or "", wanted.body, page.space):
             plan.fields.add("body")
@@ -241,10 +250,10 @@ class TreePlanner:
 def deletions(
     tree: ExistingTree | None, plans: Sequence[PagePlan], most: int, warn: Callable[[str], None]
 ) -> list[PagePlan]:
-    """Return plans for pages of the tree whose file is gone, the deepest first.
+    """Return plans that delete the pages whose files are gone, deepest pages first.
 
-    A page with pages of others below it stays, because the server would move those up. Raises
-    `invalid` for more than `most` pages.
+    A page stays if pages below it do not belong to the tree, because the server would move them up.
+    Raises `invalid` for more than `most` deletions.
     """
     if tree is None:
         return []
@@ -272,13 +281,16 @@ def deletions(
 
 
 def _is_known(page: Page, wanted: WantedPage) -> bool:
-    """Return whether the mark shows that the body is the wanted body, so it need not be read."""
+    """Return whether the mark shows that the page has the wanted body, without reading it."""
     mark = mark_of(page)
     return mark is not None and (mark.digest, mark.version) == (wanted.digest, page.version)
 
 
 def _displaced(page: Page, wanted: WantedPage, parent: str | None) -> set[str]:
-    """Return which of title and parent differ; `parent` is the id, None leaves it alone."""
+    """Return which of the fields `title` and `parent` differ.
+
+    :param parent: id of the wanted parent; None means not managed
+    """
     fields = {"title"} if " ".join(page.title.split()) != wanted.title else set()
     return fields if parent in (None, page.parent) else fields | {"parent"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the pages of a tree: parents before children, and titles after they become free."""
+"""Write the pages of a tree: parents before children, and a title once it is no longer in use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .wanted_pages import title_key
 
 
 class TreeWriter:
-    """Apply plans; `done` contains the written pages by the key of their file.
+    """Apply the plans of pages. `done`: written pages by key of the file.
 
     :param space: key of the space
-    :param parent: id of the page above the root
+    :param parent: id of the page above the root; None is the top of the space
     :param warn: reports warnings
     :param uses_marks: whether to mark the pages
     """
@@ -46,7 +46,7 @@ class TreeWriter:
         self._rewritten: list[str] = []
 
     def write(self, plans: Sequence[PagePlan]) -> None:
-        """Apply all plans, several at once; the first error ends it."""
+        """Create and update pages, several at once. The first error stops the rest."""
         pending: dict[str, PagePlan] = {}
         for plan in plans:
             if plan.wanted is not None and plan.page is not None:
@@ -77,7 +77,7 @@ class TreeWriter:
             )
 
     def trash(self, plans: Sequence[PagePlan]) -> None:
-        """Move pages to the trash, one after the other, deepest first."""
+        """Move pages to the trash one after the other, in the given order."""
         for plan in plans:
             if plan.page is not None:
                 self._trash(plan.page)

@@ -62,7 +62,7 @@ class WikiTreeOptions:
 
 @dataclass(frozen=True)
 class _TreeState:
-    """The pages of a plan, the pages that are deleted, and the number of comments."""
+    """The plans of pages and of deletions, and the numbers of inline comments kept and lost."""
 
     pages: list[PagePlan]
     deletions: list[PagePlan]
@@ -144,7 +144,7 @@ class WikiTreeOperation:
         return self._full_plan(_TreeState(pages, gone, action, planner.comments))
 
     def _full_plan(self, state: _TreeState) -> Plan:
-        """Return the plan of all pages."""
+        """Return the plan of the task, with the result and the diff of all pages."""
         changed = state.changed
 
         def make_diff() -> tuple[str, str]:
@@ -158,38 +158,38 @@ class WikiTreeOperation:
         return Plan(None, None, action, result=result, make_diff=make_diff, data=state)
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
-        """Return the changes of pages, for a sealed plan."""
-        return [part_of(one, self._options.space) for one in plan.data.changed]
+        """Return the changes of pages for a sealed plan."""
+        return [part_of(page_plan, self._options.space) for page_plan in plan.data.changed]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Return the plan that leaves these pages unchanged."""
+        """Return the plan without these changes and those that depend on them."""
         state: _TreeState = plan.data
         changed = state.changed
-        dropped = {id(changed[place]) for place in left_out(changed, places)}
-        pages = [leave_out(one) if id(one) in dropped else one for one in state.pages]
-        pages = [one for one in pages if one.page or one.fields]
-        gone = [one for one in state.deletions if id(one) not in dropped]
+        dropped = {id(changed[index]) for index in left_out(changed, places)}
+        pages = [leave_out(page) if id(page) in dropped else page for page in state.pages]
+        pages = [page for page in pages if page.page or page.fields]
+        gone = [page for page in state.deletions if id(page) not in dropped]
         return self._full_plan(replace(state, pages=pages, deletions=gone))
 
     def predict(self, plan: Plan) -> None:
-        """In check mode, remember the new pages."""
+        """Record the new pages for later tasks in check mode."""
         predictions, space = self._client.predictions, self._options.space
-        for one in plan.data.pages:
-            if one.page is None and one.wanted is not None:
-                title = one.wanted.title
-                number = predicted_pages.new_id(predictions, space, title)
-                page = Page(number, title, space, 1, "", body=one.wanted.body)
+        for page_plan in plan.data.pages:
+            if page_plan.page is None and page_plan.wanted is not None:
+                title = page_plan.wanted.title
+                page_id = predicted_pages.new_id(predictions, space, title)
+                page = Page(page_id, title, space, 1, "", body=page_plan.wanted.body)
                 predicted_pages.predict(predictions, page)
 
     def preflight(self, plan: Plan) -> None:
         """Raise `permission` for a page that the account may not write."""
-        for one in (*plan.data.pages, *plan.data.deletions):
-            if one.page is None:
+        for page_plan in (*plan.data.pages, *plan.data.deletions):
+            if page_plan.page is None:
                 continue
-            if one.wanted is None:
-                require(f"deleting {one.path}", one.page, "delete")
-            elif of_the_page(one.fields):
-                require(f"saving {one.path}", one.page, "update")
+            if page_plan.wanted is None:
+                require(f"deleting {page_plan.path}", page_plan.page, "delete")
+            elif of_the_page(page_plan.fields):
+                require(f"saving {page_plan.path}", page_plan.page, "update")
 
     def apply(self, plan: Plan) -> Mapping[str, Any]:
         options, gone = self._options, list[PagePlan]()
@@ -203,11 +203,11 @@ class WikiTreeOperation:
         )
         try:
             writer.write(plan.data.pages)
-            for one in plan.data.deletions:
-                writer.trash([one])
-                gone.append(one)
+            for deletion in plan.data.deletions:
+                writer.trash([deletion])
+                gone.append(deletion)
         except ToolchainError as error:
-            finished = [one for one in plan.data.pages if _key(one) in writer.done]
+            finished = [page for page in plan.data.pages if _key(page) in writer.done]
             error.result["pages"] = self._shown(finished, writer.done, gone)
             raise
         return {"pages": self._shown(plan.data.pages, writer.done, gone)}
