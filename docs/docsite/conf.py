@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How Sphinx builds the site; `make docs` copies this file beside its sources."""
+"""How Sphinx builds the site; `tools/docs.py` gathers its sources elsewhere."""
 
 from __future__ import annotations
 
