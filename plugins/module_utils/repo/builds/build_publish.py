@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Publish a build record, and mark the items of the build [C8.3]."""
+"""Publish a build record, and set the build properties of its files [C8.3]."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ from .published_modules import BuildModule, modules_of
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
 
-#: Names of variables with logins; `author` is not a login.
+#: Matches names of variables with credentials, such as `GIT_AUTH`, but not `AUTHOR`.
 _LOGIN_NAME = re.compile(r"auth(?!or(?!i))", re.IGNORECASE)
 
-#: Shorter secrets may be part of any value by chance.
+#: Minimum length of secrets that are searched for: shorter ones may occur in any value by chance.
 _SHORTEST_SECRET = 6
 
-
 #: Keys of an entry of `vcs`.
-_OF_SOURCE = ("url", "revision", "branch", "message")
+_VCS_KEYS = ("url", "revision", "branch", "message")
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class BuildPublishOptions:
 
 
 class BuildPublishOperation:
-    """Publish a record that is missing or incomplete, and set missing marks."""
+    """Publish a record if it is missing or incomplete, and set missing build properties."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -128,14 +127,14 @@ class BuildPublishOperation:
         return [BuildModule(self._name, "generic", artifacts, ())]
 
     def _read(self) -> Mapping[str, Any] | None:
-        """Return the existing record; `None` if there is none."""
+        """Return the existing build record; `None` without one."""
         try:
             return self._read_record()
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
             if NO_BUILDS not in (error.detail or "").lower():
-                # without a repository manager there are no builds either
+                # raises if the 404 came from another kind of server
                 repositories.listed(self._client)
             return None
 
@@ -143,31 +142,31 @@ class BuildPublishOperation:
         return records.read_record(self._client, self._name, self._number, self._options.project)
 
     def _require_replaceable(self, there: Mapping[str, Any], differences: Sequence[str]) -> None:
-        """Raise `conflict` if the existing record must not, or cannot, be replaced.
+        """Raise `conflict` unless the existing record can be replaced and `replace` is set.
 
-        Warns if the build is promoted: a promotion copied the files of the old record.
+        Warn if the build is promoted, because the promotion copied the files of the old record.
         """
         lacks = shorten(", ".join(differences), 400)
         if "started" in differences:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} already exists with the start time {there.get('started')}: a"
-                " different start time would create a second record with this number; omit"
-                " started, or delete the record first (build_record)",
+                f"{self._label} already exists with the start time {there.get('started')}: another"
+                " start time would create a second record. Omit started, or delete the existing"
+                " record with build_record",
             )
         if not self._options.replace:
             raise ToolchainError(
                 "conflict",
-                f"{self._label} already exists with different content (it lacks: {lacks});"
-                " replace: true replaces it and keeps its promotions",
+                f"{self._label} already exists and lacks: {lacks}. Set replace: true to replace its"
+                " record and keep its promotions",
             )
         history = promotions(there)
         if history:
             newest = history[-1]
-            place = f"promoted to '{newest.repository}'" if newest.repository else "promoted"
+            state = f"promoted to '{newest.repository}'" if newest.repository else "promoted"
             self._task.warn(
-                f"{self._label} is {place} with the status '{newest.status}', and this task"
-                " replaces its record: promote it again, so that the target gets the new files"
+                f"{self._label} is {state} with the status '{newest.status}', and this task"
+                " replaces its record: promote it again to copy the new files"
             )
 
     def _lacking(
@@ -194,8 +193,10 @@ class BuildPublishOperation:
         return Plan(before, after, action, result=result, data=data)
 
     def _mark_sides(self, data: PublicationPlan) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both sides of the diff of the marks, without the timestamp if the task
-        chooses it.
+        """Return before and after of the build properties for the diff.
+
+        `build.timestamp` is left out if the record is new and `started` is not set, because the
+        task then uses the current time.
         """
         wanted = dict(self._build_properties(data.record).wanted)
         if data.there is None and data.publication.started is None:
@@ -225,7 +226,7 @@ class BuildPublishOperation:
         return {"build": _shown(record)}
 
     def _send(self, data: PublicationPlan) -> Mapping[str, Any]:
-        """Publish the record; verify and return the stored record."""
+        """Publish the record, verify it, and return it as stored by the server."""
         purpose = f"publishing {self._label}"
         try:
             self._client.write(
@@ -238,14 +239,14 @@ class BuildPublishOperation:
             )
         except ToolchainError as error:
             if error.status == 403 and self._options.replace:
-                error.with_hint("replacing a record needs the permission to delete")
+                error.with_hint("replacing a record requires the permission to delete")
             raise
         try:
             found = self._read_record()
         except ToolchainError as error:
             if error.kind != "not_found":
                 raise
-            # server fact [repo-29]: the record may appear with a delay
+            # server fact [repo-29]: a new record may appear with a delay
             self._task.warn(
                 f"{purpose}: the server accepted the record, but does not return it yet"
             )
@@ -276,8 +277,8 @@ def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_names(options: BuildPublishOptions) -> None:
-    """Raise `invalid` for a name or number with surrounding blanks or wildcards, or that no address
-    can contain.
+    """Raise `invalid` if the name or number of the build is `.` or `..`, contains wildcards, or has
+    surrounding blanks.
     """
     for option in ("build_name", "build_number"):
         value = getattr(options, option)
@@ -311,7 +312,7 @@ def _publication(options: BuildPublishOptions) -> Publication:
         url,
         None
         if options.vcs is None
-        else [_source(f"vcs[{number}]", one) for number, one in enumerate(options.vcs)],
+        else [_source(f"vcs[{number}]", entry) for number, entry in enumerate(options.vcs)],
         None if options.issues is None else [without_none(vars(issue)) for issue in options.issues],
         None if options.environment is None else _environment(options),
         properties,
@@ -319,12 +320,13 @@ def _publication(options: BuildPublishOptions) -> Publication:
 
 
 def _source(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate an entry of `vcs`: Ansible does not, because it allows no suboption `message`."""
-    unknown = sorted(str(name) for name in entry if name not in _OF_SOURCE)
+    """Return a validated entry of `vcs`.
+
+    Ansible cannot validate it, because it does not allow a suboption with the name `message`.
+    """
+    unknown = sorted(str(name) for name in entry if name not in _VCS_KEYS)
     if unknown:
-        raise invalid(
-            f"{place}.{unknown[0]} is unknown: the keys of an entry are {', '.join(_OF_SOURCE)}"
-        )
+        raise invalid(f"{place}.{unknown[0]} is unknown: use only {', '.join(_VCS_KEYS)}")
     wrong = next((name for name, value in entry.items() if isinstance(value, (dict, list))), None)
     if wrong is not None:
         raise invalid(f"{place}.{wrong} must be a string")
@@ -335,8 +337,9 @@ def _source(place: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _public(place: str, url: str) -> str:
-    """Return an address without user info, because many people read the record. Raises `invalid` if
-    the user info cannot be parsed.
+    """Return a URL without user info, because a build record is readable for many people.
+
+    Raises `invalid` if the user info cannot be parsed.
     """
     clean = without_user_info(url)
     begin, end = misplaced_user_info(clean)
@@ -348,14 +351,13 @@ def _public(place: str, url: str) -> str:
 
 
 def _environment(options: BuildPublishOptions) -> dict[str, str]:
-    """Return the variables that may be published: neither name nor value is a secret."""
+    """Return the variables to publish, without excluded ones and those that may be secret."""
     variables = _texts("environment", options.environment or {})
     excluded = options.environment_exclude or ()
     wrong = next((pattern for pattern in excluded if "[" in pattern), None)
     if wrong is not None:
         raise invalid(
-            f"environment_exclude: '{wrong}' contains a bracket, but names of variables have no"
-            " brackets: the only wildcards are * and ?"
+            f"environment_exclude: '{wrong}' contains a bracket, but the only wildcards are * and ?"
         )
     left_out = [matcher(pattern.lower()) for pattern in excluded]
     secrets = [form for form in hidden.forms if len(form) >= _SHORTEST_SECRET]
@@ -370,8 +372,9 @@ def _environment(options: BuildPublishOptions) -> dict[str, str]:
 
 
 def _texts(option: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return names and strings. A list is joined by commas, because a record has a single string
-    per name.
+    """Return the values of an option as strings, without `None` values.
+
+    A list is joined by commas, because a build record has a single string per name.
     """
     if any(not str(name).strip() for name in values):
         raise invalid(f"{option} has an empty name: set it, or remove the entry")

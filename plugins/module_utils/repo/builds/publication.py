@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare a wanted build record with the stored one [C8.3, repo-29].
+"""Compare a wanted build record with the stored record [C8.3, repo-29].
 
-A stored record has more content than the published one (checksums that the server knows) and less
-(empty lists). So the stored record is searched for the wanted parts, not the reverse.
+The server adds content to a published record, such as checksums, and drops empty lists. So only
+the wanted parts are compared, not the whole records.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ..client import objects
 
 ENVIRONMENT = "buildInfo.env."
 _DIGESTS = ("sha256", "sha1", "md5")
-#: Build agent in the record.
+#: Value of `agent` and `buildAgent` in a new record.
 _AGENT = {"name": "delivery.toolchain"}
 
 
 @dataclass(frozen=True)
 class Publication:
-    """Wanted parts of a record; `None` if a part is not managed."""
+    """Wanted content of a build record; parts that are not managed are `None`."""
 
     name: str
     number: str
@@ -35,12 +35,14 @@ class Publication:
     issues: Sequence[Mapping[str, Any]] | None = None
     environment: Mapping[str, str] | None = None
     properties: Mapping[str, str] | None = None
-    #: Start of the build if no other start is known.
+    #: Start time of a new record if `started` is not set.
     now: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
     def differences(self, record: Mapping[str, Any]) -> list[str]:
-        """Return the names of the wanted parts that the record lacks; empty if the record is
-        complete.
+        """Return the wanted parts that a record lacks, as labels for messages.
+
+        Examples are `ci_url` and `artifacts app.jar of the module core`. The list is empty if the
+        record is complete.
         """
         return list(self._differences(record))
 
@@ -49,7 +51,7 @@ class Publication:
             yield "started"
         if self.url is not None and record.get("url") != self.url:
             yield "ci_url"
-        yield from self._of_modules(record)
+        yield from self._module_differences(record)
         for wanted in self.vcs or ():
             if not any(_has(entry, wanted) for entry in objects(record.get("vcs"))):
                 yield f"vcs {wanted.get('url', '')} {wanted.get('revision', '')}".rstrip()
@@ -62,19 +64,19 @@ class Publication:
             if str(known.get(name)) != value:
                 yield f"property {name}"
 
-    def _of_modules(self, record: Mapping[str, Any]) -> Iterator[str]:
+    def _module_differences(self, record: Mapping[str, Any]) -> Iterator[str]:
         known = {str(module.get("id")): module for module in objects(record.get("modules"))}
         for module in self.modules:
-            there = known.get(str(module["id"]))
-            if there is None:
+            current = known.get(str(module["id"]))
+            if current is None:
                 yield f"module {module['id']}"
                 continue
             for part, name in (("artifacts", "name"), ("dependencies", "id")):
                 named: dict[str, list[Mapping[str, Any]]] = {}
-                for obj in objects(there.get(part)):
-                    named.setdefault(str(obj.get(name)), []).append(obj)
+                for file in objects(current.get(part)):
+                    named.setdefault(str(file.get(name)), []).append(file)
                 for wanted in module.get(part, ()):
-                    if not any(_is_file(one, wanted) for one in named.get(wanted[name], ())):
+                    if not any(_is_file(file, wanted) for file in named.get(wanted[name], ())):
                         yield f"{part} {wanted[name]} of the module {module['id']}"
 
     def _properties(self) -> dict[str, str]:
@@ -85,7 +87,7 @@ class Publication:
         }
 
     def managed(self) -> dict[str, Any]:
-        """Return the managed parts of a record with their wanted values."""
+        """Return the managed members of a record with their wanted values."""
         issues = None
         if self.issues is not None:
             affected = [{**issue, "aggregated": False} for issue in self.issues]
@@ -98,33 +100,36 @@ class Publication:
         parts = {"url": self.url, "modules": list(self.modules), "vcs": vcs, "issues": issues}
         return without_none(parts)
 
-    def record(self, there: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the record to send: parts that are not managed are kept, promotions included.
+    def record(self, current: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the record to send. It keeps the unmanaged parts and the promotions of `current`.
 
-        Server fact [repo-29]: the same start replaces a record, another start adds a second one.
+        Server fact [repo-29]: a record with the same start time is replaced; with another start
+        time, the server adds a second record.
         """
-        known = dict(there or {})
+        known = dict(current or {})
         properties = known.pop("properties", None)
-        began = moment_of(known.get("started")) or self.started or self.now
-        begun = {
+        started = moment_of(known.get("started")) or self.started or self.now
+        defaults = {
             "version": "1.0.1",
             "type": "GENERIC",
             "durationMillis": 0,
             "agent": _AGENT,
             "buildAgent": _AGENT,
         }
-        made = {**begun, **known, **self.managed(), "name": self.name, "number": self.number}
-        made["started"] = known.get("started") or as_started(began)
-        made["properties"] = self._merged(properties if isinstance(properties, Mapping) else {})
-        return made
+        record = {**defaults, **known, **self.managed(), "name": self.name, "number": self.number}
+        record["started"] = known.get("started") or as_started(started)
+        record["properties"] = self._merged(properties if isinstance(properties, Mapping) else {})
+        return record
 
-    def _merged(self, there: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the properties of the record. Environment variables and other properties are
-        managed separately.
+    def _merged(self, current: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the properties of the record to send.
+
+        A record stores environment variables among its properties. The two options are independent:
+        if one is not set, its current properties are kept.
         """
         others = {
             name: value
-            for name, value in there.items()
+            for name, value in current.items()
             if (self.environment if name.startswith(ENVIRONMENT) else self.properties) is None
         }
         return {**others, **self._properties()}
@@ -132,11 +137,13 @@ class Publication:
 
 @dataclass(frozen=True)
 class PublicationPlan:
-    """A publication, the record on the server before the task, and the record after it.
+    """The changes of a publication.
 
-    :param sends: whether the record is missing or differs
-    :param unmarked: repository and path of files without the properties of the build, with their
-        current properties
+    :param there: the record before the task; `None` if it does not exist
+    :param record: the record after the task
+    :param sends: whether the record must be sent, because it is missing or differs
+    :param unmarked: current properties of the files that lack build properties, by repository and
+        path
     """
 
     publication: Publication
@@ -146,7 +153,7 @@ class PublicationPlan:
     unmarked: Mapping[tuple[str, str], Any]
 
     def sides(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return both sides of the diff: the managed parts of the record."""
+        """Return before and after of the record for the diff, limited to the managed parts."""
         if not self.sends:
             return {}, {}
         wanted, there = self.publication, self.there
@@ -169,21 +176,22 @@ def _issues_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_file(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether this is the wanted file of its name, by every digest that both have."""
+    """Return whether a recorded file with the wanted name has its digests and scopes.
+
+    All digests that both have must be equal, and there must be at least one.
+    """
     both = [digest for digest in _DIGESTS if there.get(digest) and wanted.get(digest)]
     scopes = set(wanted.get("scopes", ())) <= set(there.get("scopes") or ())
-    return bool(both) and scopes and all(str(there[one]).lower() == wanted[one] for one in both)
+    return bool(both) and scopes and all(str(there[name]).lower() == wanted[name] for name in both)
 
 
 def as_started(moment: datetime) -> str:
-    """Format the start as the server expects it: three digits, and an offset without a colon
-    [repo-29].
-    """
+    """Format a start time for the server [repo-29], such as `2026-01-31T12:00:00.000+0000`."""
     utc = moment.astimezone(timezone.utc)
     return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}+0000"
 
 
 def milliseconds(started: Any) -> str:
-    """Return the start in epoch milliseconds, as in the marks of items."""
+    """Convert a start time to epoch milliseconds for `build.timestamp`; "" if it is malformed."""
     moment = moment_of(started)
     return "" if moment is None else str(int(moment.timestamp() * 1000))

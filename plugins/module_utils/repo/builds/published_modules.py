@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Modules of a build record that is published."""
+"""Read the modules of a build record from the options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .published_files import (
 
 @dataclass(frozen=True)
 class PublishedModuleOptions:
-    """Keys of an entry of `modules` that are converted; other keys are kept unchanged."""
+    """The known keys of an entry of `modules`; other keys are copied to the record unchanged."""
 
     id: str
     type: str | None = None
@@ -32,7 +32,10 @@ class PublishedModuleOptions:
 
 @dataclass(frozen=True)
 class BuildModule:
-    """A module of the record with its files."""
+    """A module of a build record with its files.
+
+    :param further: other keys, which are copied to the record unchanged
+    """
 
     id: str
     type: str
@@ -45,7 +48,10 @@ class BuildModule:
         return [*self.artifacts, *self.dependencies]
 
     def as_dict(self, known: Mapping[str, PublishedFile]) -> dict[str, Any]:
-        """Return the module as recorded; `known` has the files with their digests, by place."""
+        """Return the module in the format of a build record.
+
+        :param known: files with their digests, by their location in the options
+        """
         artifacts = [as_artifact(known[file.place]) for file in self.artifacts]
         dependencies = [as_dependency(known[file.place]) for file in self.dependencies]
         parts = {"artifacts": artifacts, "dependencies": dependencies}
@@ -54,15 +60,16 @@ class BuildModule:
 
 
 def modules_of(entries: Sequence[Mapping[str, Any]], task: Task) -> list[BuildModule]:
-    """Return the modules of the options, which may be those of a record. Raises `invalid` if a
-    module is named twice, or no module has files.
+    """Return the modules of the option `modules`.
+
+    Raises `invalid` if two modules have the same id, or if no module has files.
     """
     found: dict[str, BuildModule] = {}
     for number, entry in enumerate(entries):
         place = f"modules[{number}]"
         module, further = known_keys(place, PublishedModuleOptions, entry)
         if module.id in found:
-            raise invalid(f"{place}.id is '{module.id}', the same as that of an earlier module")
+            raise invalid(f"{place}.id: another module already has the id '{module.id}'")
         found[module.id] = BuildModule(
             module.id,
             module.type or "generic",
@@ -75,12 +82,13 @@ def modules_of(entries: Sequence[Mapping[str, Any]], task: Task) -> list[BuildMo
 
 
 def _require_files(modules: Sequence[BuildModule], task: Task) -> None:
-    """Raise `invalid` for a build without files, which any record would match. Warn about a single
-    module without files.
+    """Raise `invalid` if no module has files; warn about each module without files.
+
+    Any existing record would match a build without files.
     """
     empty = [number for number, module in enumerate(modules) if not module.files]
     for number in empty:
-        message = f"modules[{number}] lists no file, so nothing of it can be promoted"
+        message = f"modules[{number}] lists no files, so it cannot be promoted"
         if len(empty) == len(modules):
             raise invalid(f"{message}; set artifacts or dependencies")
         task.warn(message)
