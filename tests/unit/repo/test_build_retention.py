@@ -39,7 +39,7 @@ RETAIN = "POST /api/build/retention/app?async=false"
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_REWRITE", 0)
-    monkeypatch.setattr(build_retention, "_LOOKS", (0.0, 0.0))
+    monkeypatch.setattr(build_retention, "_CHECK_INTERVALS", (0.0, 0.0))
 
 
 def listed(*numbers: str) -> Reply:
@@ -364,7 +364,7 @@ def test_build_without_time_is_a_protocol_error(server: Server) -> None:
     server.on[LIST] = Reply(body={"buildsNumbers": entries})
     error = server.fails(BuildRetentionOperation, retention(count=1))
     assert error.kind == "protocol"
-    assert "'app' #1 is unknown: it started 'yesterday'" in error.message
+    assert "'app' #1 is unknown: cannot parse its start time 'yesterday'" in error.message
 
 
 @pytest.mark.parametrize(("text", "hours"), [("4w", 672), ("30d", 720), ("12h", 12), ("60 m", 1)])

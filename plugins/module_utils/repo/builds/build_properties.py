@@ -17,7 +17,10 @@ Place = tuple[str, str]
 
 
 class BuildProperties:
-    """The properties `build.name`, `build.number` and `build.timestamp` of the items of a build."""
+    """The properties `build.name`, `build.number` and `build.timestamp` of a build's items.
+
+    :param timestamp: start of the build in epoch milliseconds
+    """
 
     def __init__(self, client: RepoClient, name: str, number: str, timestamp: str) -> None:
         self._client = client
@@ -26,8 +29,10 @@ class BuildProperties:
         )
 
     def missing(self, files: Sequence[PublishedFile]) -> dict[Place, Properties]:
-        """Return the items that lack a mark, and their current marks; items that cannot have marks
-        are left out.
+        """Return the items that lack a build property, with their current build properties.
+
+        Files that are not items of a repository are left out. A file of a virtual repository is
+        returned with the repository that contains it.
         """
         by_repo: dict[str, dict[str, PublishedFile]] = {}
         for file in files:
@@ -43,8 +48,10 @@ class BuildProperties:
         return found
 
     def _read(self, repo: str, paths: Sequence[str]) -> dict[str, Properties | None]:
-        """Return the properties of items. Items of virtual repositories are read separately,
-        because queries do not find them.
+        """Return the properties of items by path; `None` if the server does not return properties.
+
+        Items that a query does not find are read one by one: queries do not find items of virtual
+        repositories.
         """
         folder = common_folder(paths)
         below = None
@@ -62,8 +69,9 @@ class BuildProperties:
         return {**found, **dict(zip(others, asked, strict=True))}
 
     def _holders(self, repo: str, paths: Sequence[str]) -> list[str]:
-        """Return the repositories that contain the items: properties cannot be set through a
-        virtual repository.
+        """Return the repository that contains each of the items.
+
+        Properties cannot be set through a virtual repository, so its members are searched.
         """
         members = repositories.members(self._client, repo) if paths else []
         if members in ([], [repo]):
@@ -77,9 +85,12 @@ class BuildProperties:
         return repo
 
     def write(self, places: Sequence[Place]) -> None:
-        """Set the marks of the items. A simultaneous publication of the build has another time."""
+        """Set the build properties of items, given by repository and path.
 
-        def one(place: Place) -> None:
+        A concurrent publication of the same build may set another timestamp.
+        """
+
+        def write(place: Place) -> None:
             properties.write(self._client, *place, self.wanted, contested=("build.timestamp",))
 
-        spread(self._client.connections, one, places)
+        spread(self._client.connections, write, places)

@@ -22,9 +22,8 @@ from . import records
 from .build_info import BuildList, BuildRun, read_list, require_builds
 from .promotions import promotions
 
-#: Seconds before every further check of the list: a server may be configured to work
-#: asynchronously.
-_LOOKS = (0.5, 1.0, 2.0, 4.0)
+#: Seconds between the checks whether the builds are gone: a server may delete them asynchronously.
+_CHECK_INTERVALS = (0.5, 1.0, 2.0, 4.0)
 _PARALLEL = 4
 _KEEP = "buildNumbersNotToBeDiscarded"
 
@@ -51,7 +50,12 @@ class BuildRetentionOptions:
 
 @dataclass(frozen=True)
 class _Retention:
-    """The builds of a plan, those to discard, and the request body."""
+    """Data of a plan.
+
+    :param present: all builds of the name
+    :param leaving: the builds to discard
+    :param body: request body
+    """
 
     present: Sequence[BuildRun]
     leaving: Sequence[BuildRun]
@@ -59,10 +63,11 @@ class _Retention:
 
 
 class BuildRetentionOperation:
-    """Discard the builds of a name that are neither new enough nor listed in `keep`.
+    """Discard old builds of a name.
 
-    Server fact [repo-13]: the server keeps the newest `count`, those not older than the date, those
-    that are named, and every promoted build; it returns 204 whatever happened to the rest.
+    Server fact [repo-13]: the server discards builds beyond the newest `count` and builds older
+    than the date, except promoted builds and those in the list of builds to keep. It returns 204
+    even if it could not delete them.
     """
 
     descriptor: ClassVar = Descriptor("repo", {"discard": writes("read", unforeseen=("delete",))})
@@ -93,7 +98,10 @@ class BuildRetentionOperation:
         return self._full_plan(_Retention(listed.runs, leaving, self._body(cut)), promoted)
 
     def _full_plan(self, data: _Retention, promoted: Sequence[str]) -> Plan:
-        """Return the plan of all builds that are discarded."""
+        """Return the plan that discards `data.leaving`.
+
+        :param promoted: numbers of expired builds that the server keeps because they are promoted
+        """
         before = _numbers(data.present)
         kept = _numbers(run for run in data.present if run not in data.leaving)
         result = {
@@ -107,7 +115,7 @@ class BuildRetentionOperation:
         return Plan({"builds": before}, {"builds": kept}, action, changes, result, data=data)
 
     def parts(self, plan: Plan) -> list[PlannedChange]:
-        """Return the builds that are discarded, for a sealed plan."""
+        """Return a change for each discarded build, for a sealed plan."""
         project = self._options.project
         name = f"{project}:{self._name}" if project else self._name
         artifacts = {"delete_artifacts": self._options.delete_artifacts}
@@ -117,10 +125,10 @@ class BuildRetentionOperation:
         ]
 
     def leave_out(self, plan: Plan, places: Collection[int]) -> Plan:
-        """Return the plan without these builds.
+        """Return the plan without the builds at these positions in `parts()`.
 
-        The server applies the rules again when it gets the request. It is given the numbers of all
-        other builds, because a build that is published meanwhile would push out another one.
+        The request lists all other builds as builds to keep: the server applies the rules again,
+        so a build that is published meanwhile could push an additional build out of `count`.
         """
         data: _Retention = plan.data
         kept = {data.leaving[place].number for place in places}
@@ -133,17 +141,22 @@ class BuildRetentionOperation:
         return read_list(self._client, self._name, self._options.project, missing=True)
 
     def _require_kept(self, numbers: Sequence[str]) -> None:
-        """Raise `not_found` for a missing build of `keep`: a typo would cost the intended build."""
+        """Raise `not_found` if a build of `keep` does not exist.
+
+        The number may be a typo, and the intended build would be discarded.
+        """
         missing = sorted(self._keep - set(numbers))
         if missing:
             raise ToolchainError(
                 "not_found",
-                f"keep: '{self._name}' has no build {', '.join(f'#{each}' for each in missing)},"
-                f" so nothing was discarded; its newest builds are {', '.join(numbers[:5])}",
+                f"keep: '{self._name}' has no build {', '.join(f'#{number}' for number in missing)}"
+                f", so nothing was discarded. Its newest builds are {', '.join(numbers[:5])}",
             )
 
     def _oldest(self, now: datetime | None) -> datetime | None:
-        """Return the time from which builds are kept, whatever their number."""
+        """Return the time before which builds expire; `None` without `max_age` and
+        `minimum_build_date`.
+        """
         if self._age is None:
             return self._date
         if now is None:
@@ -153,13 +166,13 @@ class BuildRetentionOperation:
         return (now or datetime.now(timezone.utc)) - self._age
 
     def _expired(self, listed: BuildList, cut: datetime | None) -> list[BuildRun]:
-        """Return builds beyond the count or older than the date, without those in `keep`."""
+        """Return the builds beyond `count` or older than `cut`, without those in `keep`."""
         unknown = [run for run in listed.runs if run.moment is None]
         if unknown:
             raise ToolchainError(
                 "protocol",
-                f"the age of the build '{self._name}' #{unknown[0].number} is unknown: "
-                f"it started '{unknown[0].started}'",
+                f"the age of the build '{self._name}' #{unknown[0].number} is unknown: cannot parse"
+                f" its start time '{unknown[0].started}'",
             )
         return [
             run
@@ -172,8 +185,9 @@ class BuildRetentionOperation:
         ]
 
     def _promoted(self, numbers: Sequence[str]) -> list[str]:
-        """Return the promoted builds, which the server never discards, as far as their records show
-        it.
+        """Return the numbers of promoted builds, which the server never discards.
+
+        A promotion that the build record does not list is not recognized.
         """
 
         def is_promoted(number: str) -> bool:
@@ -191,9 +205,7 @@ class BuildRetentionOperation:
         return [number for number, response in zip(numbers, responses, strict=True) if response]
 
     def _body(self, cut: datetime | None) -> dict[str, Any]:
-        """Return the request body [W2.1] without options that are not given: the server treats them
-        as no limit.
-        """
+        """Return the request body [W2.1]. A limit that is left out does not apply."""
         body: dict[str, Any] = {"deleteBuildArtifacts": self._options.delete_artifacts}
         if self._count is not None:
             body["count"] = self._count
@@ -213,27 +225,34 @@ class BuildRetentionOperation:
             )
         except ToolchainError as error:
             if error.kind == "rejected" or error.outcome_unknown:
-                self._note_what_went(plan.data, error)
+                self._add_outcome(plan.data, error)
             raise
-        return self._what_went(plan.data) if self._options.wait else {}
+        return self._verified_outcome(plan.data) if self._options.wait else {}
 
     def _have_gone(self, data: _Retention) -> bool:
-        """Return whether any build is gone: the server has started, and continues."""
+        """Return whether any of the builds is gone, so that the server must have got the request.
+
+        The server then continues by itself.
+        """
         present = self._now_present()
         return any(run not in present for run in data.leaving)
 
-    def _note_what_went(self, data: _Retention, failed: ToolchainError) -> None:
-        """Add the deleted builds to the error. Server fact [repo-13]: a synchronous run that could
-        not delete all of them is an error at the end.
+    def _add_outcome(self, data: _Retention, failed: ToolchainError) -> None:
+        """Add the deleted builds to the result of an error.
+
+        Server fact [repo-13]: a synchronous request fails only after the server has tried to delete
+        every build.
         """
         try:
             failed.result.update(_outcome(data, self._now_present()))
         except ToolchainError:
-            return  # the list adds nothing, and the first error counts
+            return  # report the first error, not that of the list
 
-    def _what_went(self, data: _Retention) -> dict[str, Any]:
-        """Return the builds that are gone from the list. Raises `failed` if none is, and no hidden
-        promotion can be the reason.
+    def _verified_outcome(self, data: _Retention) -> dict[str, Any]:
+        """Wait until the builds are gone, and return the return values of the task.
+
+        Raises `failed` if no build is gone, unless the records cannot show whether the builds are
+        promoted.
         """
         present = self._wait_until_gone(data)
         left = _numbers(run for run in data.leaving if run in present)
@@ -244,8 +263,8 @@ class BuildRetentionOperation:
         if not result["changed"] and self._client.dialect.record_shows_promotions:
             raise ToolchainError(
                 "failed",
-                f"discarding builds of '{self._name}': the server reported success, but {message}: "
-                "the login may lack the permission to delete builds",
+                f"discarding builds of '{self._name}': the server reported success, but {message}."
+                " The login may lack the permission to delete builds",
                 result=result,
             )
         self._warn(
@@ -257,10 +276,8 @@ class BuildRetentionOperation:
         return list(self._read().runs)
 
     def _wait_until_gone(self, data: _Retention) -> list[BuildRun]:
-        """Wait until the list has none of the discarded builds, or the checks are used up; return
-        the list.
-        """
-        for seconds in (*_LOOKS, None):
+        """Return the present builds when the discarded builds are gone, or after the last check."""
+        for seconds in (*_CHECK_INTERVALS, None):
             present = self._now_present()
             if seconds is None or not any(run in present for run in data.leaving):
                 break
@@ -283,7 +300,7 @@ def _numbers(runs: Iterable[BuildRun]) -> list[str]:
 
 
 def _date(text: str | None) -> datetime | None:
-    """Parse ISO 8601 (UTC without a zone) or epoch milliseconds."""
+    """Parse `minimum_build_date`: ISO 8601 (UTC if it has no zone) or epoch milliseconds."""
     if text is None:
         return None
     moment = moment_of(text) or moment_of(f"{text}T00:00:00")
