@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups, users and permissions: by Access, or by the older interface if Access lacks them."""
+"""Read and write groups, users and permissions, with Access or with the older security API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from ...core.plan import Plan
 from ..client import RepoClient, listed_objects, object_of, objects_of
 from ..platform.interface import ACCESS, InterfaceMissing, PlatformClient
 
-#: More than this many objects are found in the list first, so that absent ones cost no request.
+#: Maximum number of objects that are read without the list of names, which saves requests for
+#: objects that do not exist.
 _FEW = 1
 _PARALLEL = 8
 _PAGES = 10_000
@@ -28,13 +29,13 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Kind:
-    """Addresses of a kind of objects.
+    """Endpoints of a type of objects.
 
-    :param noun: singular, for messages; the plural is the member of the list of Access
-    :param new: address below Access
-    :param old: address below the repository manager
-    :param keys: members of a row of a list that hold the name
-    :param query: query of the older interface for the whole object
+    :param noun: singular for messages; its plural is the key of the list in a response of Access
+    :param new: path of the endpoint below Access
+    :param old: path of the endpoint below the repository manager (older API)
+    :param keys: possible keys of the name in a list
+    :param query: query with which the older API returns the whole object
     """
 
     noun: str
@@ -60,17 +61,17 @@ PERMISSIONS = Kind("permission", "api/v2/permissions", "api/v2/security/permissi
 
 
 class Directory:
-    """The objects of a kind.
+    """The objects of a type on the server.
 
-    Access is used if the server has this interface and accepts the login; otherwise the older
-    interface [repo-31]. The choice is remembered for the connection.
+    Requests go to Access if the server has it and it accepts the login, otherwise to the older API
+    [repo-31]. The choice is stored for the connection.
     """
 
     def __init__(self, task: Task, kind: Kind) -> None:
         self._kind, self._task = kind, task
         self._access = PlatformClient(task, ACCESS, connections=_PARALLEL)
         self._repo = RepoClient(task, connections=_PARALLEL)
-        self._why_old: ToolchainError | None = None
+        self._access_error: ToolchainError | None = None
 
     @property
     def _choice(self) -> str:
@@ -78,41 +79,45 @@ class Directory:
 
     @property
     def is_old(self) -> bool:
-        """Return whether the older interface is used; known after the first request."""
+        """Return whether the older API is in use; valid after the first read."""
         return bool(self._access.transport.memory.get(self._choice))
 
-    def _by(self, new: Callable[[], Read], old: Callable[[], Read]) -> Read:
-        """Read by Access, or by the older interface if Access is missing or refuses the login."""
+    def _read_with(self, new: Callable[[], Read], old: Callable[[], Read]) -> Read:
+        """Read with Access, or with the older API if Access is missing or rejects the login.
+
+        :param new: sends the read to Access
+        :param old: sends the read to the older API
+        """
         if not self.is_old:
             try:
                 return new()
             except ToolchainError as error:
-                if not (isinstance(error, InterfaceMissing) or self._refuses_login(error)):
+                if not (isinstance(error, InterfaceMissing) or self._rejects_login(error)):
                     raise
-                self._why_old = error
+                self._access_error = error
         try:
             found = old()
         except ToolchainError as error:
             if not self._is_from_access(error):
                 raise
-            raise self._why_old or error from None
+            raise self._access_error or error from None
         self._access.transport.memory[self._choice] = True
         return found
 
     def _is_from_access(self, error: ToolchainError) -> bool:
-        """Return whether the error of Access is more precise than that of the older interface."""
-        why = self._why_old
-        if why is None or error.kind == "not_found":
-            return why is not None
-        return self._refuses_login(why) and error.kind in ("auth", "permission")
+        """Return whether the earlier error of Access explains more than one of the older API."""
+        earlier = self._access_error
+        if earlier is None or error.kind == "not_found":
+            return earlier is not None
+        return self._rejects_login(earlier) and error.kind in ("auth", "permission")
 
-    def _refuses_login(self, error: ToolchainError) -> bool:
+    def _rejects_login(self, error: ToolchainError) -> bool:
         return error.status in (401, 403) and self._access.lacks_token()
 
     def names(self) -> list[str]:
         """Return the names of all objects."""
         purpose = f"reading the {self._kind.plural}"
-        rows = self._by(partial(self._new_rows, purpose), partial(self._old_rows, purpose))
+        rows = self._read_with(partial(self._new_rows, purpose), partial(self._old_rows, purpose))
         found = (next((row[key] for key in self._kind.keys if row.get(key)), None) for row in rows)
         return [str(name) for name in found if name is not None]
 
@@ -122,10 +127,10 @@ class Directory:
         for _page in range(_PAGES):
             query = None if cursor is None else {"cursor": cursor}
             response = self._access.read(purpose, self._kind.new, query=query, expect=(200, 404))
-            if response.status == 404:  # an older Access
+            if response.status == 404:  # an older Access lacks this endpoint
                 raise self._access.missing(response)
             wanted, found = f"a list of {self._kind.plural}", response.json()
-            if isinstance(found, list):  # without pages [repo-42]
+            if isinstance(found, list):  # some versions return a list without pages [repo-42]
                 return listed_objects(response, found, wanted)
             rows += objects_of(response, self._kind.plural, wanted)
             after = object_of(response, wanted).get("cursor")
@@ -139,15 +144,16 @@ class Directory:
         return listed_objects(response, response.json(), f"a list of {self._kind.plural}")
 
     def read(self, name: str) -> Mapping[str, Any] | None:
-        """Return an object as the server shows it, `None` if it is absent."""
+        """Return an object in the format of the API in use; `None` if it does not exist."""
         purpose = f"reading the {self._kind.noun} '{name}'"
-        return self._by(partial(self._new, purpose, name), partial(self._old, purpose, name))
+        return self._read_with(partial(self._new, purpose, name), partial(self._old, purpose, name))
 
     def _new(self, purpose: str, name: str) -> Mapping[str, Any] | None:
         path = f"{self._kind.new}/{address.path(name)}"
         response = self._access.read(purpose, path, expect=(200, 404))
         if response.status == 404:
-            self._new_rows(f"reading the {self._kind.plural}")  # raises for an older Access
+            # raises if Access lacks the endpoint, so that the 404 says nothing about the object
+            self._new_rows(f"reading the {self._kind.plural}")
             return None
         return object_of(response, f"a {self._kind.noun}")
 
@@ -156,19 +162,23 @@ class Directory:
         query = dict(self._kind.query)
         response = self._repo.transport.read(purpose, path, query=query, expect=(200, 404))
         if response.status == 404:
-            self._old_rows(f"reading the {self._kind.plural}")  # raises without the interface
+            # raises if the server lacks the older API
+            self._old_rows(f"reading the {self._kind.plural}")
             return None
         return object_of(response, f"a {self._kind.noun}")
 
     def read_older(self, name: str) -> Mapping[str, Any]:
-        """Return an object by the older interface, for fields that Access may not show."""
+        """Read an object with the older API, for fields that Access may leave out."""
         purpose = f"reading the {self._kind.noun} '{name}'"
         path, query = f"{self._kind.old}/{address.path(name)}", dict(self._kind.query)
         response = self._repo.transport.read(purpose, path, query=query)
         return object_of(response, f"a {self._kind.noun}")
 
     def read_many(self, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
-        """Return the objects with these names: a list, and a request for each that exists."""
+        """Return objects by name; `None` for those that do not exist.
+
+        Sends a request for the list of names, and one for each object that exists.
+        """
         wanted = list(dict.fromkeys(names))
         there: Collection[str] = wanted
         if len(wanted) > _FEW:
@@ -178,14 +188,15 @@ class Directory:
         return {name: found.get(name) for name in wanted}
 
     def read_all(self) -> dict[str, Mapping[str, Any]]:
-        """Return all objects by name: a list, and a request for each."""
+        """Return all objects by name, with a request for the list and one for each object."""
         names = sorted(self.names())
         found = zip(names, first_alone(_PARALLEL, self.read, names), strict=True)
         return {name: row for name, row in found if row is not None}
 
     def require_known(self, option: str, names: Sequence[str]) -> None:
-        """Raise `not_found` for names that neither the server has nor an earlier task of this run
-        would create.
+        """Raise `not_found` if an object does not exist, and no earlier task would create it.
+
+        :param option: name of the option for the message
         """
         if not names:
             return
@@ -200,14 +211,17 @@ class Directory:
             raise ToolchainError("not_found", f"{option}: there is no {self._kind.noun} '{listed}'")
 
     def predict(self, name: str | None, plan: Plan) -> None:
-        """In check mode, remember the objects that a task would create or delete."""
+        """Store the objects that a task would create or delete, for later tasks in check mode."""
         rows = plan.result.get("results")
         self._task.predictions.follow(self._kind.noun, name, plan.action, rows)
 
     def write(
         self, purpose: str, method: str, path: str, verify: Verify, body: Any = None, **parts: Any
     ) -> Response:
-        """Send a write to an object by the interface that served the reads."""
+        """Send a write to the API that served the reads.
+
+        :param path: path below the endpoint of the type
+        """
         sent = {**parts, **({} if body is None else {"json": body})}
         if self.is_old:
             return self._repo.write(
@@ -216,19 +230,22 @@ class Directory:
         return self._access.write(purpose, method, f"{self._kind.new}{path}", verify=verify, **sent)
 
     def create(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
-        """Create an object. In the older interface the address names it."""
+        """Create an object. In the older API its name is part of the path."""
         purpose = f"creating the {self._kind.noun} '{name}'"
         method, path = ("PUT", f"/{address.path(name)}") if self.is_old else ("POST", "")
         self.write(purpose, method, path, verify, body)
 
     def update(self, name: str, body: Mapping[str, Any], verify: Verify) -> None:
-        """Change fields of an object."""
+        """Change the fields in `body`; other fields keep their values."""
         purpose = f"changing the {self._kind.noun} '{name}'"
         method = "POST" if self.is_old else "PATCH"
         self.write(purpose, method, f"/{address.path(name)}", verify, body, repeatable=True)
 
     def members(self, name: str, change: Mapping[str, Any], verify: Verify) -> None:
-        """Add and remove members of a group, or groups of a user; Access only."""
+        """Add and remove members of a group, or groups of a user; only Access has this request.
+
+        :param change: names to `add` and to `remove`
+        """
         part = "members" if self._kind is GROUPS else "groups"
         purpose = f"changing the {part} of the {self._kind.noun} '{name}'"
         path = f"/{address.path(name)}/{part}"
@@ -247,7 +264,7 @@ class Directory:
 
 
 def own_account(task: Task) -> str | None:
-    """Return the name of the account of the login; `None` if the server does not report it."""
+    """Return the user name of the login in lower case; `None` if the server does not return it."""
     if task.connection.username:
         return task.connection.username.lower()
     try:

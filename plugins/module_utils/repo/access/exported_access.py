@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Groups, users and permissions of a server as entries of a desired state [C9]."""
+"""Export groups, users and permissions to the desired state [C9]."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _OWN_REALMS = ("", "internal", "artifactory")
 
 
 def exported_groups(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
-    """Return groups as entries for `repo_group`. Their members follow from the users, which come
-    later in the desired state.
+    """Return all groups as entries for `repo_group`, without members.
+
+    The entries of the users, which are applied later, list their groups.
     """
     directory, found = Directory(task, GROUPS), []
     for name, row in directory.read_all().items():
@@ -28,7 +29,7 @@ def exported_groups(task: Task, _state: ServiceState) -> list[dict[str, Any]]:
 
 
 def exported_users(task: Task, state: ServiceState) -> list[dict[str, Any]]:
-    """Return users as entries for `repo_user`, without the passwords, which no server shows."""
+    """Return all users as entries for `repo_user`; the server never returns their passwords."""
     directory, found = Directory(task, USERS), []
     for name, row in directory.read_all().items():
         realm = str(row.get("realm") or "")
@@ -45,7 +46,7 @@ def exported_users(task: Task, state: ServiceState) -> list[dict[str, Any]]:
 
 
 def exported_permissions(task: Task, state: ServiceState) -> list[dict[str, Any]]:
-    """Return permissions as entries for `repo_permission`."""
+    """Return all permissions with managed resources as entries for `repo_permission`."""
     directory, found = Directory(task, PERMISSIONS), []
     for name, row in directory.read_all().items():
         resources = from_older(row) if directory.is_old else from_access(row)

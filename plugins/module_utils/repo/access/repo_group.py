@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `repo_group`: groups of users of the repository manager [C2.21]."""
+"""The module `repo_group`: user groups of the repository manager [C2.21]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...core.plan import Comparison, Plan, plan, unordered, without_none
 from .directory import GROUPS, USERS, Directory
 from .memberships import Mode, merged, require_mode
 
-#: Fields by their names in the older interface.
+#: Options, and the names of their fields in the older API.
 _OLD = {
     "description": "description",
     "external_id": "externalId",
@@ -57,7 +57,7 @@ class RepoGroupOptions(RepoGroupEntry):
 
 
 class Groups(EntryKind[RepoGroupEntry]):
-    """Groups as objects of a task."""
+    """Compare and write groups."""
 
     noun = "group"
 
@@ -72,9 +72,11 @@ class Groups(EntryKind[RepoGroupEntry]):
         if entry.state == "absent":
             options = without_none(vars(entry), _OLD)
             if options:
-                raise invalid(f"{next(iter(options))} cannot be combined with state 'absent'")
+                raise invalid(
+                    f"{next(iter(options))} cannot be combined with state 'absent': leave it out"
+                )
         if entry.auto_join and entry.admin_privileges:
-            raise invalid(_both(entry.name))
+            raise invalid(_exclusive_flags(entry.name))
         return entry.name
 
     def load(self, entries: Sequence[RepoGroupEntry]) -> None:
@@ -89,22 +91,22 @@ class Groups(EntryKind[RepoGroupEntry]):
             return plan(current, None).with_result(group=None)
         wanted = without_none(vars(entry), ("name", *_OLD))
         if entry.members is not None:
-            held = (current or {}).get("members", [])
-            wanted["members"] = merged(held, entry.members, entry.members_mode)
+            members = (current or {}).get("members", [])
+            wanted["members"] = merged(members, entry.members, entry.members_mode)
             self._require_changeable(name, current, wanted["members"])
         found = plan(self._shown(current), wanted, _COMPARISONS)
         if found.after.get("auto_join") and found.after.get("admin_privileges"):
-            raise invalid(_both(name))
+            raise invalid(_exclusive_flags(name))
         return found.with_result(group=found.after)
 
     def _with_members(self, name: str, row: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Return a group with its members, which some versions of Access do not show [repo-41]."""
+        """Return a group with its members, which some versions of Access leave out [repo-41]."""
         if row is None or self._groups.is_old or "members" in row:
             return row
         return {**row, "members": self._groups.read_older(name).get("userNames") or []}
 
     def _current(self, name: str) -> dict[str, Any] | None:
-        """Return the fields of a group on the server."""
+        """Return the fields of a group as last read from the server; `None` if it is absent."""
         row = self._found.get(name)
         return None if row is None else group_of(name, row, old=self._groups.is_old)
 
@@ -114,15 +116,18 @@ class Groups(EntryKind[RepoGroupEntry]):
     def _require_changeable(
         self, name: str, current: Mapping[str, Any] | None, members: Sequence[str]
     ) -> None:
-        """Raise for members that come from a directory, and for new members that are unknown."""
-        held = set((current or {}).get("members", []))
+        """Raise `invalid` if an external directory manages the members of the group.
+
+        Raise `not_found` if a new member does not exist.
+        """
+        before = set((current or {}).get("members", []))
         realm = (current or {}).get("realm", "")
-        if held != set(members) and realm.lower() not in _OWN_REALMS:
+        if before != set(members) and realm.lower() not in _OWN_REALMS:
             raise invalid(
                 f"the members of the group '{name}' come from the realm '{realm}': omit members,"
                 " and change them there"
             )
-        new = [member for member in members if member not in held]
+        new = [member for member in members if member not in before]
         self._users.require_known("members", new)
 
     def write(self, entry: RepoGroupEntry, plan: Plan) -> Mapping[str, Any]:
@@ -140,11 +145,11 @@ class Groups(EntryKind[RepoGroupEntry]):
         return {"group": self._shown(self._current(name))}
 
     def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields by the names of the interface in use."""
+        """Return fields with the names of the API in use."""
         return {_OLD[k] if self._groups.is_old else k: value for k, value in fields.items()}
 
     def _update(self, name: str, plan: Plan, desired: Mapping[str, Any]) -> None:
-        """Change fields. Access has an address of its own for the members [repo-41]."""
+        """Change fields and members. Access has a separate endpoint for members [repo-41]."""
         fields = dict(desired)
         members = None if self._groups.is_old else fields.pop("members", None)
         if fields:
@@ -156,14 +161,14 @@ class Groups(EntryKind[RepoGroupEntry]):
         self._groups.members(name, change, partial(self._has, name, {"members": members}))
 
     def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
-        """Read the group again; return whether it has these fields."""
+        """Read the group again, and return whether it has these values."""
         row = self._groups.read(name)
         self._found[name] = self._with_members(name, row) if "members" in fields else row
         current = self._current(name)
         return current is not None and not plan(current, fields, _COMPARISONS).changed
 
     def _verify(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Raise `rejected` for fields that the server did not keep."""
+        """Raise `rejected` if the server did not save the fields."""
         if self._has(name, fields):
             return
         stored = self._current(name) or {}
@@ -176,7 +181,11 @@ class Groups(EntryKind[RepoGroupEntry]):
 
 
 def group_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
-    """Return the fields of a group that the server shows, with its realm."""
+    """Return the fields of a group in terms of the options, and its realm.
+
+    :param row: the group in a response
+    :param old: whether the response comes from the older API
+    """
     read = {new: row.get(former if old else new) for new, former in _OLD.items()}
     return {
         "name": str(row.get("name") or name),
@@ -189,7 +198,7 @@ def group_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
     }
 
 
-def _both(name: str) -> str:
+def _exclusive_flags(name: str) -> str:
     return (
         f"the group '{name}' cannot have both auto_join and admin_privileges: every new user would"
         " be an administrator"
@@ -197,7 +206,7 @@ def _both(name: str) -> str:
 
 
 class RepoGroupOperation(ObjectsOperation[RepoGroupEntry]):
-    """A group, or the groups of `entries`."""
+    """Create, update or delete a group, or the groups of `entries`."""
 
     descriptor: ClassVar = Descriptor(
         "repo",

@@ -19,7 +19,7 @@ from ..platform.interface import ACCESS, PlatformClient
 from .tokens import AccessTokens
 
 _LONGEST_SCOPES, _LONGEST_USER = 500, 255
-#: A server may not store a token that lives shorter [repo-40].
+#: Minimum lifetime: some servers do not store tokens with a shorter lifetime [repo-40].
 _THRESHOLD = timedelta(hours=3)
 
 
@@ -46,7 +46,7 @@ class RepoTokenOptions(TokenOptions):
             raise invalid(f"token_username has more than {_LONGEST_USER} characters")
 
     def members(self) -> dict[str, Any]:
-        """Return the members of the request that creates a token."""
+        """Return the members of the request body that creates a token."""
         lifetime = self.lifetime
         return without_none(
             {
@@ -60,7 +60,7 @@ class RepoTokenOptions(TokenOptions):
 
 
 class RepoTokenOperation(TokenOperation):
-    """The access tokens of a name."""
+    """Issue, renew or revoke the access tokens with a name."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -95,7 +95,12 @@ class RepoTokenOperation(TokenOperation):
         return plan
 
     def _read(self) -> list[Token]:
-        """Return the tokens of this name. An administrator sees those of all users [repo-40]."""
+        """Return the tokens with the name of the task.
+
+        Server fact [repo-40]: an administrator also sees the tokens of other users. The state
+        `absent` only considers those of `token_username`; otherwise, tokens of another user are a
+        `conflict`.
+        """
         found = super()._read()
         if self._user and self._options.state == "absent":
             return [token for token in found if token.user in ("", self._user)]
@@ -103,7 +108,10 @@ class RepoTokenOperation(TokenOperation):
         return found
 
     def _require_owner(self, tokens: list[Token], user: str) -> None:
-        """Raise `conflict` if tokens belong to other users than `user`, or to several."""
+        """Raise `conflict` if a token belongs to another user than `user`.
+
+        If `user` is empty, all tokens must belong to the same user.
+        """
         owners = sorted({token.user for token in tokens if token.user} - {user})
         if len(owners) < (1 if user else 2):
             return

@@ -17,7 +17,7 @@ from ...core.plan import Change, Comparison, Plan, plan, unordered, without_none
 from .directory import GROUPS, USERS, Directory, own_account
 from .memberships import Mode, merged, require_mode
 
-#: Fields by their names in the older interface.
+#: Options, and the names of their fields in the older interface.
 _OLD = {
     "email": "email",
     "admin": "admin",
@@ -27,9 +27,9 @@ _OLD = {
     "groups": "groups",
 }
 _FLAGS = ("admin", "profile_updatable", "disable_ui_access", "internal_password_disabled")
-#: Values with which an account can no longer log in, or administer the server.
+#: Values that prevent an account from logging in or from administering the server.
 _LOCKING = {"admin": False, "disable_ui_access": True, "internal_password_disabled": True}
-#: Accounts that the server itself needs.
+#: Accounts that the server itself requires.
 _BUILT_IN = ("admin", "anonymous", "_internal")
 _SECRET = "(secret)"
 _COMPARISONS: Mapping[str, Comparison] = {"groups": unordered}
@@ -60,7 +60,9 @@ class RepoUserEntry:
         if self.state == "absent":
             options = without_none(vars(self), ("password", *_OLD))
             if options:
-                raise invalid(f"{next(iter(options))} cannot be combined with state 'absent'")
+                raise invalid(
+                    f"{next(iter(options))} cannot be combined with state 'absent': leave it out"
+                )
         for flag in ("admin", "profile_updatable"):
             if self.disable_ui_access and getattr(self, flag):
                 raise invalid(
@@ -95,7 +97,7 @@ class RepoUserOptions:
 
 
 class _Users(EntryKind[RepoUserEntry]):
-    """Users as objects of a task. The server writes their names in lower case [repo-42]."""
+    """Compare and write users. The server stores their names in lower case [repo-42]."""
 
     noun = "user"
 
@@ -122,9 +124,9 @@ class _Users(EntryKind[RepoUserEntry]):
             _require_complete(entry, name)
         wanted = {"name": name, **without_none(vars(entry), ("email", *_FLAGS))}
         if entry.groups is not None:
-            held = (current or {}).get("groups", [])
-            wanted["groups"] = merged(held, entry.groups, entry.groups_mode)
-            new = [group for group in wanted["groups"] if group not in held]
+            groups = (current or {}).get("groups", [])
+            wanted["groups"] = merged(groups, entry.groups, entry.groups_mode)
+            new = [group for group in wanted["groups"] if group not in groups]
             self._groups.require_known("groups", new)
         found = plan(current, wanted, _COMPARISONS)
         self._refuse_lockout(entry, name, found)
@@ -132,12 +134,14 @@ class _Users(EntryKind[RepoUserEntry]):
         return _with_password(found, entry)
 
     def _current(self, name: str) -> dict[str, Any] | None:
-        """Return the fields of a user on the server."""
+        """Return the fields of a user as last read from the server; `None` if it is absent."""
         row = self._found.get(name)
         return None if row is None else user_of(name, row, old=self._users.is_old)
 
     def _refuse_lockout(self, entry: RepoUserEntry, name: str, found: Plan) -> None:
-        """Raise `invalid` for flags that are mutually exclusive, or that lock out an account."""
+        """Raise `invalid` for mutually exclusive flags, and for flags that lock out a protected
+        account.
+        """
         after = found.after
         if found.action == "update" and after["disable_ui_access"]:
             blocking = [flag for flag in ("admin", "profile_updatable") if after[flag]]
@@ -151,12 +155,15 @@ class _Users(EntryKind[RepoUserEntry]):
                 self._protect(entry, name, f"gets {change.field} {str(change.after).lower()}")
 
     def _protect(self, entry: RepoUserEntry, name: str, reason: str) -> None:
-        """Raise `invalid` if a built-in account, or the account of the task, would be lost."""
+        """Raise `invalid` for a built-in account or the account of the task, unless `force` is set.
+
+        :param reason: predicate for the message, such as `is deleted`
+        """
         if entry.force:
             return
         whose = "a built-in account" if name in _BUILT_IN else "the task's account"
         if name in _BUILT_IN or name == own_account(self._task):
-            raise invalid(f"the user '{name}' is {whose} and {reason}: this requires force=true")
+            raise invalid(f"the user '{name}' is {whose} and {reason}: this requires force: true")
 
     def write(self, entry: RepoUserEntry, plan: Plan) -> Mapping[str, Any]:
         name = self.name(entry)
@@ -172,7 +179,7 @@ class _Users(EntryKind[RepoUserEntry]):
         if plan.action == "create":
             key = "name" if self._users.is_old else "username"
             body = {key: name, **self._sent(desired), **password}
-            # automatic groups come in addition, so that a lost response is compared without them
+            # after a lost response, do not compare the groups: the server adds default groups
             fields = {field: value for field, value in desired.items() if field != "groups"}
             self._users.create(name, body, partial(self._has, name, fields))
         else:
@@ -182,20 +189,20 @@ class _Users(EntryKind[RepoUserEntry]):
         return {"user": self._current(name)}
 
     def _sent(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields by the names of the interface in use."""
+        """Return fields with the names of the API in use."""
         return {_OLD[k] if self._users.is_old else k: value for k, value in fields.items()}
 
     def _update(self, name: str, desired: Mapping[str, Any], password: Mapping[str, Any]) -> None:
         fields = dict(desired)
         if not self._users.is_old:
-            fields.pop("groups", None)  # Access has an address of its own for them [repo-42]
+            fields.pop("groups", None)  # Access has a separate endpoint for them [repo-42]
         if fields or password:
-            # nothing shows whether a password was changed
+            # no response shows whether a password was changed
             verify = (lambda: None) if password else partial(self._has, name, fields)
             self._users.update(name, {**self._sent(fields), **password}, verify)
 
     def _set_groups(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Bring the groups into the wanted state; a new user has automatic groups, too."""
+        """Set the groups of the user, and remove the default groups of a new user."""
         if "groups" not in fields or self._has(name, {"groups": fields["groups"]}):
             return
         before, after = set((self._current(name) or {}).get("groups", [])), set(fields["groups"])
@@ -207,13 +214,13 @@ class _Users(EntryKind[RepoUserEntry]):
         self._users.members(name, change, verify)
 
     def _has(self, name: str, fields: Mapping[str, Any]) -> bool:
-        """Read the user again; return whether it has these fields."""
+        """Read the user again, and return whether it has these values."""
         self._found[name] = self._users.read(name)
         current = self._current(name)
         return current is not None and not plan(current, fields, _COMPARISONS).changed
 
     def _verify(self, name: str, fields: Mapping[str, Any]) -> None:
-        """Raise `rejected` for fields that the server did not keep."""
+        """Raise `rejected` if the server did not save the fields."""
         if self._has(name, fields):
             return
         stored = self._current(name) or {}
@@ -226,7 +233,11 @@ class _Users(EntryKind[RepoUserEntry]):
 
 
 def user_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
-    """Return the fields of a user that the server shows."""
+    """Return the fields of a user in terms of the options.
+
+    :param row: the user in a response
+    :param old: whether the response comes from the older API
+    """
     read = {new: row.get(former if old else new) for new, former in _OLD.items()}
     flags = {flag: bool(read[flag]) for flag in _FLAGS}
     groups = sorted(map(str, read["groups"] or []))
@@ -234,7 +245,7 @@ def user_of(name: str, row: Mapping[str, Any], *, old: bool) -> dict[str, Any]:
 
 
 def _require_complete(entry: RepoUserEntry, name: str) -> None:
-    """Raise `invalid` for a new user that the server would not accept."""
+    """Raise `invalid` if a new user lacks options that the server requires."""
     if not entry.email:
         raise invalid(f"the user '{name}' does not exist yet, and email is missing")
     if entry.password is None and not entry.internal_password_disabled:
@@ -245,7 +256,7 @@ def _require_complete(entry: RepoUserEntry, name: str) -> None:
 
 
 def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
-    """Add the password to the changes if it is sent."""
+    """Return the plan with a change of the password if the task sends the password."""
     if entry.password is None or (found.action != "create" and entry.update_password != "always"):
         return found
     return replace(
@@ -257,7 +268,7 @@ def _with_password(found: Plan, entry: RepoUserEntry) -> Plan:
 
 
 class RepoUserOperation(ObjectsOperation[RepoUserEntry]):
-    """A user, or the users of `entries`."""
+    """Create, update or delete a user, or the users of `entries`."""
 
     descriptor: ClassVar = Descriptor(
         "repo",

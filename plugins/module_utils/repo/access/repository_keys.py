@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keys of all repositories, read once for a task that refers to them."""
+"""Check references to repositories by key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...core.module.task import Task
 from ..client import RepoClient
 from ..repositories import kind_of, listed
 
-#: Kinds of repositories that a special target stands for.
+#: Types of the repositories that each special target includes.
 _CLASSES = {
     "ANY": ("LOCAL", "FEDERATED", "REMOTE"),
     "ANY LOCAL": ("LOCAL", "FEDERATED"),
@@ -20,7 +20,7 @@ _CLASSES = {
 
 
 class RepositoryKeys:
-    """The repositories of a server, read when they are needed."""
+    """The repositories of a server, read on first use."""
 
     def __init__(self, task: Task) -> None:
         self._client, self._predictions = RepoClient(task), task.predictions
@@ -31,12 +31,13 @@ class RepositoryKeys:
         return {str(row.get("key")): kind_of(row) for row in rows}
 
     def is_in(self, key: str, special: str) -> bool:
-        """Return whether a special target such as `ANY LOCAL` includes the repository."""
+        """Return whether a special target such as `ANY LOCAL` includes a repository."""
         return self._kinds.get(key) in _CLASSES.get(special, ())
 
     def require(self, option: str, keys: Sequence[str]) -> None:
-        """Raise `not_found` for keys that neither the server has nor an earlier task of this run
-        would create.
+        """Raise `not_found` if a repository does not exist, and no earlier task would create it.
+
+        :param option: name of the option for the message
         """
         unknown = [key for key in keys if not self._predictions.get("repository", key.lower())]
         unknown = [key for key in unknown if key not in self._kinds] if unknown else []

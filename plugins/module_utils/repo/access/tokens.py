@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Access tokens of the repository manager, known by their description [repo-40]."""
+"""Access tokens of the repository manager, identified by their description [repo-40]."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PATH = "api/v1/tokens"
 
 
 class AccessTokens(NamedTokens):
-    """The access tokens of one name.
+    """The access tokens with a given name.
 
-    :param members: members of the request that creates a token, besides its description
+    :param members: members of the request body that creates a token, in addition to the description
     """
 
     def __init__(self, client: PlatformClient, name: str, members: Mapping[str, Any]) -> None:
@@ -42,15 +42,17 @@ class AccessTokens(NamedTokens):
 
     @functools.cached_property
     def own(self) -> Token | None:
-        """Return the token of the login; `None` for another login, or if the server does not show
-        it [repo-40].
+        """Return the token with which the task logs in.
+
+        Returns `None` if the task does not log in with a token, or if the server does not return
+        its token [repo-40].
         """
         if self._client.lacks_token():
             return None
         purpose, expect = "reading the token of the login", (200, 400, 401, 403, 404, 405)
         try:
             response = self._client.read(purpose, f"{_PATH}/me", expect=expect)
-        except InterfaceMissing:  # the page of a server that knows no `me`; it has the list
+        except InterfaceMissing:  # an older server returns an HTML page for the path `me`
             return None
         if response.status != 200:
             return None
@@ -81,7 +83,7 @@ class AccessTokens(NamedTokens):
         return NewToken(token, value, refresh if isinstance(refresh, str) else None)
 
     def _end(self, seconds: Any) -> datetime | None:
-        """Return the end of a lifetime in seconds."""
+        """Return the expiry time of a lifetime in seconds that begins now."""
         return _moment(seconds, self.now().timestamp())
 
     def send_revocation(self, purpose: str, token: Token, verify: Verify) -> Response:
@@ -111,7 +113,12 @@ def _seconds(row: Mapping[str, Any], member: str) -> Any:
 
 
 def _moment(seconds: Any, start: float = 0) -> datetime | None:
-    """Return a time in seconds; `None` if it is none, such as one in milliseconds."""
+    """Return the time `seconds` after `start`; `None` if that is not a valid time.
+
+    A value in milliseconds, for example, is out of range.
+
+    :param start: epoch time in seconds
+    """
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds < 0:
         return None
     try:
