@@ -231,7 +231,7 @@ def test_three_hundred_permissions_cost_a_list_and_one_request_each(
         (artifact(users={"bob": ["fly"]}), "'fly' is not an action"),
         (artifact(users={"bob": "read"}), "is not a list of actions"),
         ({**artifact(groups={"dev": []}), "mode": "remove"}, "is empty: list the actions"),
-        (artifact(targets=[{"repo": "a"}, {"repo": "a"}]), "names 'a' twice"),
+        (artifact(targets=[{"repo": "a"}, {"repo": "a"}]), "lists 'a' twice"),
         ({"entries": [{"mode": "exact"}]}, "entries[0]: name is missing"),
     ],
 )

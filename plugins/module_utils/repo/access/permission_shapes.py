@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Permissions in one shape for both interfaces, and their changes [repo-43]."""
+"""Convert permissions from and to the formats of both APIs, and compute their changes [repo-43].
+
+A resource is a dict. `targets` is a list of dicts with `repo`, `includes` and `excludes`; `users`
+and `groups` are dicts of lists of actions, by name.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from ...core.errors import invalid
 
 Part = dict[str, Any]
 
-#: Resources that are managed, by their names in Access and in the older interface.
+#: Managed resources: their names in Access, and in the older API.
 RESOURCES = {"artifact": "repo", "build": "build", "release_bundle": "releaseBundle"}
-#: Actions by their names in the older interface.
+#: Actions, and their names in the older API.
 _OLD_ACTIONS = {
     **{name: name for name in ("read", "write", "annotate", "delete", "manage")},
     "scan": "managedXrayMeta",
@@ -24,12 +28,12 @@ _ALL = ["**"]
 
 
 def from_access(row: Mapping[str, Any]) -> dict[str, Part]:
-    """Return the managed resources of a permission that Access shows."""
+    """Return the managed resources of a permission in a response of Access, by name."""
     return {
         name: {
             "targets": _targets(
-                (repo, one.get("include_patterns"), one.get("exclude_patterns"))
-                for repo, one in _mapping(found.get("targets")).items()
+                (repo, target.get("include_patterns"), target.get("exclude_patterns"))
+                for repo, target in _mapping(found.get("targets")).items()
             ),
             **_principals(found.get("actions")),
         }
@@ -39,25 +43,25 @@ def from_access(row: Mapping[str, Any]) -> dict[str, Part]:
 
 
 def from_older(row: Mapping[str, Any]) -> dict[str, Part]:
-    """Return the managed resources of a permission that the older interface shows."""
+    """Return the managed resources of a permission in a response of the older API, by name."""
     found = {name: row.get(old) for name, old in RESOURCES.items()}
     return {
         name: {
             "targets": _targets(
-                (repo, one.get("include-patterns"), one.get("exclude-patterns"))
-                for repo in one.get("repositories") or ()
+                (repo, resource.get("include-patterns"), resource.get("exclude-patterns"))
+                for repo in resource.get("repositories") or ()
             ),
-            **_principals(one.get("actions")),
+            **_principals(resource.get("actions")),
         }
-        for name, one in found.items()
-        if isinstance(one, Mapping)
+        for name, resource in found.items()
+        if isinstance(resource, Mapping)
     }
 
 
 def to_access(part: Part) -> dict[str, Any]:
-    """Return a resource as Access takes it."""
+    """Return a resource in the format of Access."""
     actions = {
-        kind: {name: [one.upper() for one in held] for name, held in part[kind].items()}
+        kind: {name: [action.upper() for action in names] for name, names in part[kind].items()}
         for kind in ("users", "groups")
     }
     targets = {
@@ -71,17 +75,23 @@ def to_access(part: Part) -> dict[str, Any]:
 
 
 def to_older(name: str, part: Part) -> dict[str, Any]:
-    """Return a resource as the older interface takes it, with the same patterns for all targets."""
+    """Return a resource in the format of the older API.
+
+    Raises `invalid` if its targets have different patterns, which that API cannot store.
+
+    :param name: name of the resource for the message
+    """
     first, *others = part["targets"]
     patterns = (first["includes"], first["excludes"])
     if any((other["includes"], other["excludes"]) != patterns for other in others):
         raise invalid(
-            f"resources.{name}.targets have different patterns, which the older interface of this"
-            " server cannot store: create separate permissions"
+            f"resources.{name}.targets have different patterns, which the older API of this server"
+            " cannot store: create separate permissions"
         )
     actions = {
         kind: {
-            who: [_OLD_ACTIONS.get(one, one) for one in held] for who, held in part[kind].items()
+            principal: [_OLD_ACTIONS.get(action, action) for action in names]
+            for principal, names in part[kind].items()
         }
         for kind in ("users", "groups")
     }
@@ -98,7 +108,11 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _targets(rows: Iterable[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
-    """Return targets by repository. An empty list of includes comes back as `**`."""
+    """Return targets, sorted by repository.
+
+    :param rows: repository, include patterns and exclude patterns. The server returns `**` if no
+        include pattern is set
+    """
     found = {
         repo: {
             "repo": repo,
@@ -112,29 +126,32 @@ def _targets(rows: Iterable[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
 
 def _principals(actions: Any) -> Part:
     found = _mapping(actions)
-    return {kind: _held(_mapping(found.get(kind))) for kind in ("users", "groups")}
+    return {kind: _actions_by_name(_mapping(found.get(kind))) for kind in ("users", "groups")}
 
 
-def _held(rows: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the actions by name, in order; names without any action are left out."""
+def _actions_by_name(rows: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return sorted actions by the name of the user or group; names without actions are dropped."""
     every = {
-        name: {_NEW_ACTIONS.get(str(one).lower(), str(one).lower()) for one in held or ()}
-        for name, held in rows.items()
+        name: {
+            _NEW_ACTIONS.get(str(action).lower(), str(action).lower()) for action in actions or ()
+        }
+        for name, actions in rows.items()
     }
     return {name: sorted(every[name]) for name in sorted(every) if every[name]}
 
 
 def changed(current: Part | None, options: Mapping[str, Any], mode: str) -> Part | None:
-    """Return a resource after the change; `None` if it has no members left.
+    """Return a resource after the change; `None` if it has no targets, users and groups left.
 
-    :param options: `targets` (entries with `repo`, `includes`, `excludes`), `users` and `groups`;
-        a member that is `None` is not changed
-    :param mode: `exact`, `add` or `remove`
+    :param current: the resource before the change; `None` if the permission does not have it
+    :param options: wanted `targets`, `users` and `groups`; those that are `None` are not changed
+    :param mode: `exact` replaces them, `add` and `remove` change their entries
     """
     before = current or {"targets": [], "users": {}, "groups": {}}
     after = dict(before)
-    if options.get("users") is not None:  # the server writes their names in lower case
-        options = {**options, "users": {who.lower(): one for who, one in options["users"].items()}}
+    if options.get("users") is not None:  # the server stores their names in lower case
+        users = {name.lower(): actions for name, actions in options["users"].items()}
+        options = {**options, "users": users}
     if options.get("targets") is not None:
         after["targets"] = _changed_targets(before["targets"], options["targets"], mode)
     for kind in ("users", "groups"):
@@ -149,20 +166,20 @@ def changed(current: Part | None, options: Mapping[str, Any], mode: str) -> Part
 def _changed_targets(
     before: list[dict[str, Any]], options: Iterable[Mapping[str, Any]], mode: str
 ) -> list[dict[str, Any]]:
-    held = {} if mode == "exact" else {record["repo"]: record for record in before}
+    targets = {} if mode == "exact" else {record["repo"]: record for record in before}
     for record in options:
         repo = record["repo"]
         if mode == "remove":
-            held.pop(repo, None)
+            targets.pop(repo, None)
             continue
-        known = held.get(repo)
+        known = targets.get(repo)
         includes, excludes = list(record.get("includes") or ()), list(record.get("excludes") or ())
         if known is not None:
             includes += known["includes"] if includes else ()
             includes, excludes = includes or known["includes"], [*excludes, *known["excludes"]]
-        held[repo] = {"repo": repo, "includes": includes, "excludes": excludes}
+        targets[repo] = {"repo": repo, "includes": includes, "excludes": excludes}
     return _targets(
-        (record["repo"], record["includes"], record["excludes"]) for record in held.values()
+        (record["repo"], record["includes"], record["excludes"]) for record in targets.values()
     )
 
 
@@ -170,9 +187,9 @@ def _changed_principals(
     before: Mapping[str, list[str]], options: Mapping[str, Any], mode: str
 ) -> dict[str, list[str]]:
     if mode == "exact":
-        return _held(options)
-    after = {name: set(held) for name, held in before.items()}
-    for name, actions in _held(options).items():
-        held = after.get(name, set())
-        after[name] = held | set(actions) if mode == "add" else held - set(actions)
-    return _held(after)
+        return _actions_by_name(options)
+    after = {name: set(actions) for name, actions in before.items()}
+    for name, actions in _actions_by_name(options).items():
+        current = after.get(name, set())
+        after[name] = current | set(actions) if mode == "add" else current - set(actions)
+    return _actions_by_name(after)

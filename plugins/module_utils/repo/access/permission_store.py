@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and write permissions by either interface [repo-43]."""
+"""Read and write permissions with Access or with the older API [repo-43]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .permission_shapes import (
 
 
 class PermissionStore:
-    """The permissions of a server. Resources that are not managed stay as they are."""
+    """The permissions of a server. Writes do not change resources that are not managed."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
@@ -30,14 +30,14 @@ class PermissionStore:
         self._rows = self._directory.read_many(names)
 
     def resources(self, name: str) -> dict[str, Part] | None:
-        """Return the managed resources of a permission, `None` if it is absent."""
+        """Return the managed resources of a permission by name; `None` if it does not exist."""
         row = self._rows.get(name)
         if row is None:
             return None
         return from_older(row) if self._directory.is_old else from_access(row)
 
     def require_storable(self, wanted: Mapping[str, Part]) -> None:
-        """Raise `invalid` for resources that the interface cannot store."""
+        """Raise `invalid` for resources that the API in use cannot store."""
         if self._directory.is_old:
             for name, part in wanted.items():
                 to_older(name, part)
@@ -46,11 +46,11 @@ class PermissionStore:
         self._directory.delete(name)
 
     def write(self, name: str, wanted: Mapping[str, Part], *, create: bool) -> None:
-        """Bring a permission into the wanted state, and read it again."""
+        """Create or update a permission, and read it again."""
         if self._directory.is_old:
             self._write_older(name, wanted, create=create)
         elif create:
-            resources = {each: to_access(part) for each, part in wanted.items()}
+            resources = {resource: to_access(part) for resource, part in wanted.items()}
             body = {"name": name, "resources": resources}
             purpose = f"creating the permission '{name}'"
             self._directory.write(purpose, "POST", "", lambda: self._has(name, wanted), body)
@@ -59,7 +59,7 @@ class PermissionStore:
         self._rows[name] = self._directory.read(name)
 
     def _update(self, name: str, wanted: Mapping[str, Part]) -> None:
-        """Replace each resource that differs: Access changes no permission as a whole."""
+        """Replace each resource that differs: Access cannot update a whole permission."""
         current = self.resources(name) or {}
         for resource in RESOURCES:
             part = wanted.get(resource)
@@ -78,12 +78,12 @@ class PermissionStore:
             )
 
     def _write_older(self, name: str, wanted: Mapping[str, Part], *, create: bool) -> None:
-        """Send the whole permission: a resource that is left out would be deleted [repo-43]."""
+        """Send the whole permission, because the server deletes missing resources [repo-43]."""
         row = dict(self._rows.get(name) or {"name": name})
-        for each, old in RESOURCES.items():
+        for resource, old in RESOURCES.items():
             row.pop(old, None)
-            if each in wanted:
-                row[old] = to_older(each, wanted[each])
+            if resource in wanted:
+                row[old] = to_older(resource, wanted[resource])
         purpose = f"{'creating' if create else 'changing'} the permission '{name}'"
         self._directory.write(
             purpose,
@@ -98,8 +98,8 @@ class PermissionStore:
         self._rows[name] = self._directory.read(name)
         return self.resources(name)
 
-    def _has_part(self, name: str, each: str, part: Part | None) -> bool:
-        return (self._read(name) or {}).get(each) == part
+    def _has_part(self, name: str, resource: str, part: Part | None) -> bool:
+        return (self._read(name) or {}).get(resource) == part
 
     def _has(self, name: str, wanted: Mapping[str, Part]) -> bool:
         return self._read(name) == wanted

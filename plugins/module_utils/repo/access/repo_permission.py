@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `repo_permission`: rights of users and groups on repositories [C2.23]."""
+"""The module `repo_permission`: permissions of users and groups on repositories [C2.23]."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .permission_shapes import ACTIONS, RESOURCES, Part, changed
 from .permission_store import PermissionStore
 from .repository_keys import RepositoryKeys
 
-#: Targets that stand for all repositories of a class.
+#: Targets that mean all repositories of a class.
 SPECIAL = ("ANY", "ANY LOCAL", "ANY REMOTE", "ANY DISTRIBUTION")
 _Principals = Annotated["dict[str, Any] | None", Option(values="json", empty=True)]
 
 
 @dataclass(frozen=True)
 class PermissionTarget:
-    """A repository of a permission."""
+    """The suboptions of `targets`: a repository, and the paths in it."""
 
     repo: str
     includes: Annotated[list[str] | None, Option(empty=True)] = None
@@ -34,7 +34,7 @@ class PermissionTarget:
 
 @dataclass(frozen=True)
 class PermissionResource:
-    """A resource of a permission."""
+    """The suboptions of a resource: its targets, and actions by user and group."""
 
     targets: list[PermissionTarget] | None = None
     users: _Principals = None
@@ -43,7 +43,7 @@ class PermissionResource:
 
 @dataclass(frozen=True)
 class PermissionResources:
-    """The resources of a permission."""
+    """The suboptions of `resources`."""
 
     artifact: PermissionResource | None = None
     build: PermissionResource | None = None
@@ -60,9 +60,9 @@ class RepoPermissionEntry:
     state: Literal["present", "absent"] = "present"
 
     def managed(self) -> dict[str, Any]:
-        """Return the resources that are managed."""
-        found = {} if self.resources is None else asdict(self.resources)
-        return {name: one for name, one in found.items() if one is not None}
+        """Return the resources that are set, by name."""
+        resources = {} if self.resources is None else asdict(self.resources)
+        return {name: resource for name, resource in resources.items() if resource is not None}
 
     def require_sense(self) -> None:
         """Raise `invalid` for contradictory options."""
@@ -72,14 +72,14 @@ class RepoPermissionEntry:
             raise invalid("resources cannot be combined with state 'absent': omit them")
         if self.mode != "exact" and not self.managed():
             raise invalid(f"mode is '{self.mode}', but resources are missing: list them")
-        for name, one in self.managed().items():
+        for name, resource in self.managed().items():
             for kind in ("users", "groups"):
-                for who, actions in (one[kind] or {}).items():
-                    _require_actions(f"resources.{name}.{kind}.{who}", actions, self.mode)
-            repos = [target["repo"] for target in one["targets"] or ()]
+                for principal, actions in (resource[kind] or {}).items():
+                    _require_actions(f"resources.{name}.{kind}.{principal}", actions, self.mode)
+            repos = [target["repo"] for target in resource["targets"] or ()]
             twice = sorted({repo for repo in repos if repos.count(repo) > 1})
             if twice:
-                raise invalid(f"resources.{name}.targets names '{twice[0]}' twice")
+                raise invalid(f"resources.{name}.targets lists '{twice[0]}' twice")
 
 
 def _require_actions(place: str, actions: Any, mode: str) -> None:
@@ -105,7 +105,7 @@ class RepoPermissionOptions(RepoPermissionEntry):
 
 
 class _Permissions(EntryKind[RepoPermissionEntry]):
-    """Permissions as objects of a task."""
+    """Compare and write permissions."""
 
     noun = "permission"
 
@@ -129,7 +129,7 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
         wanted = self._wanted(name, current or {}, entry)
         if not wanted:
             raise invalid(
-                f"the permission '{name}' would have no resources: set targets, or state=absent"
+                f"the permission '{name}' would have no resources: set targets, or state: absent"
             )
         self._store.require_storable(wanted)
         before = None if current is None else {"name": name, **current}
@@ -141,7 +141,7 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
     def _wanted(
         self, name: str, current: Mapping[str, Part], entry: RepoPermissionEntry
     ) -> dict[str, Part]:
-        """Return all resources after the task."""
+        """Return all resources that the permission has after the task, by name."""
         wanted = dict(current)
         for resource, options in entry.managed().items():
             before = wanted.pop(resource, None)
@@ -156,38 +156,40 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
                 after = self._with_listed(before, after)
             self._require_known(resource, before, after)
             wanted[resource] = after
-        return {each: wanted[each] for each in RESOURCES if each in wanted}
+        return {resource: wanted[resource] for resource in RESOURCES if resource in wanted}
 
     def _with_listed(self, before: Part, after: Part) -> Part:
-        """Keep targets that the server lists in addition to a special target with the same
-        patterns [repo-43].
+        """Return the resource with the repositories that the server lists for special targets.
+
+        Server fact [repo-43]: next to a special target such as `ANY LOCAL`, the server also lists
+        the repositories that it includes, with the same patterns.
         """
-        held = {one["repo"] for one in after["targets"]}
+        repos = {target["repo"] for target in after["targets"]}
         extra = []
-        for target in after["targets"]:
-            if target["repo"] not in SPECIAL or target not in before["targets"]:
+        for special in after["targets"]:
+            if special["repo"] not in SPECIAL or special not in before["targets"]:
                 continue
-            for one in before["targets"]:
-                same = {**one, "repo": target["repo"]} == target
+            for target in before["targets"]:
+                same = {**target, "repo": special["repo"]} == special
                 if (
                     same
-                    and one["repo"] not in held
-                    and self._keys.is_in(one["repo"], target["repo"])
+                    and target["repo"] not in repos
+                    and self._keys.is_in(target["repo"], special["repo"])
                 ):
-                    extra.append(one)
-        targets = sorted([*after["targets"], *extra], key=lambda one: str(one["repo"]))
+                    extra.append(target)
+        targets = sorted([*after["targets"], *extra], key=lambda target: str(target["repo"]))
         return {**after, "targets": targets}
 
     def _require_known(self, resource: str, before: Part | None, after: Part) -> None:
-        """Raise `not_found` for new users, groups and repositories that do not exist."""
-        held = before or {"targets": [], "users": {}, "groups": {}}
+        """Raise `not_found` if a user, group or repository that is added does not exist."""
+        current = before or {"targets": [], "users": {}, "groups": {}}
         place = f"resources.{resource}"
-        new = {kind: _new(held[kind], after[kind]) for kind in ("users", "groups")}
+        new = {kind: _new(current[kind], after[kind]) for kind in ("users", "groups")}
         self._users.require_known(f"{place}.users", new["users"])
         self._groups.require_known(f"{place}.groups", new["groups"])
-        known = [target["repo"] for target in held["targets"]]
+        known = [target["repo"] for target in current["targets"]]
         repos = _new(known, (target["repo"] for target in after["targets"]))
-        if resource == "artifact":  # builds and bundles are kept in repositories of their own
+        if resource == "artifact":  # builds and bundles have repositories that are not listed
             self._keys.require(f"{place}.targets", [key for key in repos if key not in SPECIAL])
 
     def write(self, entry: RepoPermissionEntry, plan: Plan) -> Mapping[str, Any]:
@@ -198,7 +200,7 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
         wanted: Mapping[str, Part] = plan.result["permission"]["resources"]
         self._store.write(name, wanted, create=plan.action == "create")
         stored = self._store.resources(name) or {}
-        lost = [each for each in wanted if stored.get(each) != wanted[each]]
+        lost = [resource for resource in wanted if stored.get(resource) != wanted[resource]]
         if lost and not self._only_listed(stored, wanted, lost):
             raise ToolchainError(
                 "rejected",
@@ -210,27 +212,27 @@ class _Permissions(EntryKind[RepoPermissionEntry]):
     def _only_listed(
         self, stored: Mapping[str, Part], wanted: Mapping[str, Part], lost: Iterable[str]
     ) -> bool:
-        """Return whether the server only lists more targets next to a special one."""
+        """Return whether resources differ only by repositories that a special target includes."""
         return all(
-            each in stored and self._with_listed(stored[each], wanted[each]) == stored[each]
-            for each in lost
+            name in stored and self._with_listed(stored[name], wanted[name]) == stored[name]
+            for name in lost
         )
 
 
-def _new(held: Iterable[str], names: Iterable[str]) -> list[str]:
-    known = set(held)
+def _new(known: Iterable[str], names: Iterable[str]) -> list[str]:
+    known = set(known)
     return [name for name in names if name not in known]
 
 
 def _without(found: Plan, resource: str) -> Plan:
     """Return the plan with a resource removed."""
-    after = {name: one for name, one in found.after.items() if name != resource}
-    rest = plan({resource: found.before[resource]}, None).changes
-    return Plan(found.before, after, "update", (*found.changes, *rest), found.result)
+    after = {name: value for name, value in found.after.items() if name != resource}
+    removal = plan({resource: found.before[resource]}, None).changes
+    return Plan(found.before, after, "update", (*found.changes, *removal), found.result)
 
 
 class RepoPermissionOperation(ObjectsOperation[RepoPermissionEntry]):
-    """A permission, or the permissions of `entries`."""
+    """Create, update or delete a permission, or the permissions of `entries`."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
