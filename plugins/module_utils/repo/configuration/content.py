@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Count the files that the deletion of a repository would lose."""
+"""Count the files that would be lost if a repository is deleted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from ..items.listing import listing
 
 
 def file_count(client: RepoClient, key: str, rclass: str) -> int | None:
-    """Return the number of files in a repository; `None` if it cannot be read.
+    """Return the number of files in a repository; `None` if they cannot be listed.
 
-    Server fact [repo-7]: a remote repository stores its files in its cache.
+    Server fact [repo-7]: the files of a remote repository `x` are stored in the repository
+    `x-cache`.
     """
     stored = f"{key}-cache" if rclass == "remote" else key
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Repositories of a server as entries for `repo_repository`, without secrets."""
+"""Export repositories as entries for `repo_repository`, without secrets."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from .fields import (
 )
 
 _CLASSES = ("local", "remote", "virtual", "federated")
-#: The server's names of the fields that have an option.
+#: Names of the fields in the server's API that have an option.
 _OPTIONS = {"key", "rclass", "packageType", *NAMES.values()}
 #: Options that cannot be empty.
 _NEVER_EMPTY = ("layout", "url")
-#: Package types of the server's own repositories.
+#: Package types of repositories that the server itself manages.
 _OWN_TYPES = ("buildinfo", "releasebundles", "support")
 
 
 def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any]]:
-    """Return all repositories as entries, sorted by key. Empty fields are included, so that a value
-    that somebody adds later is drift.
+    """Return all repositories as entries, sorted by key.
+
+    The entries contain empty fields: otherwise a value that is set later would not count as drift.
     """
     found = RepositoryCatalogue(RepoClient(task)).everything()
     entries = []
@@ -52,6 +53,7 @@ def exported_repositories(task: Task, state: ServiceState) -> list[dict[str, Any
 
 
 def _unmanageable(config: Config | None) -> str:
+    """Return why a repository cannot be exported; "" if it can."""
     if config is None:
         return "it was deleted during the export"
     rclass, package = str(config.get("rclass")), str(config.get("packageType"))
@@ -94,7 +96,7 @@ def _settings(key: str, config: Config, state: ServiceState) -> dict[str, Any]:
 
 
 def _unexportable(name: str, value: Any, config: Config) -> str:
-    """Return why a setting is not exported, "" if it is."""
+    """Return why a setting cannot be exported; "" if it can."""
     try:
         checked = checked_settings({name: value}).get(name)
     except ToolchainError as error:
@@ -103,17 +105,17 @@ def _unexportable(name: str, value: Any, config: Config) -> str:
 
 
 def _is_same(name: str, value: Any, config: Config) -> bool:
-    """Return whether the module finds the exported value unchanged."""
+    """Return whether `repo_repository` would find the exported value unchanged."""
     current = state_of(config, {name: value}).get(name)
     return comparison(name, value)(current, value)[0]
 
 
 def _has_secret(name: str, value: Any) -> bool:
-    """Return whether a field has a secret, such as a password or the value of a header."""
+    """Return whether a field contains a secret, such as a password or a header with a token."""
     if isinstance(value, Mapping):
         return bool(value.get("sensitive")) or any(
-            _has_secret(str(member), one) for member, one in value.items()
+            _has_secret(str(key), member) for key, member in value.items()
         )
     if isinstance(value, list):
-        return any(_has_secret(name, one) for one in value)
+        return any(_has_secret(name, item) for item in value)
     return bool(value) and isinstance(value, str) and is_secret_name(name)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fields of repositories: the server's names and types, and how they are compared [repo-60]."""
+"""Fields of repositories: names and types in the server's API, and their comparison [repo-60].
+
+A field is named like its option, or `settings.NAME` for an entry of the option `settings`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ...core.errors import invalid
 from ...core.module.input_check import Place, check_options
 from ...core.plan import Comparison, exact, unordered
 
-#: Options to the server's names.
+#: Options, and the names of their fields in the server's API.
 NAMES = {
     "description": "description",
     "notes": "notes",
@@ -32,7 +35,7 @@ _OPTION_OF = {
     "rclass": "rclass",
     "packageType": "package_type",
 }
-#: In the flat form these options carry a prefix.
+#: Options with the prefix `remote_` in a task without `entries`.
 _PREFIXED = ("url", "username", "password")
 _EVERYTHING = "**/*"
 _SETTINGS = "settings."
@@ -77,7 +80,7 @@ _CHOICES = {
     ),
     "snapshotVersionBehavior": ("unique", "non-unique", "deployer"),
 }
-#: Settings to their argument spec. Other names are passed to the server as they are.
+#: Argument specs of the known settings. Other settings are sent to the server unchanged.
 _TABLE: dict[str, dict[str, Any]] = {
     **{name: {"type": "bool"} for name in _BOOLEANS.split()},
     **{name: {"type": "int"} for name in _NUMBERS.split()},
@@ -89,7 +92,10 @@ _TABLE: dict[str, dict[str, Any]] = {
 
 
 def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with the types of the server. Raises `invalid`."""
+    """Return settings with converted types, without `None` values.
+
+    Raises `invalid` for a value of the wrong type, and for a setting that has a separate option.
+    """
     for name in settings:
         option = _OPTION_OF.get(str(name))
         if option is not None:
@@ -106,27 +112,29 @@ def checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_known(name: str) -> bool:
-    """Return whether servers are known to have a field, by its option name."""
+    """Return whether a field has an option or is a known setting."""
     return not name.startswith(_SETTINGS) or name.removeprefix(_SETTINGS) in _TABLE
 
 
 def server_name(name: str) -> str:
-    """Return the server's name of a field."""
+    """Return the name of a field in the server's API."""
     return name.removeprefix(_SETTINGS) if name.startswith(_SETTINGS) else NAMES[name]
 
 
 def state_of(config: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration in terms of the options.
+    """Return fields of a configuration in the format of the options.
 
-    A field that the server omits is left out, unless omitted means empty.
+    A field that the server omits is left out, unless its wanted value is empty.
+
+    :param names: fields to return, with their wanted values
     """
     found: dict[str, Any] = {}
     for name, wanted in names.items():
-        value = _of_server(name, config.get(server_name(name)))
+        value = _from_server(name, config.get(server_name(name)))
         if value is None and wanted in ("", []) and is_known(name):
             value = wanted
         if value is None and name == "settings.disableProxy":
-            # server fact [repo-60]: some releases omit it; it has no effect next to a proxy
+            # server fact [repo-60]: some releases omit it; it has no effect if a proxy is set
             value = not config.get("proxy") and wanted
         if value is not None:
             found[name] = value
@@ -134,26 +142,29 @@ def state_of(config: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, A
 
 
 def payload_of(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields in the server's names and formats."""
+    """Return fields with the names and formats of the server's API."""
     return {server_name(name): _for_server(name, value) for name, value in state.items()}
 
 
 def project_of(config: Mapping[str, Any] | None) -> str:
-    """Return the project of a repository, "" for none. Server fact [repo-60]: `default` is none."""
+    """Return the project key of a repository; "" without a project.
+
+    Server fact [repo-60]: the project `default` means no project.
+    """
     found = (config or {}).get("projectKey")
     return "" if found in (None, "default") else str(found)
 
 
-def _of_server(name: str, value: Any) -> Any:
+def _from_server(name: str, value: Any) -> Any:
     if name in ("includes", "excludes"):
-        return [part for each in str(value or "").split(",") if (part := each.strip())]
+        return [part for pattern in str(value or "").split(",") if (part := pattern.strip())]
     if name == "project":
         return project_of({"projectKey": value})
     if name == "members" and isinstance(value, list):
         return [
-            {"url": str(each.get("url")), "enabled": each.get("enabled") is not False}
-            for each in value
-            if isinstance(each, Mapping)
+            {"url": str(member.get("url")), "enabled": member.get("enabled") is not False}
+            for member in value
+            if isinstance(member, Mapping)
         ]
     if value is None and name in ("description", "notes", "username", "default_deployment_repo"):
         return ""
@@ -171,21 +182,22 @@ def _included(current: Any, desired: Any) -> tuple[bool, Any]:
 
 
 def _member_list(current: Any, desired: Any) -> tuple[bool, Any]:
-    by_url = {each["url"].rstrip("/"): each["enabled"] for each in current or []}
-    return by_url == {each["url"].rstrip("/"): each["enabled"] for each in desired}, desired
+    by_url = {member["url"].rstrip("/"): member["enabled"] for member in current or []}
+    return by_url == {member["url"].rstrip("/"): member["enabled"] for member in desired}, desired
 
 
 def _merged(current: Any, desired: Any) -> tuple[bool, Any]:
-    """Compare the given members of a mapping only; the others stay."""
+    """Compare only the wanted members of a mapping; other members keep their values."""
     after = merge(current, desired)
     return after == current, after
 
 
 def merge(current: Any, wanted: Any) -> Any:
-    """Return a value whose members are replaced by the wanted members, at any depth."""
+    """Merge the wanted members into a mapping recursively; replace any other value."""
     if not isinstance(current, Mapping) or not isinstance(wanted, Mapping):
         return wanted
-    return {**current, **{name: merge(current.get(name), one) for name, one in wanted.items()}}
+    merged = {name: merge(current.get(name), value) for name, value in wanted.items()}
+    return {**current, **merged}
 
 
 _OF_OPTIONS: Mapping[str, Comparison] = {
@@ -196,12 +208,12 @@ _OF_OPTIONS: Mapping[str, Comparison] = {
 
 
 def comparison(name: str, wanted: Any) -> Comparison:
-    """Return the comparison of a field."""
+    """Return the function that compares a field with its wanted value."""
     if name.removeprefix(_SETTINGS) in _LISTS.split():
         return unordered
     return _merged if isinstance(wanted, Mapping) else _OF_OPTIONS.get(name, exact)
 
 
 def settings_name(name: str) -> str:
-    """Return the field of a setting."""
+    """Return the field name of a setting."""
     return f"{_SETTINGS}{name}"

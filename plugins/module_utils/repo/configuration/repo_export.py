@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module `repo_export`: write `repo.yml` of a desired state [C9]."""
+"""The module `repo_export`: export the configuration to `repo.yml` of a desired state [C9]."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .exported_repositories import exported_repositories
 _NOT_EXPORTED = (
     "The server does not store rules for cleanup, retention and trash: write them by hand.",
 )
-#: A kind of objects: returns its entries, and adds to the state what cannot be exported.
+#: Returns the entries of a type of objects, and adds objects that it cannot export to the state.
 _Kind = Callable[[Task, ServiceState], list[dict[str, Any]]]
-#: The lists of `repo.yml` that are exported, each with an option of its name.
+#: Lists of `repo.yml`; an option of the same name selects each list.
 _KINDS: Mapping[str, _Kind] = {
     "repositories": exported_repositories,
     "groups": exported_groups,
@@ -49,7 +49,7 @@ class RepoExportOperation(ServiceExport):
         super().__init__(task, options)
         self._kinds = {name: kind for name, kind in _KINDS.items() if getattr(options, name)}
         if not self._kinds:
-            raise invalid(f"there is nothing to export: omit {' and '.join(_KINDS)}")
+            raise invalid(f"there is nothing to export: set one of {', '.join(_KINDS)} to true")
 
     def read(self) -> ServiceState:
         state = ServiceState(untold=_NOT_EXPORTED)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Convert repositories of JFrog's Terraform provider to entries for `repo_repository`.
 
-The names are those of jfrog/terraform-provider-artifactory 12 (commit 1616e9f).
+The names are from jfrog/terraform-provider-artifactory 12 (commit 1616e9f).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from .entry import RepositoryEntry
 from .fields import is_known, settings_name
 
 _TYPE = re.compile(r"artifactory_(local|remote|virtual|federated)_(\w+)_repository")
-#: Names of package types in resources, to the package type and to a setting that they imply.
+#: Names in resource types, each with its package type and the settings that it implies.
 _PACKAGES: Mapping[str, tuple[str, dict[str, Any]]] = {
     "docker_v1": ("docker", {"dockerApiVersion": "V1"}),
     "docker_v2": ("docker", {"dockerApiVersion": "V2"}),
     "terraform_module": ("terraform", {"terraformType": "module"}),
     "terraform_provider": ("terraform", {"terraformType": "provider"}),
 }
-#: Attributes to options.
+#: Terraform attributes, and the options with the same meaning.
 _OPTIONS = {
     "key": "key",
     "description": "description",
@@ -32,7 +32,7 @@ _OPTIONS = {
     "repositories": "repositories",
     "default_deployment_repo": "default_deployment_repo",
 }
-#: Attributes that the server does not name by their camel case.
+#: Attributes whose name in the server's API is not their camel case.
 _SETTINGS = {
     "anonymous_access": "cargoAnonymousAccess",
     "download_direct": "downloadRedirect",
@@ -52,7 +52,7 @@ _SETTINGS = {
     "tag_retention": "dockerTagRetention",
     "trivial_layout": "debianTrivialLayout",
 }
-#: Further attributes that the server names by their camel case.
+#: Attributes whose name in the server's API is their camel case, in addition to the known settings.
 _CAMEL = """
     bower_registry_url composer_registry_url download_context_path feed_context_path
     force_conan_authentication force_metadata_name_version force_non_duplicate_chart
@@ -60,7 +60,7 @@ _CAMEL = """
     terraform_registry_url v3_feed_url vcs_git_provider
 """
 _VIRTUAL = {"retrieval_cache_period_seconds": "virtualRetrievalCachePeriodSecs"}
-#: Attributes that describe no field of a repository.
+#: Attributes that are not fields of a repository.
 _OTHER = (
     "id",
     "package_type",
@@ -83,11 +83,10 @@ _SPECIAL = (
 
 
 def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> list[dict[str, Any]]:
-    """Return the repositories in the output of `terraform show -json` as entries.
+    """Convert the repositories in the output of `terraform show -json` to entries.
 
-    Raises `invalid` for a document without repositories, and for an attribute that is not known.
-
-    :param ignore: attributes to leave out
+    :param ignore: names of attributes to leave out
+    :raises ToolchainError: `invalid` if there are no repositories, or an attribute is unknown
     """
     values = document.get("values") or document.get("planned_values")
     root = values.get("root_module") if isinstance(values, Mapping) else None
@@ -102,7 +101,7 @@ def repositories_of(document: Mapping[str, Any], ignore: Collection[str]) -> lis
             "it contains no repository of the provider artifactory: use the output of `terraform"
             " show -json` for a state or a plan"
         )
-    return [_entry(*one, ignore) for one in found]
+    return [_entry(resource, rclass, name, ignore) for resource, rclass, name in found]
 
 
 def _resources(module: Any) -> Iterator[Mapping[str, Any]]:
@@ -136,7 +135,7 @@ def _entry(
             settings[_setting(address, attribute, rclass)] = value
     if settings:
         entry["settings"] = settings
-    checked = {option: one for option, one in entry.items() if option != "password"}
+    checked = {option: value for option, value in entry.items() if option != "password"}
     try:
         RepositoryEntry(**checked).require_sense()
     except ToolchainError as error:
@@ -145,7 +144,7 @@ def _entry(
 
 
 def _special(attribute: str, value: Any, entry: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Convert an attribute whose form differs from that of its option."""
+    """Convert an attribute whose format differs from its option; add it to entry or settings."""
     if attribute in ("includes_pattern", "excludes_pattern"):
         parts = [part.strip() for part in str(value).split(",")]
         entry[attribute.removesuffix("_pattern")] = [part for part in parts if part]
@@ -160,7 +159,8 @@ def _special(attribute: str, value: Any, entry: dict[str, Any], settings: dict[s
             entry["password"] = {"from": f"repo_password_{word}"}
     elif attribute == "member":
         entry["members"] = [
-            {"url": one["url"], "enabled": one.get("enabled") is not False} for one in value
+            {"url": member["url"], "enabled": member.get("enabled") is not False}
+            for member in value
         ]
     elif value:
         settings["contentSynchronisation"] = _synchronisation(value[0])
@@ -176,7 +176,10 @@ def _synchronisation(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _setting(address: str, attribute: str, rclass: str) -> str:
-    """Return the server's name of an attribute. Raises `invalid` if it is not known."""
+    """Return the name of an attribute in the server's API. Raises `invalid` if it is unknown.
+
+    :param address: address of the Terraform resource for the message
+    """
     first, *others = attribute.split("_")
     camel = first + "".join(word.title() for word in others)
     of_class = _VIRTUAL if rclass == "virtual" else {}

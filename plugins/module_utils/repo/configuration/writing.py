@@ -17,21 +17,23 @@ from ..platform.interface import ACCESS, PlatformClient
 from .catalogue import MAX_KEYS, Config, RepositoryCatalogue
 from .fields import project_of
 
-#: Returns the wanted fields that a configuration does not have.
+#: Returns the names of the wanted fields that a configuration does not have yet.
 Left = Callable[[Config], Sequence[str]]
 
+#: Error message of a server whose configuration was changed concurrently.
 _CONTENTION = "could not merge and save new descriptor"
 _MAX_ATTEMPTS = 10
+#: Key of the transport's memory: whether the server can create repositories in batches.
 _PUTS_BATCH = "creates repositories in batches"
-#: Statuses after which the entries of a batch are created one by one: an unknown interface, or an
-#: entry that fails all others.
+#: Statuses after which repositories are created one by one: the server has no batches, or an
+#: invalid repository made the whole batch fail.
 _NOT_AS_BATCH = frozenset({400, 404, 405, 409, 500, 501})
-#: Number of reads after which a field is surely dropped that no response contains.
+#: Number of reads after which an unknown field that is still missing counts as dropped.
 _READS_OF_DROPPED = 3
 
 
 class Writer:
-    """Writes one repository after the other: concurrent changes of a server collide."""
+    """Write repositories sequentially, because concurrent configuration changes collide."""
 
     #: Maximum seconds between two attempts or reads.
     interval: ClassVar[float] = 5.0
@@ -42,8 +44,6 @@ class Writer:
         self._access: PlatformClient | None = None
 
     def create(self, key: str, body: Mapping[str, Any], left: Left) -> None:
-        """Create a repository."""
-
         def done() -> bool | None:
             config = self._catalogue.read(key)
             return False if config is None else (not left(config) or None)
@@ -51,7 +51,7 @@ class Writer:
         self._send(f"creating the repository '{key}'", "PUT", key, body, done)
 
     def update(self, key: str, body: Mapping[str, Any], left: Left) -> None:
-        """Send the fields of a repository that differ; the others stay."""
+        """Change the fields in `body`; other fields keep their values."""
 
         def done() -> bool | None:
             config = self._catalogue.read(key)
@@ -63,7 +63,7 @@ class Writer:
         self._send(f"updating the repository '{key}'", "POST", key, body, done)
 
     def delete(self, key: str) -> None:
-        """Delete a repository with its content."""
+        """Delete a repository and its content."""
 
         def gone() -> bool:
             return self._catalogue.read(key) is None
@@ -72,10 +72,10 @@ class Writer:
         self._retried(lambda: self._client.write(purpose, "DELETE", path, verify=gone), gone)
 
     def create_batch(self, bodies: Sequence[Mapping[str, Any]]) -> bool | None:
-        """Create many repositories at once.
+        """Create repositories in batches.
 
-        Returns true if they are created, false if nothing was sent, and `None` after a failure:
-        some may exist then.
+        Returns `True` if all were created, `False` if no request was sent, and `None` after a
+        failure, when some may have been created.
         """
         memory = self._client.transport.memory
         if memory.get(_PUTS_BATCH) is False or len(bodies) < 2:
@@ -103,7 +103,11 @@ class Writer:
         return None if len(there) == 2 else True in there
 
     def attach(self, key: str, project: str, *, moves: bool) -> None:
-        """Assign a repository to a project, or release it from its project."""
+        """Assign a repository to a project, or remove it from its project.
+
+        :param project: key of the project; "" removes the repository from its project
+        :param moves: whether the repository is assigned to another project now
+        """
         if self._access is None:
             self._access = PlatformClient(self._task, ACCESS)
         path = f"api/v1/projects/_/attach/repositories/{address.path(key)}"
@@ -117,16 +121,17 @@ class Writer:
             path = f"{path}/{address.path(project)}"
             self._access.write(purpose, "PUT", path, query=query, verify=verify)
         else:
-            purpose = f"releasing the repository '{key}' from its project"
+            purpose = f"removing the repository '{key}' from its project"
             self._access.write(purpose, "DELETE", path, verify=verify)
 
     def settled(self, key: str, left: Left, *, known: Callable[[str], bool]) -> Config | None:
-        """Wait until the change of a repository can be read, and return its configuration.
+        """Wait until the server returns the changed fields; return the configuration.
 
-        `None` if the server accepted a new repository, but does not show it yet. Raises `rejected`
-        for fields that the server did not keep.
+        Returns `None` if a new repository cannot be read before the timeout. Raises `rejected` if
+        the server did not save a field.
 
-        :param known: whether servers have such a field
+        :param left: returns the wanted fields that a configuration does not have yet
+        :param known: returns whether servers are known to have a field
         """
         polls = PollInterval(self._patience, self.interval)
         reads = 0
@@ -155,8 +160,11 @@ class Writer:
         )
 
     def _retried(self, send: Callable[[], Any], done: Verify) -> None:
-        """Send a change again after a collision with another change, which surely had no effect
-        [repo-60].
+        """Send a change, and repeat it if it collided with another change of the configuration.
+
+        Server fact [repo-60]: a request that collided had no effect.
+
+        :param done: returns whether the server already has the change
         """
         polls = PollInterval(float("inf"), self.interval)
         for attempt in range(_MAX_ATTEMPTS + 1):
@@ -168,7 +176,7 @@ class Writer:
                     raise
                 if attempt == _MAX_ATTEMPTS:
                     raise error.with_hint(
-                        f"it collided with other configuration changes {attempt + 1} times"
+                        f"the request collided with other configuration changes {attempt + 1} times"
                     ) from None
             polls.pause("waiting for other changes")
             if done():
@@ -178,8 +186,8 @@ class Writer:
 def _not_kept(key: str, names: Sequence[str]) -> ToolchainError:
     return ToolchainError(
         "rejected",
-        f"the server accepted the repository '{key}', but did not save {', '.join(names)}: it does"
-        " not support the setting or its value",
+        f"the server accepted the repository '{key}', but did not save {', '.join(names)}: the"
+        " server does not support the setting or its value",
     )
 
 
