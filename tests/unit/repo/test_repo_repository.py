@@ -221,8 +221,8 @@ def test_omitted_members_of_a_mapping_are_kept(server: Server) -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
-        ({"rclass": "remote"}, "conflict", "has the rclass 'local', not 'remote'"),
-        ({"package_type": "npm"}, "conflict", "has the package_type 'generic', not 'npm'"),
+        ({"rclass": "remote"}, "conflict", "is 'local' and cannot be changed to 'remote'"),
+        ({"package_type": "npm"}, "conflict", "is 'generic' and cannot be changed to 'npm'"),
         ({"remote_url": "https://x"}, "invalid", "url applies to a remote repository"),
         ({"environments": ["PROD"]}, "rejected", "the server ignores them without a project"),
     ],
@@ -243,7 +243,7 @@ def test_impossible_change_is_rejected(
         ({"key": "a" * 65}, "is not a valid repository key"),
         ({"key": "a*", "state": "absent"}, "is not a valid repository key"),
         ({"key": "a", "state": "absent", "notes": "x"}, "notes cannot be combined"),
-        ({"key": "a", "update_password": "always"}, "no password to send"),
+        ({"key": "a", "update_password": "always"}, "the password is missing"),
         ({"key": "a", "rclass": "local", "repositories": []}, "applies to a virtual repository"),
         (
             {"key": "a", "settings": {"maxUniqueTags": "ten"}},
@@ -371,8 +371,8 @@ def test_deletion_with_content_is_a_conflict(server: Server) -> None:
     manager.files = {"a": 3, "r-cache": 2}
     error = server.fails(Operation, {"key": "a", "state": "absent"})
     assert (error.kind, manager.sent) == ("conflict", [])
-    assert "it contains 3 files" in error.message
-    assert "it contains 2 files" in server.fails(Operation, {"key": "r", "state": "absent"}).message
+    assert "also delete 3 files" in error.message
+    assert "also delete 2 files" in server.fails(Operation, {"key": "r", "state": "absent"}).message
     plan, values = server.run(Operation, {"key": "a", "state": "absent", "force": True})
     assert (plan.before["files"], plan.after, values["repository"]) == (3, {}, None)
     server.run(Operation, {"key": "v", "state": "absent"})

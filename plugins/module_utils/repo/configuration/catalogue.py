@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read configurations of repositories, in as few requests as possible [repo-60, repo-61]."""
+"""Read configurations of repositories with few requests [repo-60, repo-61]."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from ..client import RepoClient, object_of, objects
 from ..error_text import lacks_licence
 from ..repositories import listed
 
-#: A configuration with the server's names.
+#: Configuration of a repository, as returned by the server.
 Config = Mapping[str, Any]
-#: Limits of a batch: the keys, and the characters of their names in an address.
-MAX_KEYS, _MAX_CHARACTERS = 100, 6000
+#: Maximum number of repositories in a batch.
+MAX_KEYS = 100
+#: Maximum number of characters of the keys in a URL.
+_MAX_CHARACTERS = 6000
 _BATCH = "api/v2/repositories/batch"
+#: Key of the transport's memory: whether the server can read repositories in batches.
 _HAS_BATCH = "reads repositories in batches"
-#: Classes of repositories without a configuration of their own.
+#: Classes of repositories whose configuration cannot be read.
 _SERVER_CLASSES = ("release_bundle", "releasebundles", "distribution")
-#: A field that only administrators see.
-_OF_ADMINISTRATORS = "includesPattern"
+#: Field that the server returns to administrators only.
+_ADMINISTRATOR_FIELD = "includesPattern"
 
 
 class RepositoryCatalogue:
-    """The configurations of a server, as far as they were read."""
+    """The configurations of a server's repositories, as last read."""
 
     def __init__(self, client: RepoClient) -> None:
         self._client = client
@@ -35,17 +38,19 @@ class RepositoryCatalogue:
         self._keys: frozenset[str] | None = None
 
     def get(self, key: str) -> Config | None:
-        """Return a repository that was loaded; `None` if it does not exist."""
+        """Return the configuration of a loaded repository; `None` if it does not exist."""
         return self._found[key]
 
     def load_one(self, key: str) -> None:
         self._found[key] = self.read(key)
 
     def load_many(self, needed: Mapping[str, Collection[str]]) -> None:
-        """Read many repositories: with the list of all configurations, and those of which it lacks
-        a needed field in batches or one by one.
+        """Load repositories with the list of all configurations.
 
-        :param needed: keys to the server's names of the compared fields
+        The list does not contain all fields. Repositories with other needed fields are read again,
+        in batches or one by one.
+
+        :param needed: names of the needed fields in the server's API, by repository key
         """
         every = self.all()
         if every is None:
@@ -68,9 +73,9 @@ class RepositoryCatalogue:
         return self._keys
 
     def all(self) -> dict[str, Config] | None:
-        """Return the listed configurations by key; `None` if the server has no such list.
+        """Return the configurations in the server's list, by key; `None` without such a list.
 
-        Server fact [repo-61]: the fields of the package type are missing.
+        Server fact [repo-61]: the list does not contain the fields of the package type.
         """
         response = self._client.transport.read(
             "reading the configurations of all repositories",
@@ -81,8 +86,8 @@ class RepositoryCatalogue:
             self._refuse_edition(response)
             return None
         decoded = object_of(response, "configurations of repositories")
-        if not all(isinstance(one, list) for one in decoded.values()):
-            return None  # a repository whose key is `configurations`, on an older server
+        if not all(isinstance(entries, list) for entries in decoded.values()):
+            return None  # an older server returned the repository with the key `configurations`
         found: dict[str, Config] = {}
         for rclass, entries in decoded.items():
             for entry in objects(entries):
@@ -92,14 +97,17 @@ class RepositoryCatalogue:
     def everything(self) -> dict[str, Config | None]:
         """Return the complete configurations of all repositories."""
         every = self.all()
-        listed_ones = self.known_keys() if every is None else frozenset(every)
+        keys = self.known_keys() if every is None else frozenset(every)
         found: dict[str, Config | None] = dict(every or {})
-        keys = [key for key, one in found.items() if one and one["rclass"] in _SERVER_CLASSES]
-        found.update(self.complete(sorted(listed_ones.difference(keys))))
+        unreadable = [key for key, config in (every or {}).items() if _is_unreadable(config)]
+        found.update(self.complete(sorted(keys.difference(unreadable))))
         return found
 
     def complete(self, keys: Sequence[str]) -> dict[str, Config | None]:
-        """Return complete configurations, in batches if the server has them."""
+        """Read complete configurations by key, in batches if the server supports them.
+
+        The configuration of a repository that does not exist is `None`.
+        """
         if len(keys) > 1 and self._client.transport.memory.get(_HAS_BATCH) is not False:
             found: dict[str, Config | None] = {}
             for part in _parts(keys):
@@ -123,25 +131,25 @@ class RepositoryCatalogue:
             self._refuse_edition(response)
             return None
         decoded = object_of(response, "repositories")
-        return {str(key): one for key, one in decoded.items() if isinstance(one, Mapping)}
+        return {str(key): config for key, config in decoded.items() if isinstance(config, Mapping)}
 
     def read(self, key: str) -> Config | None:
         """Return the configuration of a repository; `None` if it does not exist.
 
-        Server fact [repo-9]: 400 or 404 for an unknown key, which the list confirms. [repo-4]: 400
-        without a licence.
+        Server facts [repo-4, repo-9]: for an unknown key the server returns 400 or 404, and without
+        a licence it also returns 400. So the list of repositories is checked as well.
         """
         response = self._response(key)
         if response.status == 200:
             return _config(response)
         self._refuse_edition(response)
-        self._keys = None  # the list may be older than the repository
+        self._keys = None  # read the list again: the repository may be newer
         if key in self.known_keys():
             raise self._client.transport.failure(response)
         return None
 
     def now(self, key: str) -> Config | None:
-        """Return a repository that this task has changed; `None` if it cannot be read yet."""
+        """Read a repository that this task has changed; return `None` if it cannot be read yet."""
         response = self._response(key)
         return _config(response) if response.status == 200 else None
 
@@ -153,13 +161,20 @@ class RepositoryCatalogue:
         )
 
     def _refuse_edition(self, response: Response) -> None:
-        """Raise if the server has no licence for the interface."""
+        """Raise an error if the server rejected the request because of its licence."""
         if lacks_licence(response):
             raise self._client.transport.failure(response)
 
     def require_administrator(self) -> None:
-        """Raise `permission` if the account surely cannot change repositories."""
+        """Raise `permission` if the account cannot read the list of configurations.
+
+        Such an account is not an administrator, so it cannot change repositories.
+        """
         self.all()
+
+
+def _is_unreadable(config: Config) -> bool:
+    return config["rclass"] in _SERVER_CLASSES
 
 
 def _config(response: Response) -> Config:
@@ -174,8 +189,11 @@ def _config(response: Response) -> Config:
 
 
 def require_whole(key: str, config: Config) -> None:
-    """Raise `permission` if the account sees only a part of a repository. Server fact [repo-60]."""
-    if _OF_ADMINISTRATORS not in config:
+    """Raise `permission` if the server returned only a part of a configuration.
+
+    Server fact [repo-60]: accounts that are not administrators get few fields.
+    """
+    if _ADMINISTRATOR_FIELD not in config:
         raise ToolchainError(
             "permission",
             f"the account sees only a part of the configuration of the repository '{key}':"
@@ -189,7 +207,7 @@ def without_secrets(config: Config) -> dict[str, Any]:
 
 
 def _parts(keys: Iterable[str]) -> Iterator[list[str]]:
-    """Split keys by the limits of a batch."""
+    """Split repository keys into batches."""
     part: list[str] = []
     length = 0
     for key in keys:

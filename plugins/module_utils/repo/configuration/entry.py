@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A wanted repository: its options, and what contradicts itself in them [C11.2]."""
+"""The options of a repository, and checks for contradictions between them [C11.2]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .fields import checked_settings
 RepositoryClass: TypeAlias = Literal["local", "remote", "virtual", "federated"]
 _BAD_KEY = re.compile(r"[\s/\\:|?*\"<>\x00-\x1f]")
 _LONGEST_KEY = 64
-#: Options to the class of repositories that has them, and to their names outside of `entries`.
+#: Options that only one class of repositories has.
 _CLASS_OF = {
     "url": "remote",
     "username": "remote",
@@ -29,7 +29,7 @@ _OF_ABSENT = ("key", "state", "force", "rclass", "package_type", "update_passwor
 
 @dataclass(frozen=True)
 class FederatedMember:
-    """A member of a federated repository."""
+    """The suboptions of `members`: a member of a federated repository."""
 
     url: str
     enabled: bool = True
@@ -37,7 +37,7 @@ class FederatedMember:
 
 @dataclass(frozen=True)
 class RepositoryEntry:
-    """An entry of `entries`."""
+    """The suboptions of `entries`."""
 
     key: Annotated[str, Option(secret=False)]
     rclass: RepositoryClass | None = None
@@ -63,7 +63,7 @@ class RepositoryEntry:
     force: bool = False
 
     def settings_of_server(self) -> Mapping[str, Any]:
-        """Return `settings` with the types of the server. Raises `invalid`."""
+        """Return `settings` with converted types. Raises `invalid` for a wrong type."""
         return checked_settings(self.settings or {})
 
     def require_sense(self) -> None:
@@ -78,7 +78,7 @@ class RepositoryEntry:
                 if option not in _OF_ABSENT:
                     raise invalid(f"{option} cannot be combined with state 'absent': leave it out")
         if self.update_password == "always" and self.password is None:
-            raise invalid("update_password is 'always', but there is no password to send")
+            raise invalid("update_password is 'always', but the password is missing: set it")
         if self.rclass is not None:
             self.require_class(self.rclass)
         self.settings_of_server()
@@ -89,7 +89,7 @@ class RepositoryEntry:
         return [name for name in names if getattr(self, name) not in (None, False)]
 
     def require_class(self, rclass: str) -> None:
-        """Raise `invalid` for an option that repositories of a class do not have."""
+        """Raise `invalid` if an option is set that repositories of this class do not have."""
         for option, wanted in _CLASS_OF.items():
             if getattr(self, option) is not None and wanted != rclass:
                 raise invalid(
@@ -98,7 +98,7 @@ class RepositoryEntry:
                 )
 
     def require_creation(self) -> None:
-        """Raise `invalid` if an option is missing that a new repository needs."""
+        """Raise `invalid` if an option is missing that a new repository requires."""
         needed = ["rclass", "package_type", *(["url"] if self.rclass == "remote" else [])]
         missing = [name for name in needed if getattr(self, name) is None]
         if missing:
@@ -108,16 +108,16 @@ class RepositoryEntry:
     def require_same(self, config: Mapping[str, Any]) -> None:
         """Raise `conflict` if the repository has another class or package type."""
         for option, name in (("rclass", "rclass"), ("package_type", "packageType")):
-            wanted, there = getattr(self, option), str(config.get(name) or "")
-            if wanted is not None and canonical(wanted) != canonical(there):
+            wanted, current = getattr(self, option), str(config.get(name) or "")
+            if wanted is not None and canonical(wanted) != canonical(current):
                 raise ToolchainError(
                     "conflict",
-                    f"the repository '{self.key}' has the {option} '{there}', not '{wanted}': this"
-                    " cannot be changed; use another key, or delete the repository first",
+                    f"the {option} of the repository '{self.key}' is '{current}' and cannot be"
+                    f" changed to '{wanted}': use another key, or delete the repository first",
                 )
 
 
 def canonical(kind: str) -> str:
-    """Return a class or a package type in the spelling of newer servers."""
+    """Return a repository class or package type as newer servers write it, such as `rpm`."""
     lower = kind.lower()
     return "rpm" if lower == "yum" else lower

@@ -32,8 +32,9 @@ from .writing import Writer
 #: Placeholders for a password in a diff: servers return it encrypted with a changing key [repo-60].
 _SECRET, _NEW_SECRET = "(secret)", "(new secret)"
 _IDENTITY = {"rclass": "rclass", "package_type": "packageType"}
-#: Fields that are written by requests of their own, or that no response shows.
-_APART = ("project", "password")
+#: Fields that are not compared or sent like the others: the project has a separate request, and the
+#: password is encrypted in responses.
+_SEPARATE = ("project", "password")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class RepoRepositoryOptions:
 
 
 class Repositories(EntryKind[RepositoryEntry]):
-    """The repositories of a task."""
+    """Compare and write repositories."""
 
     noun: ClassVar[str] = "repository"
 
@@ -121,7 +122,10 @@ class Repositories(EntryKind[RepositoryEntry]):
     def _with_password(
         self, entry: RepositoryEntry, current: dict[str, Any], wanted: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the wanted fields of an existing repository: its password is not compared."""
+        """Return the fields to compare for an existing repository.
+
+        The password cannot be compared. It counts as changed if `update_password` is `always`.
+        """
         fields = {name: value for name, value in wanted.items() if name != "password"}
         if entry.update_password == "always":
             current["password"], fields["password"] = _SECRET, _NEW_SECRET
@@ -137,26 +141,26 @@ class Repositories(EntryKind[RepositoryEntry]):
             count = file_count(self._client, entry.key, rclass)
             before["files"] = count
             if count != 0 and not entry.force:
-                held = "an unknown number of" if count is None else str(count)
+                number = "an unknown number of" if count is None else str(count)
                 raise ToolchainError(
                     "conflict",
-                    f"deleting the repository '{entry.key}': it contains {held} files, which would"
-                    " be lost; force: true allows that",
+                    f"deleting the repository '{entry.key}' would also delete {number} files: set"
+                    " force: true to allow that",
                 )
         return plan(before, None).with_result(repository=None)
 
     def _require_environment(self, entry: RepositoryEntry, config: Config | None) -> None:
-        """Raise `rejected` for environments that the server would ignore [repo-60]."""
+        """Raise `rejected` for environments without a project, which servers ignore [repo-60]."""
         project = project_of(config) if entry.project is None else entry.project
         if entry.environments and not project:
             raise ToolchainError(
                 "rejected",
                 f"environments of the repository '{entry.key}': the server ignores them without a"
-                " project; set project as well",
+                " project: set project as well",
             )
 
     def _require_members(self, entry: RepositoryEntry, found: Plan) -> None:
-        """Raise `not_found` for a missing member of a virtual repository."""
+        """Raise `not_found` if a virtual repository refers to a repository that does not exist."""
         names: list[str] = []
         for change in found.changes:
             if change.field == "repositories":
@@ -175,35 +179,36 @@ class Repositories(EntryKind[RepositoryEntry]):
     # -- writes -----------------------------------------------------------------------------------
 
     def foresee(self, entry: RepositoryEntry, plan: Plan) -> None:
-        # a project's administrators may create its repositories, and do not see all configurations
+        # an administrator of a project may create its repositories, although the server does not
+        # return all configurations to such an account
         if plan.action == "create" and not entry.project:
             self._catalogue.require_administrator()
 
     def write_all(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
-        """Write members before the virtual repositories that refer to them, and deletions last."""
-        made = [managed for managed in objects if managed.plan.action == "create"]
-        for group in _ranked(made):
+        """Create members before the virtual repositories that refer to them, and delete last."""
+        new = [managed for managed in objects if managed.plan.action == "create"]
+        for group in _in_creation_order(new):
             self._create_together(group)
-        rest = [managed for managed in objects if managed.plan.action != "create"]
-        for managed in sorted(rest, key=_rank_of_rest):
+        existing = [managed for managed in objects if managed.plan.action != "create"]
+        for managed in sorted(existing, key=_write_order):
             with managed.reporting():
                 managed.returned = self.write(managed.entry, managed.plan)
 
     def _create_together(self, objects: Sequence[Managed[RepositoryEntry]]) -> None:
         bodies = [_body(managed.entry, managed.plan) for managed in objects]
         try:
-            together = self._writer.create_batch(bodies)
-            there = {} if together is False else self._catalogue.complete([e.name for e in objects])
+            created = self._writer.create_batch(bodies)
+            found = {} if created is False else self._catalogue.complete([e.name for e in objects])
         except ToolchainError as error:
             for managed in objects:
                 managed.error = error
             return
-        for obj in objects:
-            config = there.get(obj.name)
-            with obj.reporting():
-                if together is not True and config is None:
-                    self._create(obj.entry, obj.plan)
-                obj.returned = self._created(obj.entry, obj.plan, config)
+        for managed in objects:
+            config = found.get(managed.name)
+            with managed.reporting():
+                if created is not True and config is None:
+                    self._create(managed.entry, managed.plan)
+                managed.returned = self._created(managed.entry, managed.plan, config)
 
     def write(self, entry: RepositoryEntry, plan: Plan) -> Mapping[str, Any]:
         if plan.action == "delete":
@@ -213,16 +218,16 @@ class Repositories(EntryKind[RepositoryEntry]):
             self._create(entry, plan)
             return self._created(entry, plan, None)
         changes = {change.field: change.after for change in plan.changes}
-        body = payload_of({name: value for name, value in changes.items() if name not in _APART})
+        body = payload_of({name: value for name, value in changes.items() if name not in _SEPARATE})
         if "password" in changes:
             body["password"] = entry.password
-        if "project" in changes:  # first: environments need a project
+        if "project" in changes:  # before the other fields, because environments require a project
             moves = bool(plan.before.get("project"))
             self._writer.attach(entry.key, changes["project"], moves=moves)
         if body:
             self._writer.update(entry.key, body, lambda config: self._left(entry, config))
         if changes.get("default_deployment_repo") == "":
-            self._empty_deployment(entry)
+            self._remove_deployment_repo(entry)
         return self._settled(entry, plan)
 
     def _create(self, entry: RepositoryEntry, plan: Plan) -> None:
@@ -231,9 +236,9 @@ class Repositories(EntryKind[RepositoryEntry]):
     def _created(
         self, entry: RepositoryEntry, plan: Plan, config: Config | None
     ) -> Mapping[str, Any]:
-        """Return a new repository once it is as wanted.
+        """Assign a new repository to its project, verify it, and return the return values.
 
-        :param config: the repository, if it was read after its creation
+        :param config: configuration that was read after the creation; `None` if it was not read
         """
         if config is not None and not self._left(entry, config):
             return {"repository": without_secrets(config)}
@@ -241,9 +246,10 @@ class Repositories(EntryKind[RepositoryEntry]):
             self._writer.attach(entry.key, entry.project, moves=False)
         return self._settled(entry, plan)
 
-    def _empty_deployment(self, entry: RepositoryEntry) -> None:
-        """Empty `defaultDeploymentRepo` where an empty value has no effect: by the key of a
-        repository that does not exist [repo-60].
+    def _remove_deployment_repo(self, entry: RepositoryEntry) -> None:
+        """Remove `defaultDeploymentRepo` from a server that ignores an empty value.
+
+        Server fact [repo-60]: the key of a repository that does not exist removes the value.
         """
         config = self._catalogue.now(entry.key)
         if config is not None and config.get("defaultDeploymentRepo"):
@@ -256,13 +262,13 @@ class Repositories(EntryKind[RepositoryEntry]):
         )
         if config is None:
             self._task.warn(
-                f"the server accepted the repository '{entry.key}', but does not show it yet"
+                f"the server accepted the repository '{entry.key}', but does not return it yet"
             )
             return plan.result
         return {"repository": without_secrets(config)}
 
     def _left(self, entry: RepositoryEntry, config: Config) -> list[str]:
-        """Return the visible fields that a configuration does not have as wanted."""
+        """Return the names of the fields whose value in a configuration is not the wanted one."""
         wanted = _visible(entry)
         current = state_of(config, wanted)
         return [
@@ -273,7 +279,7 @@ class Repositories(EntryKind[RepositoryEntry]):
 
 
 class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
-    """Operation of `repo_repository`."""
+    """Create, update or delete a repository, or the repositories of `entries`."""
 
     descriptor: ClassVar = Descriptor(
         "repo",
@@ -298,25 +304,25 @@ class RepoRepositoryOperation(ObjectsOperation[RepositoryEntry]):
 
 
 def _fields(entry: RepositoryEntry) -> dict[str, Any]:
-    """Return the managed fields of an entry; settings as `settings.NAME`."""
+    """Return the fields that an entry sets, with their wanted values."""
     found = {name: getattr(entry, name) for name in NAMES if getattr(entry, name) is not None}
     if entry.members is not None:
         found["members"] = [asdict(member) for member in entry.members]
     if entry.password is not None:
         found["password"] = _SECRET
-    found |= {settings_name(name): one for name, one in entry.settings_of_server().items()}
+    found |= {settings_name(name): value for name, value in entry.settings_of_server().items()}
     return found
 
 
 def _visible(entry: RepositoryEntry) -> dict[str, Any]:
-    """Return the managed fields that a response shows."""
+    """Return the fields that an entry sets and that a response contains."""
     if entry.state == "absent":
         return {}
     return {name: value for name, value in _fields(entry).items() if name != "password"}
 
 
 def _body(entry: RepositoryEntry, plan: Plan) -> dict[str, Any]:
-    """Return the configuration of a new repository."""
+    """Return the request body that creates a repository."""
     fields = {name: value for name, value in plan.after.items() if name in _fields(entry)}
     body = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
     body |= payload_of(fields)
@@ -324,16 +330,16 @@ def _body(entry: RepositoryEntry, plan: Plan) -> dict[str, Any]:
 
 
 def _predicted(entry: RepositoryEntry, config: Config | None, found: Plan) -> dict[str, Any]:
-    """Return the repository after the task, as far as it can be predicted."""
+    """Return the predicted return value `repository`, without defaults that the server adds."""
     managed = {name: value for name, value in found.after.items() if name not in _IDENTITY}
     identity = {"key": entry.key, "rclass": entry.rclass, "packageType": entry.package_type}
     return without_secrets({**(config or identity), **payload_of(managed)})
 
 
-def _ranked(
+def _in_creation_order(
     objects: Sequence[Managed[RepositoryEntry]],
 ) -> list[list[Managed[RepositoryEntry]]]:
-    """Return groups of new repositories: a group refers to earlier groups only."""
+    """Divide new repositories into groups that only refer to repositories of earlier groups."""
     groups: list[list[Managed[RepositoryEntry]]] = []
     left = list(objects)
     while left:
@@ -344,7 +350,7 @@ def _ranked(
     return groups
 
 
-def _rank_of_rest(each: Managed[RepositoryEntry]) -> int:
-    """Return the order of updates and deletions: virtual repositories are deleted first."""
-    virtual = each.plan.before.get("rclass") == "virtual"
-    return 0 if each.plan.action == "update" else 1 if virtual else 2
+def _write_order(managed: Managed[RepositoryEntry]) -> int:
+    """Return the sort key of updates and deletions: virtual repositories are deleted first."""
+    virtual = managed.plan.before.get("rclass") == "virtual"
+    return 0 if managed.plan.action == "update" else 1 if virtual else 2
