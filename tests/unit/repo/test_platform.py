@@ -128,6 +128,6 @@ def test_login_is_sent(server: Server) -> None:
 
 
 def test_check_mode_sends_no_write(server: Server) -> None:
-    with pytest.raises(ToolchainError, match="must not be sent in check mode"):
+    with pytest.raises(ToolchainError, match="would change the server in check mode"):
         client(server, check=True).write("deleting", "DELETE", "api/v2/groups/x")
     assert server.asked == []

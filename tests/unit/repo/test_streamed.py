@@ -134,7 +134,7 @@ def test_repeatedly_truncated_response_is_an_error(server: Server, first: Reply,
 
 def test_html_page_is_an_error(server: Server) -> None:
     server.on["GET /x"] = Reply(body="<html><title>Welcome</title></html>")
-    with pytest.raises(ToolchainError, match="HTML where JSON with 'files'") as caught:
+    with pytest.raises(ToolchainError, match="HTML instead of JSON with 'files'") as caught:
         json_rows.read(client(server, retries=1), "listing", "x", "files")
     assert caught.value.kind == "protocol"
     assert len(server.asked) == 1
