@@ -24,74 +24,63 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tools import provenance, sbom, signing, tree
+from tools import provenance, sbom, tree
 
 MANIFEST, FILES = "MANIFEST.json", "FILES.json"
+#: The environment variable with the fingerprint or address of the key that signs.
+KEY = "TOOLCHAIN_SIGNING_KEY"
 #: The slowest and smallest level; explicit, because the default of a library may change.
 _COMPRESSION = 9
-
-
-@dataclass(frozen=True)
-class Member:
-    """A file, folder or link of the archive."""
-
-    info: tarfile.TarInfo
-    content: bytes = b""
 
 
 def build(
     folder: Path, moment: int, root: Path = tree.ROOT, commit: str = "", key: str = ""
 ) -> Path:
-    """Build the collection in `root`; return the archive, which is next to the other files.
+    """Build the collection in `root`, and print the written files; return the archive.
 
     :param commit: the commit of the sources, if they have one
     :param key: the key of GnuPG that signs
     """
     with tempfile.TemporaryDirectory(prefix="toolchain-build-") as name:
         packed = pack_as_ansible_does(root, Path(name))
-        members = _members(packed)
-        file_name = packed.name
-    info = _fix_manifests(members)
-    content = _pack(members, moment)
-    digest = hashlib.sha256(content).hexdigest()
-    folder.mkdir(parents=True, exist_ok=True)
-    archive = folder / file_name
-    archive.write_bytes(content)
-    _beside(archive, ".tar.gz.sha256").write_text(f"{digest}  {file_name}\n", encoding="ascii")
-    bill = sbom.document(info, digest, moment)
-    _beside(archive, ".cdx.json").write_text(bill, encoding="utf-8")
-    statement = provenance.statement(info, file_name, digest, moment, commit)
-    _beside(archive, ".provenance.json").write_text(statement, encoding="utf-8")
+        members, contents = _read(packed)
+    info = _fix_manifests(contents)
+    archive = _pack(members, contents, moment)
+    digest = hashlib.sha256(archive).hexdigest()
+    statement = provenance.statement(info, packed.name, digest, moment, commit).encode()
+    files = {
+        ".tar.gz": archive,
+        ".tar.gz.sha256": f"{digest}  {packed.name}\n".encode(),
+        ".cdx.json": sbom.document(info, digest, moment).encode(),
+        ".provenance.json": statement,
+    }
     if key:
-        signed = {".asc": members[MANIFEST].content, ".provenance.json.asc": statement.encode()}
-        for ending, text in signed.items():
-            _beside(archive, ending).write_bytes(signing.signature(text, key))
-    return archive
+        files[".asc"] = signature(contents[MANIFEST], key)
+        files[".provenance.json.asc"] = signature(statement, key)
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending, content in files.items():
+        path = folder / packed.name.replace(".tar.gz", ending)
+        path.write_bytes(content)
+        print(path)
+    return folder / packed.name
 
 
 def moment_of(root: Path, environment: Mapping[str, str]) -> int:
     """Return the time of the sources, in seconds since 1970."""
-    given = environment.get("SOURCE_DATE_EPOCH", "")
+    given = environment.get("SOURCE_DATE_EPOCH") or _git(root, "log", "-1", "--format=%ct").strip()
     if not given:
-        given = _git(root, "log", "-1", "--format=%ct").strip()
-        if not given:
-            raise SystemExit(
-                "There is no commit here that says of when the sources are:"
-                " set SOURCE_DATE_EPOCH to seconds since 1970."
-            )
+        raise SystemExit(
+            "There is no commit here that says of when the sources are:"
+            " set SOURCE_DATE_EPOCH to seconds since 1970."
+        )
     if not (given.isascii() and given.isdigit()):
         raise SystemExit(
             f"SOURCE_DATE_EPOCH is {given!r}: give seconds since 1970 as a whole number."
         )
     return int(given)
-
-
-def _beside(archive: Path, ending: str) -> Path:
-    return archive.with_name(archive.name.removesuffix(".tar.gz") + ending)
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -114,24 +103,23 @@ def pack_as_ansible_does(root: Path, folder: Path) -> Path:
     return packed
 
 
-def _members(packed: Path) -> dict[str, Member]:
-    members = {}
+def _read(packed: Path) -> tuple[dict[str, tarfile.TarInfo], dict[str, bytes]]:
+    """Return the entries of an archive and the contents of its files, by their names."""
     with tarfile.open(packed) as archive:
-        for info in archive:
-            stream = archive.extractfile(info) if info.isfile() else None
-            members[info.name] = Member(info, stream.read() if stream else b"")
-    return members
+        members = {info.name: info for info in archive}
+        streams = {name: archive.extractfile(name) for name in members if members[name].isfile()}
+        return members, {name: stream.read() for name, stream in streams.items() if stream}
 
 
-def _fix_manifests(members: dict[str, Member]) -> dict[str, Any]:
+def _fix_manifests(contents: dict[str, bytes]) -> dict[str, Any]:
     """Sort the list of files, update its digest in the manifest, return `collection_info`."""
-    files = json.loads(members[FILES].content)
+    files = json.loads(contents[FILES])
     files["files"].sort(key=lambda entry: entry["name"])
-    listed = _dump(files)
-    manifest = json.loads(members[MANIFEST].content)
-    manifest["file_manifest_file"]["chksum_sha256"] = hashlib.sha256(listed).hexdigest()
-    members[FILES] = Member(members[FILES].info, listed)
-    members[MANIFEST] = Member(members[MANIFEST].info, _dump(manifest))
+    contents[FILES] = _dump(files)
+    manifest = json.loads(contents[MANIFEST])
+    digest = hashlib.sha256(contents[FILES]).hexdigest()
+    manifest["file_manifest_file"]["chksum_sha256"] = digest
+    contents[MANIFEST] = _dump(manifest)
     info: dict[str, Any] = manifest["collection_info"]
     return info
 
@@ -140,31 +128,46 @@ def _dump(value: object) -> bytes:
     return json.dumps(value, indent=1).encode()
 
 
-def _pack(members: Mapping[str, Member], moment: int) -> bytes:
-    first = [MANIFEST, FILES]
+def _pack(
+    members: Mapping[str, tarfile.TarInfo], contents: Mapping[str, bytes], moment: int
+) -> bytes:
+    """Return the archive: the manifests first, the other entries by their names.
+
+    The entries have no attributes that depend on the user and machine of the build.
+    """
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", _COMPRESSION, packed, mtime=0) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for name in [*first, *sorted(set(members) - set(first))]:
-            member = members[name]
-            archive.addfile(_fixed(member, moment), io.BytesIO(member.content))
+        first = [MANIFEST, FILES]
+        for name in [*first, *sorted(members.keys() - first)]:
+            member, content = members[name], contents.get(name, b"")
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = member.type, member.linkname
+            info.size, info.mtime = len(content), moment
+            info.mode = 0o755 if member.isdir() or member.mode & stat.S_IXUSR else 0o644
+            archive.addfile(info, io.BytesIO(content))
     return packed.getvalue()
 
 
-def _fixed(member: Member, moment: int) -> tarfile.TarInfo:
-    """Return the entry without the attributes that depend on the user and machine of the build."""
-    info = tarfile.TarInfo(member.info.name)
-    info.type, info.linkname = member.info.type, member.info.linkname
-    info.size, info.mtime = len(member.content), moment
-    open_to_all = info.isdir() or member.info.mode & stat.S_IXUSR
-    info.mode = 0o755 if open_to_all else 0o644
-    return info
+def signature(content: bytes, key: str) -> bytes:
+    """Return the detached signature of some content, as `ansible-galaxy collection verify
+    --keyring` expects it.
+    """
+    command = ["gpg", "--batch", "--yes", "--local-user", key, "--armor", "--detach-sign"]
+    try:
+        done = subprocess.run(command, input=content, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit(f"{KEY} is set, but there is no gpg here: install GnuPG") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        raise SystemExit(f"gpg could not sign with the key of {KEY}: {said}")
+    return done.stdout
 
 
-def main() -> int:
-    """Build into the folder of the command line, and print the written files."""
+def main() -> None:
+    """Build into the folder of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.build")
     parser.add_argument("folder", nargs="?", type=Path, default=tree.ROOT / "dist")
     folder: Path = parser.parse_args().folder
@@ -172,13 +175,9 @@ def main() -> int:
     if changed:
         print(f"{len(changed)} files differ from the commit: this is not an archive of it")
     commit = "" if changed else _git(tree.ROOT, "rev-parse", "HEAD").strip()
-    key = os.environ.get(signing.KEY, "")
-    archive = build(folder, moment_of(tree.ROOT, os.environ), commit=commit, key=key)
-    endings = [".tar.gz", ".tar.gz.sha256", ".cdx.json", ".provenance.json"]
-    for ending in [*endings, *([".asc", ".provenance.json.asc"] if key else [])]:
-        print(_beside(archive, ending))
-    return 0
+    moment = moment_of(tree.ROOT, os.environ)
+    build(folder, moment, commit=commit, key=os.environ.get(KEY, ""))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

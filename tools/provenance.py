@@ -7,8 +7,8 @@ The same archive of the same commit gives the same bytes.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from typing import Any
 
 
@@ -24,7 +24,7 @@ def statement(
     """
     repository = str(info["repository"])
     source = {"uri": f"git+{repository}", "digest": {"gitCommit": commit}}
-    started = datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
     content = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": name, "digest": {"sha256": digest}}],

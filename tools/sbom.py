@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any
 
 from tools import licences, lock
@@ -46,9 +46,7 @@ def document(info: Mapping[str, Any], digest: str, moment: int) -> str:
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, digest)}",
         "version": 1,
         "metadata": {
-            "timestamp": datetime.fromtimestamp(moment, timezone.utc).strftime(
-                "%Y-%m-%dT%H:%M:%SZ"
-            ),
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment)),
             "lifecycles": [{"phase": "build"}],
             "component": whole,
         },

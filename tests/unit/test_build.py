@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tools import build, licences, signing, tree
+from tools import build, licences, tree
 
 MOMENT = 1_700_000_000
 ADDRESS = "signer@example.com"
@@ -240,4 +240,4 @@ def test_missing_signing_key_is_an_error(tmp_path: Path, monkeypatch: pytest.Mon
         build.build(tmp_path / "dist", MOMENT, key="nobody@example.com")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match="there is no gpg here: install GnuPG"):
-        signing.signature(b"", "nobody@example.com")
+        build.signature(b"", "nobody@example.com")
